@@ -1,0 +1,1 @@
+"""Approximate nearest neighbours over the vectors of a collection, through FAISS."""

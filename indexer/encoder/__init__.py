@@ -1,0 +1,1 @@
+"""Bi-encoders: texts become vectors."""

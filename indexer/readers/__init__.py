@@ -1,0 +1,1 @@
+"""Readers: files, tables and Python objects become documents."""

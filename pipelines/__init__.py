@@ -1,0 +1,1 @@
+"""What one asks of a collection: search, filter, evaluate."""

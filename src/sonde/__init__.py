@@ -1,0 +1,1 @@
+"""Sonde: search, map, cluster and label a pile of text by meaning."""
