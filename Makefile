@@ -1,0 +1,66 @@
+# The verbs that a person, `.ci/run` and the GitHub workflow share. `make install` and `make test` need Python 3.11 or
+# newer and nothing else; run again, they do nothing that is done already.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# On Linux, the torch that pip finds by default brings CUDA: several GB. For the CPU build, give the address of the
+# CPU index that PyTorch's own installation page names: make install TORCH_INDEX=https://...
+TORCH_INDEX ?=
+
+# What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval
+EXTRAS ?= cpu,int8,eval
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench wheel constraints
+
+help: ## list the verbs
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+
+install: .venv/.installed ## make .venv with Sonde and everything but the test tools
+
+demo: install ## index the standard library's docstrings and run three searches
+	$(BIN)/sonde demo
+
+# Nothing is needed from the system's package manager so far.
+test: check ## check, then every test, the built wheel's included
+	$(BIN)/python -m pytest
+
+check: .venv/.tested build/types/sonde ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: .venv/.tested ## run every comparison in benchmarks/ (long)
+	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+wheel: | .venv/bin/python ## build dist/sonde-*.whl
+	@rm -rf dist build/lib build/bdist*
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+# Start from a fresh .venv, so that nothing is pinned which nothing asks for.
+constraints: .venv/.tested ## write constraints.txt anew from .venv
+	@{ sed '/^[^#]/,$$d' constraints.txt; $(PIP) freeze --all --exclude pip --exclude-editable | sed 's/+[a-z0-9]*$$//'; } >build/constraints.txt
+	@mv build/constraints.txt constraints.txt && touch .venv/.installed .venv/.tested
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Sonde needs Python 3.11 or newer, and $(PYTHON) is not: make PYTHON=python3.11'; exit 1; }
+# Debian's Python has no ensurepip without the package python3-venv; its pip can install into the environment all the same.
+	@$(PYTHON) -m venv .venv >/dev/null || { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python .venv install --quiet pip; }
+
+.venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
+	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+.venv/.tested: .venv/.installed
+	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test]'
+	@mkdir -p build && touch $@
+
+# Pyright does not see through the mapping of an editable install; this is the package as a wheel lays it out.
+build/types/sonde: $(wildcard src/sonde/*)
+	@rm -rf $@ && mkdir -p $@
+	@ln -s $(addprefix $(CURDIR)/,app indexer pipelines src/sonde/__init__.py src/sonde/py.typed) $@/
