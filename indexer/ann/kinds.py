@@ -1,0 +1,118 @@
+"""The kinds of FAISS index, one place for everything that differs between them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .library import faiss
+from .settings import Kind
+
+LINKS = 32
+FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+BREADTHS = (16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048, 4096)
+"""Values of efSearch that the tuning may choose."""
+
+_CODE_BITS: dict[Kind, int] = {"exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-rabitq": 1}
+
+
+def is_lossless(kind: Kind) -> bool:
+    """Whether the index holds the float16 vectors as they are, so that its own order is the right one."""
+    return kind in ("exact", "hnsw")
+
+
+def is_graph(kind: Kind) -> bool:
+    """Whether the kind is an HNSW graph."""
+    return kind.startswith("hnsw")
+
+
+def create(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
+    """An empty index that is fit for about so many vectors, inner product."""
+    module = faiss()
+    metric, quantizer = module.METRIC_INNER_PRODUCT, module.ScalarQuantizer
+    if kind == "exact":
+        return module.IndexScalarQuantizer(dimension, quantizer.QT_fp16, metric)
+    if is_graph(kind):
+        code = quantizer.QT_fp16 if kind == "hnsw" else quantizer.QT_8bit
+        return module.IndexHNSWSQ(dimension, code, LINKS, metric)
+    index = module.index_factory(dimension, _factory(kind, lists(vectors)), metric)
+    clustering = module.extract_index_ivf(index).cp
+    clustering.seed, clustering.niter = seed + 1, 10
+    clustering.min_points_per_centroid = 1
+    return index
+
+
+def lists(vectors: int) -> int:
+    """Cells of an inverted file: the power of two near four square roots, with 39 vectors or more in each."""
+    wanted = 2 ** round(np.log2(4 * np.sqrt(max(vectors, 1))))
+    return int(max(1, min(wanted, vectors // 39)))
+
+
+def training_size(kind: Kind, vectors: int) -> int:
+    """Vectors that the training wants to see; 0 where nothing is learnt."""
+    if is_lossless(kind):
+        return 0
+    return min(vectors, 10_000 if is_graph(kind) else max(10_000, 64 * lists(vectors)))
+
+
+def bytes_needed(kind: Kind, dimension: int, vectors: int) -> int:
+    """Memory of an index, in bytes, from its layout."""
+    code = _CODE_BITS[kind] * dimension // 8 + 16
+    links = 4 * (2 * LINKS + 2) + 16 if is_graph(kind) else 0
+    cells = 4 * dimension * lists(vectors) if kind.startswith("ivf") else 0
+    return vectors * (code + links + 16) + cells
+
+
+def breadths(kind: Kind, index: Any) -> Sequence[int]:
+    """The efSearch or nprobe values to choose from, ascending; one value for the exact kind."""
+    if kind == "exact":
+        return (0,)
+    if is_graph(kind):
+        return BREADTHS
+    cells = faiss().extract_index_ivf(index).nlist
+    return sorted({min(cells, round(2 ** (step / 2))) for step in range(25)})
+
+
+def candidates(
+    kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, admitted: np.ndarray | None
+) -> np.ndarray:
+    """The `count` nodes that the index finds nearest, int64 [m, count], best first, -1 where there are none."""
+    module = faiss()
+    # The selector points into the bitmap, so both must outlive the search.
+    bitmap = None if admitted is None else np.packbits(admitted, bitorder="little")
+    selector = None if bitmap is None else module.IDSelectorBitmap(bitmap)
+    if kind == "exact":
+        params = module.SearchParameters(sel=selector)
+    elif is_graph(kind):
+        params = module.SearchParametersHNSW(efSearch=max(breadth, count), sel=selector)
+    else:
+        params = _inverted_file_parameters(kind, breadth, selector)
+    return index.search(queries, count, params=params)[1]
+
+
+def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, admitted: np.ndarray | None) -> np.ndarray:
+    """The same by a scan of all codes, or of the admitted ones: for a graph or the exact kind."""
+    codes = index if kind == "exact" else index.storage
+    return candidates("exact", faiss().downcast_index(codes), queries, count, 0, admitted)
+
+
+def _factory(kind: Kind, cells: int) -> str:
+    codes = {"ivf": "SQfp16", "ivf-sq8": "SQ8", "ivf-rabitq": "RaBitQ"}[kind]
+    return f"{'RR,' if kind == 'ivf-rabitq' else ''}IVF{cells},{codes}"
+
+
+def _inverted_file_parameters(kind: Kind, probes: int, selector: Any) -> Any:
+    module = faiss()
+    if kind != "ivf-rabitq":
+        return module.SearchParametersIVF(nprobe=probes, sel=selector)
+    inner = module.IVFRaBitQSearchParameters(nprobe=probes, sel=selector, qb=8)
+    return module.SearchParametersPreTransform(index_params=inner)
+
+
+def parameters(kind: Kind, index: Any, breadth: int, factor: int) -> dict[str, int]:
+    """What the index was built and is searched with, under FAISS's names; `factor` is candidates per answer."""
+    if kind == "exact":
+        return {"factor": 1}
+    if is_graph(kind):
+        return {"M": LINKS, "efConstruction": index.hnsw.efConstruction, "efSearch": breadth, "factor": factor}
+    return {"nlist": faiss().extract_index_ivf(index).nlist, "nprobe": breadth, "factor": factor}

@@ -1,0 +1,44 @@
+"""FAISS itself, loaded when it is first needed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from ..errors import MissingExtraError, UsageError
+
+
+def faiss() -> Any:
+    """The FAISS module; MissingExtraError where it is not installed."""
+    try:
+        return import_module("faiss")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("FAISS", "cpu", "vector search") from error
+
+
+def faiss_gpu() -> Any:
+    """The FAISS module, checked to reach a GPU.
+
+    Raises:
+        MissingExtraError: FAISS was built without GPU support.
+        UsageError: It has GPU support, and finds no GPU.
+    """
+    module = faiss()
+    if not hasattr(module, "StandardGpuResources"):
+        raise MissingExtraError("FAISS with GPU support", "gpu", "an index on device 'cuda'")
+    if module.get_num_gpus() < 1:
+        raise UsageError("device 'cuda' was asked for and FAISS finds no GPU; use device 'cpu'")
+    return module
+
+
+@contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Let FAISS use `count` threads within the block, and as many as before after it."""
+    module = faiss()
+    before = module.omp_get_max_threads()
+    if count is not None:
+        module.omp_set_num_threads(count)
+    try:
+        yield
+    finally:
+        module.omp_set_num_threads(before)

@@ -1,0 +1,102 @@
+"""What is asked of an index, and what was measured of it."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from ..errors import SondeError, UsageError
+
+Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-pq", "ivf-rabitq"]
+Metric = Literal["cosine", "dot"]
+Device = Literal["cpu", "cuda"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnnSettings:
+    """How to build an index.
+
+    `target_recall` is recall@10 against the exact scan, in (0, 1]. `memory_budget` is in bytes; None takes a quarter
+    of the memory that is free. `metric` says what the inner product of the vectors means: "cosine" if they are
+    normalised. `threads` of None leaves FAISS's own choice.
+    """
+
+    kind: Kind | Literal["auto"] = "auto"
+    target_recall: float = 0.98
+    memory_budget: int | None = None
+    metric: Metric = "cosine"
+    seed: int = 0
+    device: Device = "cpu"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("index kind", self.kind, ("auto", *get_args(Kind)))
+        _one_of("metric", self.metric, get_args(Metric))
+        _one_of("device", self.device, get_args(Device))
+        if not 0 < self.target_recall <= 1:
+            raise UsageError(f"target recall is {self.target_recall}; it must lie above 0 and be at most 1")
+        if self.memory_budget is not None and self.memory_budget <= 0:
+            raise UsageError(f"memory budget is {self.memory_budget} bytes; it must be positive")
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"threads is {self.threads}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnInfo:
+    """What an index is and what was measured of it.
+
+    `rows` counts the rows of the source that the index has seen (0 to rows - 1, dead ones included): newer rows are
+    searched exactly. `vectors` counts the distinct live vectors in it. `recall` is recall@10 against the exact scan
+    over `queries` vectors that the tuning had not seen; `latency_ms` is the median of single searches for 10,
+    rescoring included. `reached` says whether `recall` is at least `target`. `digest` is the SHA-256 of the saved
+    file, empty until it is saved.
+    """
+
+    kind: Kind
+    rows: int
+    vectors: int
+    dimension: int
+    metric: Metric
+    target: float
+    trained_on: int
+    reason: str
+    seed: int = 0
+    recall: float = 1.0
+    reached: bool = True
+    queries: int = 0
+    latency_ms: float = 0.0
+    bytes: int = 0
+    parameters: dict[str, int] = field(default_factory=lambda: {"factor": 1})
+    versions: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+    @property
+    def breadth(self) -> int:
+        """How far a search looks: efSearch of a graph, nprobe of an inverted file, 0 of the exact kind."""
+        return self.parameters.get("efSearch", self.parameters.get("nprobe", 0))
+
+    @property
+    def factor(self) -> int:
+        """Candidates that are rescored for each answer."""
+        return self.parameters["factor"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "AnnInfo":
+        """The inverse of `to_dict`.
+
+        Raises:
+            SondeError: A field is missing or unknown, or the kind is none of those known.
+        """
+        names = {f.name for f in fields(cls)}
+        if set(values) != names:
+            raise SondeError(f"index description has other fields than expected: {sorted(names ^ set(values))}")
+        if values["kind"] not in get_args(Kind):
+            raise SondeError(f"index description names the unknown kind {values['kind']!r}")
+        return cls(**values)
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{what} {value!r} is unknown; choose one of {', '.join(allowed)}")
