@@ -1,1 +1,18 @@
-"""Bi-encoders: texts become vectors."""
+"""The encoder: any Sentence-Transformers model as a fast function from texts to vectors."""
+
+from .encoder import Encoder
+from .loading import load_encoder, load_encoder_for
+from .models import DEFAULT_MODEL, STATIC_MODEL, canonical_name
+from .spec import ModelSpec
+from .tokens import Tokens
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "STATIC_MODEL",
+    "Encoder",
+    "ModelSpec",
+    "Tokens",
+    "canonical_name",
+    "load_encoder",
+    "load_encoder_for",
+]

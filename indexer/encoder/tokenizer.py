@@ -1,0 +1,196 @@
+"""Tokenising ahead of the model with the model's own fast tokenizer, and padding batches as it does."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SondeError, UsageError
+from .tokens import Tokens, whitespace_before
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+SLICE = 50_000
+"""Characters. Longer texts are tokenised in slices: an `Encoding` takes some hundred bytes a token."""
+AT_ONCE = 2_000_000
+"""Characters that are tokenised at once, for the same reason."""
+
+
+class FastTokenizer:
+    """Counts and locates the tokens of texts with a `tokenizers.Tokenizer`; texts of any length, in flat memory."""
+
+    def __init__(self, backend: "Tokenizer", window: int, prompts: tuple[str, str], special: bool) -> None:
+        """Take a tokenizer of its own (its truncation and padding are turned off) and (document, query) prompts."""
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend = backend
+        self.window = window
+        self.prompts = prompts
+        self.special = special
+        self.prefix, self.suffix, self.types = _template(backend) if special else ([], [], (0, 0, 0))
+        self.left = False
+        for role, prompt in zip(("document", "query"), prompts, strict=True):
+            if self.overhead(role == "query") >= window:
+                raise UsageError(f"the {role} prompt fills the model's window of {window} tokens: shorten {prompt!r}")
+
+    def tokenize(self, texts: list[str], query: bool) -> list[Tokens]:
+        """Tokenise texts with their prompt and the model's special tokens."""
+        prompt = self.prompts[query]
+        found: list[Tokens] = []
+        for group in _groups([prompt + text for text in texts] if prompt else texts):
+            if len(group) == 1 and len(group[0]) > SLICE:
+                found.append(self._tokenize_long(group[0], query))
+                continue
+            encodings = self._encode(group, self.special)
+            found.extend(self._tokens(encoding.ids, len(encoding), query) for encoding in encodings)
+        return found
+
+    def counts(self, texts: list[str]) -> list[int]:
+        """Count the tokens of each text, without prompt and special tokens."""
+        found: list[int] = []
+        for group in _groups(texts):
+            if len(group) == 1:
+                found.append(sum(len(self._encode([piece], False)[0]) for piece in _slices(group[0])))
+            else:
+                found.extend(len(encoding) for encoding in self._encode(group, False))
+        return found
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Return the characters, from and to, of each token of a text without prompt and special tokens."""
+        return self.backend.encode(text, add_special_tokens=False).offsets
+
+    def overhead(self, query: bool) -> int:
+        """Count the tokens that prompt and special tokens take from the window."""
+        special = len(self.prefix) + len(self.suffix)
+        return special + (self.counts([self.prompts[query]])[0] if self.prompts[query] else 0)
+
+    def _encode(self, texts: list[str], special: bool) -> "list[Encoding]":
+        if len(texts) == 1:
+            return [self.backend.encode(texts[0], add_special_tokens=special)]
+        return self.backend.encode_batch_fast(texts, add_special_tokens=special)
+
+    def _tokens(self, ids: list[int], total: int, query: bool) -> Tokens:
+        if total > self.window:
+            ids = self._cut(ids)
+        return Tokens(np.array(ids, dtype=np.int32), total, query)
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        head, tail = len(self.prefix), len(self.suffix)
+        content = ids[head : len(ids) - tail]
+        room = self.window - head - tail
+        return self.prefix + (content[-room:] if self.left else content[:room]) + self.suffix
+
+    def _tokenize_long(self, text: str, query: bool) -> Tokens:
+        """Count all tokens of a text and keep those at the end that the window takes from."""
+        total = len(self.prefix) + len(self.suffix)
+        kept: list[int] = []
+        for piece in _slices(text):
+            ids = self._encode([piece], False)[0].ids
+            total += len(ids)
+            kept = (kept + ids)[-self.window :] if self.left else (kept + ids)[: self.window]
+        return self._tokens(self.prefix + kept + self.suffix, total, query)
+
+
+def _groups(texts: list[str]) -> Iterator[list[str]]:
+    """Split texts into runs of bounded size; a long text is alone in its own."""
+    group: list[str] = []
+    characters = 0
+    for text in texts:
+        if group and (characters + len(text) > AT_ONCE or len(text) > SLICE):
+            yield group
+            group, characters = [], 0
+        group.append(text)
+        characters += len(text)
+        if len(text) > SLICE:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _slices(text: str) -> Iterator[str]:
+    """Cut a text at white space into pieces of at most `SLICE` characters."""
+    start = 0
+    while len(text) - start > SLICE:
+        end = whitespace_before(text, start + SLICE, start + SLICE // 2)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _template(backend: "Tokenizer") -> tuple[list[int], list[int], tuple[int, int, int]]:
+    """Find the special tokens before and after a text, and the token types of the three parts."""
+    for probe in ("a", "the", "1", ".", "一"):
+        encoding = backend.encode(probe)
+        content = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
+        if content:
+            first, last = content[0], content[-1] + 1
+            types = encoding.type_ids
+            parts = (types[0], types[first], types[-1])
+            return encoding.ids[:first], encoding.ids[last:], parts
+    raise SondeError("the model's tokenizer makes no tokens of plain text: the model folder is damaged")
+
+
+class TransformerTokenizer(FastTokenizer):
+    """The tokenizer of a Sentence-Transformers `Transformer` module."""
+
+    def __init__(self, module: Any, window: int, prompts: tuple[str, str]) -> None:
+        from tokenizers import Tokenizer
+
+        self.model = module.tokenizer
+        super().__init__(Tokenizer.from_str(self.model.backend_tokenizer.to_str()), window, prompts, True)
+        self.left = self.model.truncation_side == "left"
+        self.prompt_lengths = tuple(module._get_prompt_length(prompt) if prompt else None for prompt in prompts)
+
+    def collate(self, batch: list[Tokens]) -> dict[str, Any]:
+        """Return input ids, attention mask and, where the model takes them, token types: int64 [texts, longest]."""
+        import torch
+
+        lengths = np.array([len(tokens.ids) for tokens in batch])
+        columns = np.arange(lengths.max())
+        if self.model.padding_side == "left":
+            mask = columns >= (lengths.max() - lengths)[:, None]
+        else:
+            mask = columns < lengths[:, None]
+        ids = np.full(mask.shape, self.model.pad_token_id or 0, dtype=np.int64)
+        ids[mask] = np.concatenate([tokens.ids for tokens in batch])
+        features: dict[str, Any] = {
+            "input_ids": torch.from_numpy(ids),
+            "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+            "modality": "text",
+        }
+        if "token_type_ids" in self.model.model_input_names:
+            features["token_type_ids"] = torch.from_numpy(self._token_types(mask))
+        if (length := self.prompt_lengths[batch[0].query]) is not None:
+            features["prompt_length"] = length
+        return features
+
+    def _token_types(self, mask: np.ndarray) -> np.ndarray:
+        if not any(self.types):
+            return np.zeros(mask.shape, dtype=np.int64)
+        before, content, after = self.types
+        types = np.where(mask, content, self.model.pad_token_type_id)
+        rank = np.cumsum(mask, axis=1)
+        types[mask & (rank <= len(self.prefix))] = before
+        types[mask & (rank > mask.sum(axis=1, keepdims=True) - len(self.suffix))] = after
+        return types.astype(np.int64)
+
+
+class StaticTokenizer(FastTokenizer):
+    """The tokenizer of a `StaticEmbedding` module: no special tokens, no padding."""
+
+    def __init__(self, module: Any, window: int, prompts: tuple[str, str]) -> None:
+        from tokenizers import Tokenizer
+
+        super().__init__(Tokenizer.from_str(module.tokenizer.to_str()), window, prompts, False)
+
+    def collate(self, batch: list[Tokens]) -> dict[str, Any]:
+        """Return all ids in one row and where each text begins in it."""
+        import torch
+
+        lengths = np.array([len(tokens.ids) for tokens in batch], dtype=np.int64)
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
+        ids = np.concatenate([tokens.ids for tokens in batch])
+        # EmbeddingBag wants both of one type.
+        return {"input_ids": torch.from_numpy(ids.astype(np.int64)), "offsets": torch.from_numpy(offsets)}

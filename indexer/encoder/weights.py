@@ -1,0 +1,84 @@
+"""The weights of a model folder: where they lie, that they are safetensors, and their digest."""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import SondeError
+from .cache import cache_folder
+
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a model's weights: of its one safetensors file, or over the names and digests of several.
+
+    Raises:
+        SondeError: There are no weights, or only pickled ones.
+    """
+    files = weight_files(folder)
+    if len(files) == 1:
+        return file_digest(files[0])
+    lines = [f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n" for path in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the safetensors files that loading the model reads, in a fixed order.
+
+    Raises:
+        SondeError: There are none, or a part of the model has only pickled weights.
+    """
+    found: list[Path] = []
+    for part, depth in _parts(folder):
+        files = sorted(part.rglob("*.safetensors") if depth else part.glob("*.safetensors"))
+        if not files and (pickled := _pickled(part)):
+            raise SondeError(
+                f"{pickled} holds pickled weights, which can run code when loaded: use a model saved as safetensors"
+            )
+        found.extend(files)
+    if not found:
+        raise SondeError(f"{folder} holds no model: no model.safetensors in it; give a Sentence-Transformers folder")
+    return list(dict.fromkeys(found))
+
+
+def _parts(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield the folder of each module, and whether what lies below it belongs to it too."""
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        yield folder, False
+        return
+    try:
+        paths = [str(module["path"]) for module in json.loads(modules.read_text("utf-8"))]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise SondeError(f"{modules} cannot be read ({error}): the model is damaged, fetch it again") from error
+    for path in paths:
+        yield folder / path, bool(path)
+
+
+def _pickled(part: Path) -> Path | None:
+    return next((path for pattern in PICKLED for path in sorted(part.glob(pattern))), None)
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256, remembered in the cache folder for as long as its size and time stay the same."""
+    path = path.resolve()
+    state = path.stat()
+    key = hashlib.sha256(f"{path}\n{state.st_size}\n{state.st_mtime_ns}".encode()).hexdigest()
+    known = cache_folder() / "digests" / key
+    with contextlib.suppress(OSError):
+        digest = known.read_text("ascii")
+        if len(digest) == 64:
+            return digest
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    # A cache that cannot be written costs a tenth of a second at every start and nothing else.
+    with contextlib.suppress(OSError):
+        known.parent.mkdir(parents=True, exist_ok=True)
+        written = known.with_name(f"{key}.{os.getpid()}")
+        written.write_text(digest, "ascii")
+        written.replace(known)
+    return digest
