@@ -63,4 +63,4 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 # Pyright does not see through the mapping of an editable install; this is the package as a wheel lays it out.
 build/types/sonde: $(wildcard src/sonde/*)
 	@rm -rf $@ && mkdir -p $@
-	@ln -s $(addprefix $(CURDIR)/,app indexer pipelines src/sonde/__init__.py src/sonde/py.typed) $@/
+	@ln -s $(addprefix ../../../,app indexer pipelines src/sonde/__init__.py src/sonde/py.typed) $@/

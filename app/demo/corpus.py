@@ -107,7 +107,7 @@ def _exports(tree: ast.Module) -> set[str]:
         for node in assigned
         if "__all__" in ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
         for part in ast.walk(node.value)
-        if isinstance(part, ast.Constant)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
     }
 
 
