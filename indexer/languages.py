@@ -1,0 +1,98 @@
+"""Languages by their ISO 639-1 code: normalising the many ways to name one, and detecting one from a sample."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+CONFIDENCE = 0.9
+"""Least share of a sample's certainty that one language must hold before `detect` names it."""
+
+SAMPLE_TEXTS, SAMPLE_CHARACTERS, LEAST_LETTERS = 200, 1_000, 40
+
+# Code, then its other names: ISO 639-2 codes, the English name, the language's own name.
+_TABLE = """
+af afr afrikaans|sq sqi alb albanian shqip|am amh amharic|ar ara arabic arb العربية|hy hye arm armenian
+az aze azerbaijani|eu eus baq basque euskara|be bel belarusian|bn ben bengali bangla|bs bos bosnian
+bg bul bulgarian български|my mya bur burmese|ca cat catalan valencian català
+zh zho chi chinese mandarin cmn yue wuu 中文
+hr hrv croatian hrvatski|cs ces cze czech čeština|da dan danish dansk|nl nld dut dutch flemish nederlands
+en eng english|eo epo esperanto|et est ekk estonian eesti|fi fin finnish suomi|fr fra fre french français
+gl glg galician galego|ka kat geo georgian|de deu ger german deutsch|el ell gre greek ελληνικά|gu guj gujarati
+ht hat haitian|ha hau hausa|he heb iw hebrew עברית|hi hin hindi हिन्दी|hu hun hungarian magyar|is isl ice icelandic
+ig ibo igbo|id ind indonesian|ga gle irish gaeilge|it ita italian italiano|ja jpn jp japanese 日本語|jv jav javanese
+kn kan kannada|kk kaz kazakh|km khm khmer|rw kin kinyarwanda|ko kor korean 한국어|ku kur kurdish|ky kir kyrgyz
+lo lao|la lat latin|lv lav lvs latvian|lt lit lithuanian|lb ltz luxembourgish|mk mkd mac macedonian|mg mlg malagasy
+ms msa may zsm malay|ml mal malayalam|mt mlt maltese|mr mar marathi|mn mon mongolian|ne nep npi nepali
+no nor nb nob nn nno norwegian bokmål bokmal nynorsk norsk|oc oci occitan|or ori ory odia oriya|ps pus pashto
+fa fas per pes persian farsi فارسی|pl pol polish polski|pt por portuguese português|pa pan punjabi
+ro ron rum mo romanian moldavian română|ru rus russian русский|gd gla gaelic|sr srp serbian српски|si sin sinhala
+sk slk slo slovak slovenčina|sl slv slovenian slovene|so som somali|es spa spanish castilian español
+sw swa swh swahili|sv swe swedish svenska|tl tgl fil tagalog filipino|tg tgk tajik|ta tam tamil தமிழ்|tt tat tatar
+te tel telugu
+th tha thai ไทย|bo tib bod tibetan|tr tur turkish türkçe|tk tuk turkmen|ug uig uyghur
+uk ukr ukrainian українська|ur urd urdu|uz uzb uzn uzbek|vi vie vietnamese|cy cym wel welsh|fy fry frisian
+xh xho xhosa|yi yid yiddish|yo yor yoruba
+zu zul zulu
+"""
+_CODES = {name: entry.split()[0] for entry in _TABLE.replace("\n", "|").split("|") if entry for name in entry.split()}
+
+
+def normalise(name: str | None) -> str | None:
+    """Return the ISO 639-1 code of a language named by a code, a locale or a name; None where it is unknown.
+
+    Example:
+        >>> [normalise(name) for name in ("en", "en-US", "pt_BR.UTF-8", "eng", "English", "Deutsch", "Klingon", None)]
+        ['en', 'en', 'pt', 'en', 'en', 'de', None, None]
+    """
+    if not name:
+        return None
+    whole = name.strip().lower()
+    return _CODES.get(whole) or _CODES.get(whole.replace("_", "-").partition("-")[0])
+
+
+def detect(texts: Sequence[str]) -> str | None:
+    """Return the ISO 639-1 code of the one language that a sample is written in, or None when that is not sure.
+
+    Each text votes with its probability for its likeliest language, longer texts more. Of a longer sample, 200 texts
+    spread over it are read. Dialects count with their language (Cantonese is "zh").
+
+    Args:
+        texts: Any texts of the collection; short ones are joined into longer ones, so that titles can be told too.
+
+    Example:
+        >>> detect(["The battery died after a week.", "Nobody answered when I called the support line."])
+        'en'
+        >>> detect(["x = 3", "12:45"]) is None
+        True
+    """
+    votes: dict[str | None, float] = {}
+    for text in _chunks(texts):
+        language, probability = _identifier().classify(text)
+        code = normalise(language)
+        weight = len(text) ** 0.5
+        votes[code] = votes.get(code, 0.0) + weight * probability
+        votes[None] = votes.get(None, 0.0) + weight * (1 - probability)
+    best = max(votes, key=lambda code: votes[code], default=None)
+    return best if best and votes[best] >= CONFIDENCE * sum(votes.values()) else None
+
+
+def _chunks(texts: Sequence[str]) -> list[str]:
+    """Join short texts until each piece has letters enough for a verdict; the last, too short piece is dropped."""
+    pieces, piece = [], ""
+    for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]:
+        piece = f"{piece} {text[:SAMPLE_CHARACTERS]}".strip()
+        if sum(map(str.isalpha, piece)) >= (LEAST_LETTERS if piece.isascii() else LEAST_LETTERS // 4):
+            pieces.append(piece)
+            piece = ""
+    return pieces
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> "LanguageIdentifier":
+    """A Naive Bayes model over byte n-grams (Lui and Baldwin, "langid.py", ACL 2012), its scores made probabilities."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,0 +1,8 @@
+"""The lexical index: BM25 over passages with Tantivy, derived from the catalog and rebuildable."""
+
+from .analysis import MAX_TERMS
+from .index import LexicalIndex
+from .state import LexicalState
+from .writer import LexicalEntry, LexicalWriter
+
+__all__ = ["MAX_TERMS", "LexicalEntry", "LexicalIndex", "LexicalState", "LexicalWriter"]

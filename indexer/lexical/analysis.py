@@ -1,0 +1,150 @@
+"""From text to terms: words folded and stemmed in their language, Chinese, Japanese and Korean as n-grams."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tantivy import TextAnalyzer
+
+MAX_TERMS = 1_024
+"""Distinct terms of a query that count; a longer query is cut after them."""
+
+UNKNOWN = "und"
+LONGEST_TERM = 100
+
+# Languages with a Snowball stemmer in Tantivy, and, of these, the ones without a list of stop words.
+STEMMERS = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+NO_STOP_WORDS = {"ar", "el", "ro", "ta", "tr"}
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = rf"[{_UNSPACED}ー々]+|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}ー々]]+"
+# The same scripts for Python's `re`, which knows no script names.
+_RUN = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u3096\u3099-\u30fa\u30fc-\u318f"
+    "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af]+"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Analyzer:
+    """Turns texts of one language into the terms that are indexed and searched.
+
+    Words are lowercased, stemmed, and only then folded to ASCII, so that stemmers still see the accents. A run of a
+    script that puts no spaces between words becomes its characters and their overlapping pairs, whatever the language.
+
+    Args:
+        language: An ISO 639-1 code; a language without a stemmer, or `UNKNOWN`, gets its words whole.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a text for indexing, in order, repeated as they occur."""
+        if text.isascii():
+            return self._ascii.analyze(text)
+        return self._unicode.analyze(_RUN.sub(_grams, normalised(text)))
+
+    def query_terms(self, query: str, stop_lists: tuple[str, ...] = ()) -> Counter[str]:
+        """Return a query's terms with their counts: pairs only, of runs, and none of the words of the stop lists."""
+        words = _RUN.sub(_pairs, normalised(query))
+        return Counter(_text_analyzer(_WORD, self.language, stop_lists).analyze(words))
+
+    def spans(self, text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+        """Yield the character ranges of a text whose words have one of the wanted terms."""
+        for token in _text_analyzer(_WORD, None).pre_tokenize(_SURROGATE.sub("\ufffd", text)).tokens:
+            start, end = token.char_offset_from, token.char_offset_to
+            word = text[start:end]
+            if _RUN.fullmatch(word):
+                yield from _gram_spans(word, start, wanted)
+            elif any(term in wanted for term in self.terms(word)):
+                yield start, end
+
+    @cached_property
+    def _ascii(self) -> "TextAnalyzer":
+        return _text_analyzer(None, self.language)
+
+    @cached_property
+    def _unicode(self) -> "TextAnalyzer":
+        return _text_analyzer(_WORD, self.language)
+
+
+@lru_cache(maxsize=64)
+def analyzer(language: str) -> Analyzer:
+    """Return the analyzer of a language code; made once, for any thread."""
+    return Analyzer(language)
+
+
+def query_counts(query: str, languages: Collection[str]) -> dict[str, int]:
+    """Return at most `MAX_TERMS` distinct terms of a query, analysed in each language, with their counts.
+
+    A stop word counts only if the query holds nothing else. A language without a list of its own takes the others'.
+    """
+    listed = tuple(code for code in languages if code in STEMMERS and code not in NO_STOP_WORDS)
+    return _merged(query, languages, listed) or _merged(query, languages, ())
+
+
+def _merged(query: str, languages: Collection[str], listed: tuple[str, ...]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for language in languages:
+        found = analyzer(language).query_terms(query, (language,) if language in listed else listed)
+        counts |= Counter(dict(islice(found.items(), max(1, MAX_TERMS // len(languages)))))
+    return dict(counts)
+
+
+def normalised(text: str) -> str:
+    """Compose characters and widths (Unicode NFKC), and replace lone surrogates, which no index can hold."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text))
+
+
+@lru_cache(maxsize=256)
+def _text_analyzer(pattern: str | None, language: str | None, stop_lists: tuple[str, ...] = ()) -> "TextAnalyzer":
+    """Build Tantivy's analyzer: without a pattern, its own tokenizer, which is faster but splits Hindi at vowel signs.
+
+    Without a language, words are only found, not changed.
+    """
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.regex(pattern) if pattern else Tokenizer.simple())
+    if language is None:
+        return builder.build()
+    builder = builder.filter(Filter.remove_long(LONGEST_TERM)).filter(Filter.lowercase())
+    for listed in stop_lists:
+        builder = builder.filter(Filter.stopword(STEMMERS[listed]))
+    if language in STEMMERS:
+        builder = builder.filter(Filter.stemmer(STEMMERS[language]))
+    return builder.filter(Filter.ascii_fold()).build()
+
+
+def _grams(run: re.Match[str]) -> str:
+    return f" {' '.join(run[0])} {_pairs(run) if len(run[0]) > 1 else ''}"
+
+
+def _pairs(run: re.Match[str]) -> str:
+    characters = run[0]
+    pairs = map("".join, pairwise(characters)) if len(characters) > 1 else characters
+    return f" {' '.join(pairs)} "
+
+
+def _gram_spans(run: str, offset: int, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of a run that its wanted pairs, or wanted single characters, cover."""
+    covered = [character in wanted for character in run] + [False]
+    for place in range(len(run) - 1):
+        if run[place : place + 2] in wanted:
+            covered[place] = covered[place + 1] = True
+    start = None
+    for place, inside in enumerate(covered):
+        if inside and start is None:
+            start = place
+        elif not inside and start is not None:
+            yield offset + start, offset + place
+            start = None

@@ -1,0 +1,185 @@
+"""BM25 search over the passages of a collection."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tantivy import Index, Query, Schema, SchemaBuilder, Searcher
+
+from ..errors import SondeError
+from ..languages import normalise
+from .analysis import UNKNOWN, analyzer, query_counts
+from .integrity import check_files
+from .query import UNION_ROWS, any_term, within
+from .state import LexicalState, confirm, damaged, read_state
+from .trouble import explained
+from .writer import LexicalWriter
+
+# Hits fetched beyond k, so that ties at the end are usually all in hand.
+MARGIN = 16
+
+
+class LexicalIndex:
+    """A Tantivy index of passages by row number.
+
+    All languages share one field and hence one set of BM25 statistics (k1 1.2, b 0.75); each passage is analysed in
+    its own language, and a query in every language that the index holds. A reader keeps the commit that it opened
+    until `refresh`. Scores are unbounded and positive, higher is better.
+    """
+
+    def __init__(self, index: Index, folder: Path) -> None:
+        self._index = index
+        self.folder = folder
+        with explained(folder):
+            index.config_reader("manual")
+        self.refresh()
+
+    @classmethod
+    def create(cls, folder: Path) -> "LexicalIndex":
+        """Make an empty index in a new or empty folder.
+
+        Raises:
+            SondeError: The folder holds something, or cannot be written.
+        """
+        if folder.is_dir() and any(folder.iterdir()):
+            raise SondeError(f"{folder} is not empty: a lexical index is made in a new folder")
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            index = Index(_schema(), str(folder), reuse=False)
+            confirm(folder, LexicalState())
+        return cls(index, folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> "LexicalIndex":
+        """Open an index as its last commit left it.
+
+        Raises:
+            SondeError: There is none, or it is damaged, or of another version of Sonde.
+        """
+        if not (folder / "meta.json").is_file():
+            raise damaged(folder, "there is no index")
+        read_state(folder)
+        with explained(folder):
+            return cls(Index.open(str(folder)), folder)
+
+    def refresh(self) -> None:
+        """See the newest commit."""
+        with explained(self.folder):
+            self._index.reload()
+            self._searcher: Searcher = self._index.searcher()
+            self.languages = tuple(sorted(code for code, _ in self._searcher.terms_with_prefix("language", "")))
+        self.state = read_state(self.folder)
+
+    @property
+    def rows(self) -> int:
+        """How many passages the index holds."""
+        return self._searcher.num_docs
+
+    def writer(self) -> LexicalWriter:
+        """Open the one writer, best as a context; this reader sees its commits at once, others at their `refresh`.
+
+        Raises:
+            SondeError: Another process is writing.
+        """
+        return LexicalWriter(self._index, self.folder, self.refresh)
+
+    def search(
+        self, query: str, k: int, *, allowed: np.ndarray | None = None, language: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best passages for free text, which is never read as query syntax.
+
+        Args:
+            query: Any text; at most `MAX_TERMS` distinct terms of it count, stop words only if there is nothing else.
+            k: How many at most; fewer only when fewer match.
+            allowed: bool [rows], the rows that may be found; rows past its end may not.
+            language: The query's language, when it is known: analyse it in that one alone.
+
+        Returns:
+            (scores float32 [<= k], rows int64 [<= k]), best first, ties by the lower row.
+        """
+        counts = query_counts(query, self._languages(language))
+        permitted = self.rows if allowed is None else int(np.count_nonzero(allowed))
+        if k < 1 or not counts or not permitted:
+            return np.empty(0, np.float32), np.empty(0, np.int64)
+        wanted = any_term(self._schema, counts)
+        if allowed is not None and permitted <= UNION_ROWS:
+            wanted, allowed = within(self._schema, wanted, np.flatnonzero(allowed).tolist()), None
+        return self._best(wanted, k, allowed, permitted)
+
+    def score_rows(self, query: str, rows: np.ndarray | Sequence[int], language: str | None = None) -> np.ndarray:
+        """Return the scores that `search` gives to these rows, float32 [len(rows)]; 0 where nothing matches."""
+        rows = np.asarray(rows, dtype=np.int64)
+        counts = query_counts(query, self._languages(language))
+        if not counts or not len(rows) or not self.rows:
+            return np.zeros(len(rows), np.float32)
+        distinct, places = np.unique(rows, return_inverse=True)
+        found_scores, found = self._hits(
+            within(self._schema, any_term(self._schema, counts), distinct.tolist()), len(distinct)
+        )
+        scores = np.zeros(len(distinct), np.float32)
+        scores[np.searchsorted(distinct, found)] = found_scores
+        return scores[places]
+
+    def terms(self, query: str, language: str | None = None) -> list[str]:
+        """Return the distinct terms that a query is searched by."""
+        return list(query_counts(query, self._languages(language)))
+
+    def matches(self, query: str, text: str, language: str | None = None) -> list[tuple[int, int]]:
+        """Return the character ranges of a text that match a query's terms, in order.
+
+        Args:
+            query: As for `search`.
+            text: Any text, most often a hit's.
+            language: The text's language, as its entry gave it.
+        """
+        code = normalise(language) or UNKNOWN
+        wanted = frozenset(query_counts(query, sorted({*self.languages, code})))
+        return list(analyzer(code).spans(text, wanted)) if wanted else []
+
+    def verify(self) -> list[str]:
+        """Return one line for every file of the index whose checksum is wrong; none means that all is well."""
+        return check_files(self.folder)
+
+    @property
+    def _schema(self) -> Schema:
+        return self._index.schema
+
+    def _languages(self, language: str | None) -> tuple[str, ...]:
+        return (normalise(language) or UNKNOWN,) if language else self.languages
+
+    def _best(self, query: Query, k: int, allowed: np.ndarray | None, permitted: int) -> tuple[np.ndarray, np.ndarray]:
+        """Fetch more and more hits until k allowed ones, and all that tie with the last, are among them."""
+        k = min(k, permitted)
+        limit = min(self.rows, int((k + MARGIN) * self.rows / permitted) if allowed is not None else k + MARGIN)
+        while True:
+            scores, rows = self._hits(query, limit)
+            kept = slice(None) if allowed is None else _among(rows, allowed)
+            good, numbers = scores[kept], rows[kept]
+            if len(rows) < limit or limit >= self.rows or (len(good) >= k and scores[-1] < good[k - 1]):
+                order = np.lexsort((numbers, -good))[:k]
+                return good[order], numbers[order]
+            limit = min(self.rows, limit * 4)
+
+    def _hits(self, query: Query, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        with explained(self.folder):
+            hits = self._searcher.search(query, limit, count=False).hits
+            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        return _steady(np.array([score for score, _ in hits], np.float32)), np.array(rows, np.int64)
+
+
+def _schema() -> Schema:
+    """One field of terms joined by spaces: analysed before, so that each passage can have its own language."""
+    builder = SchemaBuilder().add_unsigned_field("row", indexed=True, fast=True)
+    builder = builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
+    return builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq").build()
+
+
+def _among(rows: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    known = rows < len(allowed)
+    known[known] = allowed[rows[known]]
+    return known
+
+
+def _steady(scores: np.ndarray) -> np.ndarray:
+    """Round to 16 significant bits: Tantivy adds terms in varying order, so equal passages differ in the last ones."""
+    return ((scores.view(np.int32) + 0x80) & ~0xFF).view(np.float32)
