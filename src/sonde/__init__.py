@@ -1,1 +1,71 @@
-"""Sonde: search, map, cluster and label a pile of text by meaning."""
+"""Sonde: search, map, cluster and label a pile of text by meaning.
+
+Names are imported when they are first used, so that `import sonde` loads neither torch nor FAISS.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app.api import Collection, index, open
+    from .indexer.ann import AnnSettings
+    from .indexer.build import BuildReport, BuildSettings
+    from .indexer.document import Document
+    from .indexer.encoder import Encoder, load_encoder
+    from .indexer.errors import MissingExtraError, SondeError, UsageError
+    from .indexer.progress import Progress
+    from .indexer.readers import ReadOptions
+    from .pipelines.results import Hit, Results
+    from .pipelines.search import SearchSettings
+
+_HOMES = {
+    "Collection": "app.api",
+    "index": "app.api",
+    "open": "app.api",
+    "AnnSettings": "indexer.ann",
+    "BuildReport": "indexer.build",
+    "BuildSettings": "indexer.build",
+    "Document": "indexer.document",
+    "Encoder": "indexer.encoder",
+    "load_encoder": "indexer.encoder",
+    "MissingExtraError": "indexer.errors",
+    "SondeError": "indexer.errors",
+    "UsageError": "indexer.errors",
+    "Progress": "indexer.progress",
+    "ReadOptions": "indexer.readers",
+    "Hit": "pipelines.results",
+    "Results": "pipelines.results",
+    "SearchSettings": "pipelines.search",
+}
+
+__all__ = [
+    "AnnSettings",
+    "BuildReport",
+    "BuildSettings",
+    "Collection",
+    "Document",
+    "Encoder",
+    "Hit",
+    "MissingExtraError",
+    "Progress",
+    "ReadOptions",
+    "Results",
+    "SearchSettings",
+    "SondeError",
+    "UsageError",
+    "index",
+    "load_encoder",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

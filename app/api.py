@@ -1,0 +1,241 @@
+"""The Python front door: `sonde.index`, `sonde.open`, and the `Collection` that they return."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..indexer import collection as stored
+from ..indexer import export as exporting
+from ..indexer.build import BuildReport, BuildSettings, index_source
+from ..indexer.compact import CompactReport, compact
+from ..indexer.delete import delete
+from ..indexer.encoder import Encoder
+from ..indexer.info import Info, info
+from ..indexer.progress import Notify, silent
+from ..indexer.readers import ReadOptions
+from ..indexer.repair import repair
+from ..indexer.verify import Finding, verify
+from ..pipelines.results import Results
+from ..pipelines.search import SearchSettings, search, search_many
+from ..pipelines.similar import like, similar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Collection(stored.Collection):
+    """A collection of texts that can be searched.
+
+    Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every
+    call works on the newest committed state.
+
+    Example:
+        >>> fruit = sonde.index(["Apples are red.", "Bananas are yellow.", "Cars need fuel."], to=folder / "fruit.sonde")
+        >>> len(fruit)
+        3
+    """
+
+    report: BuildReport | None = None
+    """What `sonde.index` did, on the collection that it returned."""
+
+    def __len__(self) -> int:
+        with self.view() as view:
+            return view.catalog.counts()[0]
+
+    def __repr__(self) -> str:
+        return f"Collection({str(self.path)!r}, {len(self):,} documents)"
+
+    def search(self, query: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents that answer the query best.
+
+        Args:
+            query: What to look for, in words.
+            k: Documents to return, 1 or more.
+            **settings: Any field of `sonde.SearchSettings`: `mode`, `where`, `threshold`, `offset`, `explain` …
+
+        Raises:
+            UsageError: A setting, the filter or the query (an empty one) cannot be right.
+            SondeError: The collection's model cannot be had.
+
+        Example:
+            >>> fruit.search("a yellow fruit", k=1)[0].text
+            'Bananas are yellow.'
+        """
+        return search(self, query, SearchSettings(k=k, **settings))
+
+    def search_many(self, queries: Sequence[str], k: int = 10, **settings: Any) -> Iterator[Results]:
+        """Yield the results of many queries, which are encoded together; see `search`.
+
+        Example:
+            >>> [results[0].text for results in fruit.search_many(["yellow fruit", "petrol"], k=1)]
+            ['Bananas are yellow.', 'Cars need fuel.']
+        """
+        return search_many(self, queries, SearchSettings(k=k, **settings))
+
+    def similar(self, id: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents most similar to the stored document `id`, itself left out.
+
+        Raises:
+            SondeError: There is no document with this id.
+            UsageError: A setting or the filter cannot be right.
+
+        Example:
+            >>> apple = fruit.search("apples", k=1)[0]
+            >>> fruit.similar(apple.id, k=1)[0].text
+            'Bananas are yellow.'
+        """
+        return similar(self, id, SearchSettings(k=k, **settings))
+
+    def like(self, text: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents most similar to an example text, which need not be in the collection.
+
+        Raises:
+            UsageError: The text is empty, or a setting or the filter cannot be right.
+            SondeError: The collection's model cannot be had.
+
+        Example:
+            >>> fruit.like("Lemons are yellow too.", k=1)[0].text
+            'Bananas are yellow.'
+        """
+        return like(self, text, SearchSettings(k=k, **settings))
+
+    def info(self) -> Info:
+        """Return what the collection holds: counts, model, index with its measured recall and latency, sizes.
+
+        Example:
+            >>> fruit.info().documents
+            3
+        """
+        return info(self)
+
+    def delete(self, ids: Sequence[str] = (), *, where: str | None = None, notify: Notify = silent) -> int:
+        """Delete documents by id or by filter; return how many were deleted.
+
+        Raises:
+            SondeError: An id does not exist (nothing is deleted then), or another process is writing.
+            UsageError: The filter cannot be right, or neither ids nor a filter were given.
+
+        Example:
+            >>> fruit.delete(where="title = 'no such title'")
+            0
+        """
+        return delete(self, ids, where, notify)
+
+    def compact(self, notify: Notify = silent) -> CompactReport:
+        """Rewrite the collection without tombstones and with its segments merged.
+
+        Raises:
+            SondeError: Another process is writing, or the disk is full; the collection is then as it was.
+
+        Example:
+            >>> fruit.compact().removed
+            0
+        """
+        return compact(self.path, notify=notify)
+
+    def verify(self) -> list[Finding]:
+        """Check every digest and count, and both derived indexes against the truth; no findings means all is well.
+
+        Example:
+            >>> fruit.verify()
+            []
+        """
+        return verify(self)
+
+    def repair(self, notify: Notify = silent) -> list[str]:
+        """Rebuild what `verify` finds broken, as far as it can be derived; return what was done.
+
+        Raises:
+            SondeError: Vectors are lost whose texts must be embedded anew and whose model cannot be had.
+
+        Example:
+            >>> fruit.repair()
+            []
+        """
+        return repair(self, notify)
+
+    def rows(self, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield every document as a dictionary: id, title, text, its metadata and, if asked, its vector.
+
+        Example:
+            >>> [row["text"] for row in fruit.rows()][:1]
+            ['Apples are red.']
+        """
+        return exporting.rows(self, vectors=vectors)
+
+    def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
+        """Return all documents with their metadata as a DataFrame.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+
+        Example:
+            >>> fruit.to_pandas().columns.tolist()
+            ['id', 'title', 'text']
+        """
+        return exporting.to_pandas(self, vectors=vectors)
+
+
+def open(path: str | Path, *, device: str = "auto") -> Collection:
+    """Open an existing collection; its model is loaded when a search first needs it.
+
+    Args:
+        path: The folder, `NAME.sonde`.
+        device: Where to encode queries: "auto", "cpu", "cuda", "cuda:1" …
+
+    Raises:
+        SondeError: There is no collection at `path`, or its format cannot be read.
+
+    Example:
+        >>> sonde.open(folder / "fruit.sonde").search("petrol", k=1)[0].text
+        'Cars need fuel.'
+    """
+    return Collection.open(path, device=device)
+
+
+def index(
+    source: Any,
+    to: str | Path,
+    *,
+    text: str | Sequence[str] | None = None,
+    title: str | None = None,
+    id: str | None = None,
+    read: ReadOptions | None = None,
+    settings: BuildSettings | None = None,
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+    **options: Any,
+) -> Collection:
+    """Bring the collection at `to` up to date with a source; make it if it does not exist.
+
+    Args:
+        source: A path or several (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text, Markdown, HTML and
+            PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an Arrow table, a dataset.
+        to: The collection's folder, `NAME.sonde`.
+        text: Column, or columns, of the text; found by name and content where None, like `title` and `id`.
+        title: Column of the title.
+        id: Column of the document's id; without one, a hash of the text identifies a document.
+        read: Further settings of the reader, in place of `text`, `title` and `id`.
+        settings: Settings of the build, in place of `options`.
+        encoder: A bi-encoder of your own.
+        notify: Receives progress and sentences to be said.
+        **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
+
+    Raises:
+        UsageError: No text column was found, or the settings contradict the collection.
+        SondeError: The source cannot be read, another process is writing, or the disk is full.
+
+    Example:
+        >>> tickets = [{"id": 1, "text": "My parcel is late", "stars": 2}, {"id": 2, "text": "Great!", "stars": 5}]
+        >>> happy = sonde.index(tickets, to=folder / "tickets.sonde")
+        >>> happy.search("delivery", k=1, where="stars <= 2")[0].id
+        '1'
+    """
+    columns = (text,) if isinstance(text, str) else tuple(text) if text else None
+    reading = read or ReadOptions(text=columns, title=title, id=id)
+    report = index_source(
+        source, Path(to), reading, settings or BuildSettings(**options), encoder=encoder, notify=notify
+    )
+    collection = Collection(Path(to), encoder)
+    collection.report = report
+    return collection

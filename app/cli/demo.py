@@ -1,0 +1,43 @@
+"""`sonde demo`: a real corpus that needs no download, and three searches of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import say
+from .progress import progress
+from .search import print_results
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(demo)
+
+
+def demo(
+    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="Where to put the collection.")] = Path(
+        "demo.sonde"
+    ),
+) -> None:
+    """Index the docstrings of Python's standard library, run three searches, and show what to try next.
+
+    \b
+    Examples:
+      sonde demo
+    """
+    from ..api import Collection, index
+    from ..demo import FILTERED, QUERIES, stdlib_docstrings
+
+    say(f"indexing the docstrings of Python's standard library into {to}")
+    with progress() as notify:
+        collection: Collection = index(stdlib_docstrings(), to, notify=notify)
+    report = collection.report
+    assert report is not None
+    print(f"{to}: {len(collection):,} documents, {report.added:,} new; {report.seconds:,.0f} s")
+    for query in QUERIES:
+        print(f'\n$ sonde search {to} "{query}" -k 3')
+        print_results(collection.search(query, k=3), json=False)
+    print(f'\nTry next:\n  sonde search {to} "{FILTERED.query}" --where "{FILTERED.where}"')
+    print(f"  sonde similar {to} json.dumps\n  sonde info {to}")
+    print("  sonde index YOUR.csv --to yours.sonde")

@@ -1,0 +1,66 @@
+"""`sonde evaluate search`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import Json, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
+    group.callback()(_keep_group)
+    group.command("search")(evaluate_search)
+    app.add_typer(group, name="evaluate")
+
+
+def _keep_group() -> None:
+    """Measure quality on judged data."""  # with a callback, Typer keeps a group of one command a group
+
+
+def evaluate_search(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    queries: Annotated[
+        Path, typer.Option("--queries", metavar="Q.jsonl", help="Queries: JSONL with _id and text, also .gz.")
+    ],
+    qrels: Annotated[Path, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")],
+    modes: Annotated[
+        str, typer.Option("--modes", help="Modes to compare; differences are to the first.")
+    ] = "dense,lexical,hybrid",
+    fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    json: Json = False,
+) -> None:
+    """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
+
+    The interval is a 95 % bootstrap interval of nDCG@10, p a paired randomisation test against the first mode.
+
+    \b
+    Examples:
+      sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv
+    """
+    from ...pipelines.evaluate.search import evaluate_search as run
+    from ...pipelines.evaluate.search import modes as variants
+    from ...pipelines.evaluate.search import read_qrels
+    from ...pipelines.search import SearchSettings
+    from ...pipelines.trec import read_queries
+    from ..api import open as open_collection
+
+    chosen = variants(modes.split(","), SearchSettings(fusion=fusion))  # type: ignore[arg-type]
+    for _, settings in chosen:
+        settings.check()
+    found = run(open_collection(collection, device=device), read_queries(queries), read_qrels(qrels), chosen)
+    if json:
+        for quality in found:
+            print_json(quality.to_dict())
+        return
+    print(f"{'mode':<10} {'nDCG@10':>8} {'95 % interval':>15} {'recall@100':>11} {'MRR@10':>7} {'MAP@100':>8} {'p':>6}")
+    for quality in found:
+        values, (low, high) = quality.measures, quality.interval
+        p = f"{quality.p:.3f}" if quality.p is not None else "–"
+        print(
+            f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {f'{low:.3f} to {high:.3f}':>15} {values['recall@100']:>11.3f} "
+            f"{values['mrr@10']:>7.3f} {values['map@100']:>8.3f} {p:>6}"
+        )

@@ -1,0 +1,132 @@
+"""`sonde index`: sources into a collection."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import Json, print_json, say
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...indexer.build import BuildReport, BuildSettings
+    from ...indexer.readers import ReadOptions
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("index")(index)
+
+
+def index(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files or folders; - is standard input.")],
+    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="The collection: made, or brought up to date.")],
+    text: Annotated[
+        list[str] | None, typer.Option("--text", metavar="COL", help="Column of the text; repeat to join several.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="COL", help="Column of the title.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="COL", help="Column of the id; without one, a hash of the text.")
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", metavar="CODE", help="Language of the texts (en, de …); detected if not given."),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="csv, tsv, json, jsonl, parquet, xlsx, text … if the name does not tell."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if not given.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="Encoding of a text file; detected if not given.")
+    ] = None,
+    sheet: Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the first if not given.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
+    ] = None,
+    device: Annotated[str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:0,cuda:1 …")] = "auto",
+    dtype: Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16 or int8 (CPU).")] = None,
+    truncate_dim: Annotated[
+        int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
+    ] = None,
+    query_prompt: Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")] = None,
+    document_prompt: Annotated[
+        str | None, typer.Option("--document-prompt", help="Text put before every passage.")
+    ] = None,
+    ann: Annotated[str, typer.Option("--ann", help="Kind of FAISS index, or auto.")] = "auto",
+    recall: Annotated[float, typer.Option("--recall", help="recall@10 that the FAISS index is tuned to.")] = 0.98,
+    memory: Annotated[
+        int | None, typer.Option("--memory", metavar="MB", help="Memory that the FAISS index may take.")
+    ] = None,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Also delete documents that the sources no longer hold.")
+    ] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what the run would take.")] = False,
+    json: Json = False,
+) -> None:
+    """Index files into a collection, or bring one up to date: only what changed is embedded.
+
+    Reads CSV, TSV, JSON, JSONL, Parquet and XLSX, also gzipped or zstd-compressed, and text, Markdown, HTML and PDF
+    files or folders of them. Stopped or killed, the same command goes on where it was.
+
+    \b
+    Examples:
+      sonde index reviews.csv --to reviews.sonde
+      sonde index papers.parquet --to papers.sonde --text abstract --title title
+      sonde index docs/ --to docs.sonde --sync
+      zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
+    """
+    from ...indexer.ann import AnnSettings
+    from ...indexer.build import BuildSettings, estimate_source, index_source
+    from ...indexer.readers import ReadOptions
+
+    options = ReadOptions(
+        text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
+        encoding=encoding, sheet=sheet,
+    )  # fmt: skip
+    device_of_ann = "cuda" if device.startswith("cuda") and _gpu_faiss() else "cpu"
+    tuning = AnnSettings(
+        kind=ann, target_recall=recall, memory_budget=memory * 1_000_000 if memory else None, device=device_of_ann
+    )  # type: ignore[arg-type]
+    settings = BuildSettings(
+        model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
+        document_prompt=document_prompt, language=language, sync=sync, ann=tuning,
+    )  # fmt: skip
+    source = sources[0] if len(sources) == 1 else list(sources)
+    with progress(quiet=json) as notify:
+        if estimate:
+            found = estimate_source(source, to, options, settings, notify=notify)
+            print_json(found.to_dict()) if json else print(found.describe())
+            return
+        report = index_source(source, to, options, settings, notify=notify)
+    print_json(report.to_dict()) if json else _print_report(report, to)
+
+
+def _gpu_faiss() -> bool:
+    import faiss
+
+    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
+
+
+def _print_report(report: "BuildReport", to: Path) -> None:
+    counts = [
+        f"{count:,} {name}"
+        for name in ("added", "replaced", "unchanged", "deleted")
+        if (count := getattr(report, name))
+    ]
+    if report.duplicate_ids:
+        counts.append(f"{report.duplicate_ids:,} with an id that came again (the last one was kept)")
+    print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
+    if report.embedded or report.reused:
+        print(
+            f"passages: {report.embedded:,} embedded ({report.tokens:,} tokens), {report.reused:,} with vectors already there"
+        )
+    if report.cut_tokens:
+        print(f"cut off: {report.cut_tokens:,} tokens of {report.cut_documents:,} documents")
+    if report.skipped:
+        print(f"skipped: {report.skipped:,}, all of them in {report.skipped_file}")
+        for row in report.skipped_rows[:5]:
+            say(f"  {row.origin}: {row.reason}")
+    print(f'try: sonde search {to} "what you are looking for"')

@@ -1,0 +1,169 @@
+"""`sonde search` and `sonde similar`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import Json, print_json, say, snippet
+
+if TYPE_CHECKING:
+    from ...pipelines.results import Hit, Results
+
+Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", metavar="T", help="Least similarity: cosine, or BM25 with --mode lexical."),
+]
+K = Annotated[int, typer.Option("-k", help="Documents to return.")]
+Offset = Annotated[int, typer.Option("--offset", help="Documents to leave out at the top, for paging.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("search")(search)
+    app.command("similar")(similar)
+
+
+def search(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for, in words.")] = None,
+    k: K = 10,
+    offset: Offset = 0,
+    mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
+    fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
+    weight: Annotated[float | None, typer.Option("--weight", help="Share of the dense half in hybrid, 0 to 1.")] = None,
+    where: Where = None,
+    threshold: Threshold = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why each hit matched: terms and closest sentences.")
+    ] = False,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Many queries: JSONL with _id and text.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="OUT.trec", help="With --queries: write a TREC run file.")
+    ] = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Search a collection by meaning, by words, or by both.
+
+    A hit is a document; its best passage is shown. Scores: "dense" is the cosine (higher is closer), "lexical" is BM25.
+
+    \b
+    Examples:
+      sonde search reviews.sonde "the battery died after a week"
+      sonde search reviews.sonde "late delivery" --where "stars <= 2" -k 5
+      sonde search reviews.sonde "refund" --mode lexical --json
+      sonde search reviews.sonde "how to descale" --threshold 0.4
+      sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines import fusion as fusing
+    from ...pipelines.search import SearchSettings
+    from ..api import open as open_collection
+
+    if (query is None) == (queries is None):
+        raise UsageError("give a query, or a file of queries with --queries")
+    if run and queries is None:
+        raise UsageError("--run needs --queries: a TREC run holds the hits of many queries")
+    settings = SearchSettings(
+        k=k, offset=offset, mode=mode, where=where, threshold=threshold, fusion=fusion,  # type: ignore[arg-type]
+        weight=fusing.WEIGHT if weight is None else weight, explain=explain,
+    )  # fmt: skip
+    settings.check()
+    opened = open_collection(collection, device=device)
+    if queries is None:
+        assert query is not None
+        from ...pipelines.search import search as run_search
+
+        print_results(run_search(opened, query, settings), json)
+        return
+    from ...pipelines.trec import read_queries, run_queries
+
+    print_run(run_queries(opened, read_queries(queries), settings, run), run, json)
+
+
+def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) -> None:
+    """Print the hits of many queries, or where they were written."""
+    if run:
+        say(f"{run}: {sum(len(results) for _, results in found):,} hits of {len(found):,} queries")
+        return
+    for key, results in found:
+        if not json:
+            print(f"query {key}: {snippet(results.query, 100)}")
+        print_results(results, json, {"query": key})
+
+
+def similar(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="A document's id.")] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="An example text in place of an id; - is standard input.")
+    ] = None,
+    k: K = 10,
+    offset: Offset = 0,
+    where: Where = None,
+    threshold: Threshold = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Show the documents most similar to a stored one, or to an example text.
+
+    \b
+    Examples:
+      sonde similar reviews.sonde 4711
+      sonde similar reviews.sonde --text "Arrived broken, and nobody answers my mails."
+      sonde similar reviews.sonde --text - < letter.txt
+    """
+    import sys
+
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if (id is None) == (text is None):
+        raise UsageError("give a document's id, or an example with --text")
+    opened = open_collection(collection, device=device)
+    given = {"k": k, "offset": offset, "where": where, "threshold": threshold}
+    if id is not None:
+        print_results(opened.similar(id, **given), json)
+    else:
+        example = sys.stdin.read() if text == "-" else text
+        print_results(opened.like(example or "", **given), json)
+
+
+def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:
+    """Print hits on stdout, notes and how the search went on stderr."""
+    for note in results.notes:
+        say(f"note: {note}")
+    for hit in results:
+        print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit)
+    if not json:
+        say(f"{len(results)} hits · {results.mode} · {results.strategy} · {results.seconds * 1000:,.0f} ms")
+
+
+def _print_hit(hit: "Hit") -> None:
+    parts = [
+        f"{name} {value:.3f}"
+        for name in ("dense", "lexical", "rerank")
+        if (value := getattr(hit.scores, name)) is not None
+    ]
+    title = f" · {snippet(hit.title, 80)}" if hit.title else ""
+    print(f"{hit.rank:>3}. {hit.score:.3f}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)})")
+    if hit.passage.text.strip():
+        print(f"     {snippet(hit.passage.text)}")
+    if hit.why:
+        _print_why(hit)
+    if hit.metadata:
+        print(f"     {snippet(' · '.join(f'{name}: {value}' for name, value in hit.metadata.items()), 200)}")
+
+
+def _print_why(hit: "Hit") -> None:
+    why = hit.why
+    assert why is not None
+    words = [hit.text[start:end] for start, end in why.terms] + [hit.title[start:end] for start, end in why.title_terms]
+    print(f"     words: {snippet(', '.join(dict.fromkeys(words))) or 'none of the query'}")
+    for sentence in why.sentences:
+        print(f"     {sentence.similarity:.3f} at {sentence.start}: {snippet(sentence.text, 160)}")

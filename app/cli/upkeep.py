@@ -1,0 +1,171 @@
+"""`sonde info`, `verify`, `repair`, `compact`, `delete` and `export`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, print_json, say, size
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...indexer.info import Info
+
+Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (info, verify, repair, compact, delete, export):
+        app.command(command.__name__)(command)
+
+
+def info(collection: Path_, json: Json = False) -> None:
+    """Show what a collection holds: counts, model, FAISS index with its measured recall and latency, sizes.
+
+    \b
+    Examples:
+      sonde info reviews.sonde
+      sonde info reviews.sonde --json
+    """
+    from ..api import open as open_collection
+
+    found = open_collection(collection).info()
+    print_json(found.to_dict()) if json else _print_info(found)
+
+
+def _print_info(found: "Info") -> None:
+    lines = {
+        "documents": f"{found.documents:,}",
+        "passages": f"{found.passages:,}" + (f" ({found.tombstones:,} tombstones)" if found.tombstones else ""),
+        "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
+        "language": found.language or "not known",
+        "index": _ann_line(found.ann, found.newer),
+        "lexical": f"{found.lexical:,} passages" if found.lexical is not None else "none: run `sonde repair`",
+        "metadata": ", ".join(f"{name} ({kind})" for name, kind in found.fields.items()) or "none",
+        "disk": ", ".join(f"{name} {size(count)}" for name, count in found.bytes.items()),
+    }
+    if found.model_settings.get("kind") == "static":
+        lines["note"] = (
+            "the static model is for maps, clusters and drafts: it finds clearly less than the default model"
+        )
+    print(found.path)
+    for name, text in lines.items():
+        print(f"  {name:<10} {text}")
+
+
+def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
+    if ann is None:
+        return "none, vectors are scanned exactly"
+    parameters = ", ".join(f"{name} {value}" for name, value in ann["parameters"].items())
+    short = "" if ann["reached"] else f", short of the target {ann['target']}"
+    rest = f"; {newer:,} newer passages are scanned exactly" if newer else ""
+    settings = f" ({parameters})" if parameters else ""
+    return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{rest}"
+
+
+def verify(collection: Path_, json: Json = False) -> None:
+    """Check every digest and count, and both derived indexes against the truth. Exit code 1 if something is wrong.
+
+    \b
+    Examples:
+      sonde verify reviews.sonde
+    """
+    from ..api import open as open_collection
+
+    findings = open_collection(collection).verify()
+    for finding in findings:
+        values = {"part": finding.part, "problem": finding.problem}
+        print_json(values) if json else print(f"{finding.part}: {finding.problem}")
+    if findings:
+        say(f"{len(findings)} problems: run `sonde repair {collection}`")
+        raise typer.Exit(1)
+    say(f"{collection} is sound")
+
+
+def repair(collection: Path_, json: Json = False) -> None:
+    """Rebuild what is broken: indexes from the vectors, lost vectors from the texts.
+
+    \b
+    Examples:
+      sonde repair reviews.sonde
+    """
+    from ..api import open as open_collection
+
+    with progress(quiet=json) as notify:
+        done = open_collection(collection).repair(notify)
+    for line in done:
+        print_json({"done": line}) if json else print(line)
+    say("nothing to repair" if not done else f"{collection} is repaired")
+
+
+def compact(collection: Path_, json: Json = False) -> None:
+    """Rewrite a collection without tombstones and with its segments merged; searches go on meanwhile.
+
+    \b
+    Examples:
+      sonde compact reviews.sonde
+    """
+    from dataclasses import asdict
+
+    from ..api import open as open_collection
+
+    with progress(quiet=json) as notify:
+        report = open_collection(collection).compact(notify)
+    if json:
+        print_json(asdict(report))
+    else:
+        print(
+            f"{report.removed:,} tombstones removed, {report.segments_before} segments became {report.segments}, "
+            f"vectors {size(report.bytes_before)} became {size(report.bytes)}"
+        )
+
+
+def delete(
+    collection: Path_,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Delete all documents that pass this filter.")] = None,
+    json: Json = False,
+) -> None:
+    """Delete documents by id or by filter: all of them or, if an id does not exist, none.
+
+    \b
+    Examples:
+      sonde delete reviews.sonde 4711 4712
+      sonde delete reviews.sonde --where "date < '2020-01-01'"
+    """
+    from ..api import open as open_collection
+
+    with progress(quiet=json) as notify:
+        count = open_collection(collection).delete(ids or (), where=where, notify=notify)
+    print_json({"deleted": count}) if json else print(f"{count:,} documents deleted")
+
+
+def export(
+    collection: Path_,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl; - is standard output (JSONL).")
+    ] = "-",
+    vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's vector.")] = False,
+    json: Json = False,
+) -> None:
+    """Write all documents with your own columns under their own names.
+
+    \b
+    Examples:
+      sonde export reviews.sonde --to reviews.parquet --vectors
+      sonde export reviews.sonde > reviews.jsonl
+    """
+    from ...indexer.export import write, write_jsonl
+    from ..api import open as open_collection
+
+    opened = open_collection(collection)
+    if to == "-":
+        count = write_jsonl(opened, sys.stdout, vectors=vectors)
+    else:
+        count = write(opened, Path(to), vectors=vectors)
+    if json and to != "-":
+        print_json({"documents": count, "path": to})
+    else:
+        say(f"{count:,} documents written to {to if to != '-' else 'standard output'}")

@@ -1,0 +1,218 @@
+"""One `index` run from the first document to the last commit."""
+
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ..catalog import Catalog
+from ..chunker import Chunker
+from ..collection import Collection, check_folder
+from ..derived import LexicalFollower, update_derived
+from ..document import Document, Skipped
+from ..encoder import Encoder, ModelSpec, load_encoder, load_encoder_for
+from ..errors import SondeError, UsageError
+from ..languages import detect
+from ..lock import writer_lock
+from ..progress import Notify, Progress, silent
+from ..sweep import sweep
+from ..writing import delete_documents
+from .ahead import Ahead
+from .commit import Committer
+from .plan import Batch, Planner, Seen
+from .report import BuildReport, Tally
+from .settings import BuildSettings
+
+FIRST_BATCH, LARGEST_BATCH = 256, 16_384
+FAST_COMMIT_SECONDS = 4.0
+LEFT_AT_START = {"writer.lock", "writer.json", "vectors", "catalog.db", "catalog.db-wal", "catalog.db-shm"}
+
+
+def index_documents(
+    documents: Iterable[Document | Skipped],
+    folder: Path,
+    *,
+    settings: BuildSettings = BuildSettings(),
+    sample: Sequence[Document] = (),
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+) -> BuildReport:
+    """Bring a collection up to date with `documents`; make it if it does not exist.
+
+    Each batch is one commit: killed at any moment, the same call goes on after the last one. Documents whose key
+    and content are unchanged cost a look-up; equal texts are embedded once.
+
+    Args:
+        documents: What to index; read once, as a stream.
+        folder: The collection, `NAME.sonde`.
+        sample: A few of the documents, for detecting their language when the collection is made.
+        encoder: The bi-encoder to use in place of the one that the settings name.
+        notify: Receives progress and sentences to be said.
+
+    Raises:
+        UsageError: The settings contradict the collection.
+        SondeError: Another process is writing, the disk is full, or the model cannot be had.
+    """
+    began = time.monotonic()
+    made = is_new(folder)
+    encoder = _checked(folder, settings, encoder) if encoder else encoder_for(folder, settings, notify)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with writer_lock(folder), closing(_open(folder, encoder, settings, sample, notify)) as catalog:
+            sweep(folder, catalog)
+            tally = Tally(folder / "skipped.jsonl")
+            _run(documents, folder, catalog, encoder, settings, tally, notify)
+            _refuse_nothing(catalog, tally)
+            update_derived(folder, catalog, settings.ann, notify)
+            return tally.finish(time.monotonic() - began)
+    except BaseException as error:
+        if made and not _holds_documents(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise _explained(error, folder) from None
+
+
+def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
+    """Return the bi-encoder that an index run into `folder` uses: the collection's, or the one that settings name.
+
+    Raises:
+        UsageError: The settings name another model than the collection was built with.
+        SondeError: The folder is something else than a collection, or the model cannot be had.
+    """
+    if is_new(folder):
+        options = settings.model_options()
+        return load_encoder(settings.model_name, device=settings.device, notify=notify, **options)  # type: ignore[arg-type]
+    spec = Collection.open(check_folder(folder)).spec
+    _refuse_other_model(folder, spec, settings)
+    return load_encoder_for(spec, device=settings.device)
+
+
+def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder:
+    if not is_new(folder):
+        spec = Collection.open(check_folder(folder)).spec
+        _refuse_other_model(folder, spec, settings)
+        if encoder.spec.fingerprint != spec.fingerprint:
+            raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} in these settings")
+    return encoder
+
+
+def is_new(folder: Path) -> bool:
+    """Whether an index run would make the collection: nothing is there, or what a run killed at its start left."""
+    if not folder.exists():
+        return True
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is a file: name a folder for the collection, such as {folder.with_suffix('.sonde')}"
+        )
+    names = {path.name for path in folder.iterdir()}
+    if not names <= LEFT_AT_START:
+        return False
+    return "catalog.db" not in names or not _has_model(folder / "catalog.db")
+
+
+def _has_model(path: Path) -> bool:
+    try:
+        with closing(Catalog.open(path)) as catalog:
+            return catalog.get("model") is not None
+    except SondeError:
+        return False
+
+
+def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
+    given = settings.model_options() | ({"name": settings.model} if settings.model else {})
+    for name, value in given.items():
+        has = getattr(spec, name)
+        if value != has and not (name == "name" and str(value).endswith(f"/{has}")):
+            label = "model" if name == "name" else name
+            raise UsageError(
+                f"{folder} was built with {label} {has!r}, not {value!r}: leave the option out, or index into a new folder"
+            )
+
+
+def _open(
+    folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], notify: Notify
+) -> Catalog:
+    if not is_new(folder):
+        return Catalog.open(folder / "catalog.db", write=True)
+    for path in folder.glob("catalog.db*"):
+        path.unlink()
+    (folder / "vectors").mkdir(exist_ok=True)
+    catalog = Catalog.create(folder / "catalog.db")
+    language = settings.language or detect([document.text or document.title for document in sample])
+    if language and not settings.language:
+        notify(f"language: {language} (detected; --language sets it)")
+    with catalog.transaction(write=True):
+        catalog.set("model", encoder.spec.to_dict())
+        catalog.set("language", language)
+        catalog.set("epoch", 1)
+    return catalog
+
+
+def _run(
+    documents: Iterable[Document | Skipped],
+    folder: Path,
+    catalog: Catalog,
+    encoder: Encoder,
+    settings: BuildSettings,
+    tally: Tally,
+    notify: Notify,
+) -> None:
+    seen, reading = Seen(), Catalog.open(folder / "catalog.db")
+    planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
+    committer = Committer(folder, catalog, encoder, tally)
+    done = 0
+    with (
+        closing(reading),
+        LexicalFollower(folder, catalog) as lexical,
+        Ahead(planner.batches(documents)) as batches,
+    ):
+        lexical.follow()
+        for batch in batches:
+            began = time.monotonic()
+            committer.commit(batch)
+            lexical.follow()
+            done += batch.read
+            notify(Progress("embedding", done, None, "documents"))
+            if settings.batch is None:
+                planner.size = _next_size(planner.size, batch, time.monotonic() - began)
+    if settings.sync:
+        _delete_vanished(catalog, seen, tally)
+
+
+def _next_size(size: int, batch: Batch, seconds: float) -> int:
+    full = batch.read >= size and seconds < FAST_COMMIT_SECONDS
+    return min(size * 2, LARGEST_BATCH) if full else size
+
+
+def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally) -> None:
+    vanished = seen.missing(catalog.connection.execute("SELECT doc, key FROM documents"))
+    if vanished:
+        with catalog.transaction(write=True):
+            delete_documents(catalog, vanished)
+            catalog.advance()
+        tally.deleted = len(vanished)
+
+
+def _refuse_nothing(catalog: Catalog, tally: Tally) -> None:
+    if not catalog.counts()[0]:
+        first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
+        raise SondeError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
+
+
+def _holds_documents(folder: Path) -> bool:
+    try:
+        with closing(Catalog.open(folder / "catalog.db")) as catalog:
+            return catalog.counts()[0] > 0
+    except SondeError:
+        return False
+
+
+def _explained(error: BaseException, folder: Path) -> BaseException:
+    """Return a full or read-only disk as one line; anything else as it is."""
+    text = str(error).lower()
+    if isinstance(error, OSError | SystemError) or type(error).__module__ == "sqlite3":
+        if "full" in text or "no space" in text or "too large" in text:
+            return SondeError(f"the disk is full: {folder} keeps all that was committed; free space, then run it again")
+        if "readonly" in text or "read-only" in text or "permission" in text:
+            return SondeError(f"{folder} cannot be written ({error}): choose another folder with --to")
+    return error

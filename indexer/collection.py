@@ -1,0 +1,133 @@
+"""A collection on disk: opening it, and reading one consistent generation of it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .catalog import Catalog
+from .derived import Loaded
+from .encoder import Encoder, ModelSpec, load_encoder_for
+from .errors import SondeError
+from .view import Generation, View
+
+ATTEMPTS = 5
+"""How often a reader starts over when `compact` removes files between its look at the catalog and their opening."""
+
+
+class Collection:
+    """Read access to a collection; `indexer.build` and the upkeep modules write it.
+
+    One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
+    what was committed since.
+    """
+
+    def __init__(self, path: Path, encoder: Encoder | None = None, device: str = "auto") -> None:
+        self.path = path
+        self._device = device
+        self._encoder = encoder
+        self._local = threading.local()
+        self._loading = threading.RLock()
+        self._generation: Generation | None = None
+        self._loaded = Loaded(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> "Collection":
+        """Open an existing collection; the model is loaded when a search first needs it.
+
+        Raises:
+            SondeError: There is no collection at `path`, or its format cannot be read.
+        """
+        folder = check_folder(Path(path))
+        collection = cls(folder, encoder, device)
+        collection.open_catalog().get("generation")
+        return collection
+
+    @property
+    def catalog_path(self) -> Path:
+        """The SQLite file."""
+        return self.path / "catalog.db"
+
+    @property
+    def vectors_path(self) -> Path:
+        """The folder of vector segments."""
+        return self.path / "vectors"
+
+    @cached_property
+    def spec(self) -> ModelSpec:
+        """The model that the collection was built with."""
+        return ModelSpec.from_dict(self.open_catalog().get("model"))
+
+    @property
+    def encoder(self) -> Encoder:
+        """The collection's bi-encoder, loaded at first use.
+
+        Raises:
+            SondeError: The model cannot be had, or its weights are not those that the collection was built with.
+        """
+        with self._loading:
+            if self._encoder is None:
+                self._encoder = load_encoder_for(self.spec, device=self._device)
+            return self._encoder
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a stored property of the collection."""
+        return self.open_catalog().get(name, default)
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """Open a consistent view of the newest generation."""
+        catalog = self.open_catalog()
+        if catalog.connection.in_transaction:  # a view inside a view, in one thread, is the same view
+            yield View(self, catalog, self._current(catalog))
+            return
+        with catalog.transaction():
+            yield View(self, catalog, self._current(catalog))
+
+    def close(self) -> None:
+        """Close this thread's connection and forget what was loaded."""
+        if hasattr(self._local, "catalog"):
+            self._local.catalog.close()
+            del self._local.catalog
+        self._generation = None
+
+    def open_catalog(self) -> Catalog:
+        """Return this thread's connection to the catalog, opened at first use."""
+        if not hasattr(self._local, "catalog"):
+            self._local.catalog = Catalog.open(self.catalog_path)
+        return self._local.catalog
+
+    def _current(self, catalog: Catalog) -> Generation:
+        with self._loading:
+            number = catalog.get("generation", 0)
+            if self._generation is None or self._generation.number != number:
+                self._generation = self._load(catalog)
+            return self._generation
+
+    def _load(self, catalog: Catalog) -> Generation:
+        for _ in range(ATTEMPTS):
+            try:
+                return Generation.load(self.path, catalog, self.spec.dimension, self._loaded)
+            except FileNotFoundError as error:
+                missing = error.filename
+                # `compact` replaced the files that this transaction still names: look at the catalog anew.
+                catalog.connection.execute("ROLLBACK")
+                catalog.connection.execute("BEGIN")
+        raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+
+
+def check_folder(folder: Path) -> Path:
+    """Return `folder` if it can be a collection.
+
+    Raises:
+        SondeError: It does not exist, or is no collection; the message says which.
+    """
+    if not folder.exists():
+        near = sorted(folder.parent.glob("*.sonde")) if folder.parent.is_dir() else []
+        hint = f"; here are: {', '.join(path.name for path in near[:5])}" if near else ""
+        raise SondeError(f"there is no collection at {folder}{hint}")
+    if not (folder / "catalog.db").is_file():
+        raise SondeError(f"{folder} is no Sonde collection: it holds no catalog.db")
+    return folder

@@ -1,0 +1,46 @@
+"""Deleting documents: one commit, then the derived indexes follow."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from .catalog import Catalog
+from .collection import check_folder
+from .derived import update_lexical
+from .errors import SondeError
+from .lock import writer_lock
+from .progress import Notify, silent
+from .sweep import sweep
+from .writing import delete_documents
+
+
+def delete_by_number(folder: Path, docs: Sequence[int], notify: Notify = silent) -> int:
+    """Delete documents by number, all in one commit; return how many there were.
+
+    Raises:
+        SondeError: Another process is writing, or the collection cannot be written.
+    """
+    with writer_lock(check_folder(folder)), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        sweep(folder, catalog)
+        with catalog.transaction(write=True):
+            before = catalog.counts()[0]
+            delete_documents(catalog, docs)
+            deleted = before - catalog.counts()[0]
+            if deleted:
+                catalog.advance()
+        update_lexical(folder, catalog, notify)
+    return deleted
+
+
+def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
+    """Return the numbers of documents by id.
+
+    Raises:
+        SondeError: An id does not exist; the message names it and counts the others.
+    """
+    found = {key: doc for doc, key in catalog.select_in("SELECT doc, key FROM documents WHERE key IN (?)", list(keys))}
+    missing = [key for key in keys if key not in found]
+    if missing:
+        others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise SondeError(f"there is no document with the id {missing[0]!r}{others}: nothing was deleted")
+    return [found[key] for key in dict.fromkeys(keys)]

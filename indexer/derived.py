@@ -1,0 +1,176 @@
+"""The derived indexes: kept in step with the catalog, loaded once, rebuilt when they cannot be read.
+
+Both live in a folder per epoch, `ann/EPOCH` and `lexical/EPOCH`: `compact` renumbers the rows and starts a new one.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from .ann import AnnIndex, AnnSettings, build
+from .ann import load as load_index
+from .catalog import Catalog
+from .encoder import ModelSpec
+from .errors import SondeError
+from .lexical import LexicalEntry, LexicalIndex
+from .progress import Notify, Progress, silent
+from .segments import Segments
+
+TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
+"""Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
+
+DEAD_SHARE = 0.3
+"""Share of tombstones among the indexed rows above which the FAISS index is built anew."""
+
+
+def ann_folder(folder: Path, epoch: int) -> Path:
+    """Return where the FAISS index of an epoch lies."""
+    return folder / "ann" / str(epoch)
+
+
+def lexical_folder(folder: Path, epoch: int) -> Path:
+    """Return where the Tantivy index of an epoch lies."""
+    return folder / "lexical" / str(epoch)
+
+
+class Loaded:
+    """The indexes that a reader holds in memory, shared by generations for as long as the files stay the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ann: tuple[tuple[int, int], AnnIndex] | None = None
+        self._lexical: tuple[int, LexicalIndex] | None = None
+
+    def ann(self, epoch: int) -> AnnIndex | None:
+        """Return the FAISS index, None where there is none that can be read: vectors are then scanned exactly."""
+        folder = ann_folder(self.folder, epoch)
+        try:
+            stamp = (epoch, (folder / "info.json").stat().st_mtime_ns)
+            if self._ann is None or self._ann[0] != stamp:
+                self._ann = (stamp, load_index(folder))
+        except (OSError, SondeError):
+            return None
+        return self._ann[1]
+
+    def lexical(self, epoch: int) -> LexicalIndex | None:
+        """Return the Tantivy index as of its newest commit, None where there is none that can be read."""
+        try:
+            if self._lexical is None or self._lexical[0] != epoch:
+                self._lexical = (epoch, LexicalIndex.open(lexical_folder(self.folder, epoch)))
+            else:
+                self._lexical[1].refresh()
+        except SondeError:
+            self._lexical = None
+        return self._lexical[1] if self._lexical else None
+
+
+class LexicalFollower:
+    """Keeps the lexical index in step with the catalog during a run: one open writer, one commit per `follow`."""
+
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
+        self.catalog = catalog
+        path = lexical_folder(folder, catalog.get("epoch", 1))
+        self._index = _opened(path)
+        self._writer = self._index.writer()
+        self._through = self._index.state.through_row
+        self._language = catalog.get("language")
+
+    def __enter__(self) -> "LexicalFollower":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def follow(self) -> None:
+        """Add the rows that the index lacks and delete its tombstones; nothing where it is up to date."""
+        end = self.catalog.rows()
+        lacking = self._live(self._through, end)
+        if end == self._through and self._index.rows == self.catalog.counts()[1]:
+            return
+        self._writer.delete_from(self._through)
+        self._writer.add(lacking)
+        self._writer.delete(self._tombstones())
+        self._writer.commit(end, self.catalog.get("generation", 0))
+        self._through = end
+
+    def _live(self, start: int, end: int) -> Iterator[LexicalEntry]:
+        sql = (
+            "SELECT row, title, substr(text, start + 1, end - start), language FROM passages JOIN documents USING (doc) "
+            "WHERE row >= ? AND row < ?"
+        )
+        for row, title, text, language in self.catalog.connection.execute(sql, (start, end)):
+            yield LexicalEntry(row, title, text, language or self._language)
+
+    def _tombstones(self) -> list[int]:
+        expected = self.catalog.counts()[1]
+        dead = self.catalog.connection.execute("SELECT row FROM passages WHERE doc IS NULL").fetchall()
+        return [row for (row,) in dead] if self._index.rows != expected else []
+
+
+def _opened(path: Path) -> LexicalIndex:
+    try:
+        return LexicalIndex.open(path)
+    except SondeError:
+        shutil.rmtree(path, ignore_errors=True)
+        return LexicalIndex.create(path)
+
+
+def update_lexical(folder: Path, catalog: Catalog, notify: Notify = silent) -> None:
+    """Bring the lexical index up to date with the catalog, rebuilding it where it cannot be read."""
+    notify(Progress("lexical index", 0, None, "passages"))
+    with LexicalFollower(folder, catalog) as follower:
+        follower.follow()
+
+
+def update_derived(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
+    """Bring both indexes up to date with the catalog; the caller holds the writer lock."""
+    update_lexical(folder, catalog, notify)
+    update_ann(folder, catalog, settings, notify)
+
+
+def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
+    """Build the FAISS index, extend it, or leave a small number of newer rows to the exact scan."""
+    spec = ModelSpec.from_dict(catalog.get("model"))
+    vectors = Segments(folder / "vectors", catalog.segments(), spec.dimension)
+    alive = catalog.document_of_row() >= 0
+    path = ann_folder(folder, catalog.get("epoch", 1))
+    if not alive.any():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    steps = _Steps(notify)
+    index = _usable(path, vectors, alive, settings)
+    if index is None:
+        index = build(vectors, settings, alive=alive, notify=steps)
+    elif len(vectors) - index.info.rows <= max(TAIL_ROWS, TAIL_SHARE * len(vectors)) and index.info.kind != "exact":
+        return
+    elif len(vectors) > index.info.rows:
+        index.add(vectors, index.info.rows, len(vectors), alive=alive, notify=steps)
+    else:
+        return
+    info = index.save(path)
+    notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
+
+
+def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> AnnIndex | None:
+    """Return the index that is there, unless it should be built anew."""
+    try:
+        index = load_index(path)
+    except SondeError:
+        return None
+    info = index.info
+    stale = info.rows > len(vectors) or (~alive[: info.rows]).mean() > DEAD_SHARE
+    outgrown = info.vectors * 2 < alive.sum()  # another kind may suit twice as many vectors
+    asked = settings.kind not in ("auto", info.kind) or settings.target_recall > info.target
+    return None if stale or outgrown or asked else index
+
+
+class _Steps:
+    """Passes FAISS's progress on in the build's terms."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.notify = notify
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.notify(Progress(f"FAISS index, {stage}", done, total, "vectors"))

@@ -1,0 +1,200 @@
+"""Reading a collection out again: the user's own columns under their own names."""
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from .catalog import CHUNK
+from .collection import Collection
+from .errors import MissingExtraError, SondeError, UsageError
+from .fields import Field, as_text
+from .files import write_durably
+from .view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+BUILT_IN = ("id", "title", "text")
+PARQUET_ROWS = 10_000
+
+
+def rows(collection: Collection, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per document in the order of their numbers: id, title, text, metadata and, if asked, vector.
+
+    All documents come from one generation. A metadata column named like a built-in one is called `metadata.NAME`.
+    `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
+    """
+    with collection.view() as view:
+        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        names = {name: column_name(name) for name in view.fields}
+        for offset in range(0, len(docs), CHUNK):
+            some = docs[offset : offset + CHUNK]
+            means = document_vectors(view, some) if vectors else None
+            found = view.documents(some)
+            for place, doc in enumerate(some):
+                document = found[doc]
+                row: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
+                row |= {column: document.metadata.get(name) for name, column in names.items()}
+                yield row | ({"vector": means[place]} if means is not None else {})
+
+
+def column_name(field: str) -> str:
+    """Return the name under which a metadata field is exported."""
+    return f"metadata.{field}" if field in (*BUILT_IN, "vector") else field
+
+
+def document_vectors(view: View, docs: list[int]) -> np.ndarray:
+    """Return float32 [n, d]: for each document the mean of its passages' vectors, normalised if the model's are."""
+    pairs = np.array(
+        list(view.catalog.select_in("SELECT doc, row FROM passages WHERE doc IN (?) ORDER BY row", docs)),
+        dtype=np.int64,
+    ).reshape(-1, 2)
+    places = {doc: place for place, doc in enumerate(docs)}
+    owners = np.array([places[doc] for doc in pairs[:, 0].tolist()], dtype=np.int64)
+    sums = np.zeros((len(docs), view.generation.segments.dimension), dtype=np.float32)
+    np.add.at(sums, owners, view.generation.segments.read(pairs[:, 1]))
+    counts = np.bincount(owners, minlength=len(docs))[:, None]
+    means = sums / np.maximum(counts, 1)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return means / np.where(lengths > 0, lengths, 1) if view.collection.spec.normalize else means
+
+
+def to_pandas(collection: Collection, *, vectors: bool = False) -> "pd.DataFrame":
+    """Return all documents as a DataFrame with the columns of `rows`.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
+    frame = pd.DataFrame(list(rows(collection, vectors=vectors)))
+    return frame if len(frame.columns) else pd.DataFrame(columns=list(BUILT_IN))
+
+
+def write(collection: Collection, path: Path, *, vectors: bool = False) -> int:
+    """Write all documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
+
+    Raises:
+        UsageError: The suffix is none of these.
+        SondeError: The file cannot be written.
+    """
+    writers = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise UsageError(f"cannot export to {path.name!r}: the name must end in {', '.join(writers)}")
+    if not path.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+    counted = _Counted(rows(collection, vectors=vectors))
+    write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
+    return counted.count
+
+
+def write_jsonl(collection: Collection, stream: TextIO, *, vectors: bool = False) -> int:
+    """Write all documents as JSON lines to an open text stream; return how many."""
+    counted = _Counted(rows(collection, vectors=vectors))
+    for row in counted:
+        stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+    return counted.count
+
+
+class _Counted:
+    """Counts what is taken from an iterator."""
+
+    def __init__(self, items: Iterator[dict[str, Any]]) -> None:
+        self.items = items
+        self.count = 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for item in self.items:
+            self.count += 1
+            yield item
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else as_text(value) if isinstance(value, date) else value
+        for name, value in row.items()
+    }
+
+
+def _write_lines(_: Collection, documents: _Counted, stream: IO[bytes], __: bool) -> None:
+    for row in documents:
+        stream.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
+
+
+def _write_csv(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    with collection.view() as view:
+        names = [*BUILT_IN, *map(column_name, view.fields), *(["vector"] if vectors else [])]
+    writer = csv.DictWriter(text, names)
+    writer.writeheader()
+    for row in documents:
+        cells = _plain(row).items()
+        writer.writerow({n: json.dumps(v) if isinstance(v, list) else v for n, v in cells})
+    text.detach()
+
+
+def _write_parquet(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with collection.view() as view:
+        schema = _arrow_schema(view, vectors)
+    with pq.ParquetWriter(stream, schema) as writer:
+        for some in _slices(documents):
+            columns = [[_cell(row[name], schema.field(name).type) for row in some] for name in schema.names]
+            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema))
+
+
+def _slices(documents: _Counted) -> Iterator[list[dict[str, Any]]]:
+    taken = iter(documents)
+    while some := list(itertools.islice(taken, PARQUET_ROWS)):
+        yield some
+
+
+def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
+    """Return the columns' types; times and lists of mixed items are kept as text, as JSON in the case of lists."""
+    import pyarrow as pa
+
+    kinds = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
+    columns = [(name, pa.string()) for name in BUILT_IN]
+    for field in view.fields.values():
+        kind = kinds.get(field.type) or (_date_type(view, field) if field.type == "date" else _list_type(view, field))
+        columns.append((column_name(field.name), kind))
+    if vectors:
+        columns.append(("vector", pa.list_(pa.float32(), view.generation.segments.dimension)))
+    return pa.schema(columns)
+
+
+def _date_type(view: View, field: Field) -> "pa.DataType":
+    import pyarrow as pa
+
+    sql = f"SELECT 1 FROM metadata WHERE instr({field.column}, 'T') LIMIT 1"
+    return pa.timestamp("us") if view.catalog.connection.execute(sql).fetchone() else pa.date32()
+
+
+def _list_type(view: View, field: Field) -> "pa.DataType":
+    import pyarrow as pa
+
+    sql = f"SELECT DISTINCT e.type FROM metadata m, json_each(m.{field.column}) e WHERE e.type != 'null'"
+    kinds = {kind for (kind,) in view.catalog.connection.execute(sql)}
+    items = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64()}
+    return pa.list_(items[kinds.pop()]) if len(kinds) == 1 and kinds <= set(items) else pa.string()
+
+
+def _cell(value: Any, kind: "pa.DataType") -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) and isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return as_text(value) if pa.types.is_string(kind) and isinstance(value, list) else value

@@ -1,0 +1,143 @@
+"""Checking a collection: every digest and count, and both derived indexes against the truth."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .ann import AnnIndex, exact_search
+from .collection import Collection
+from .document import Document
+from .errors import SondeError
+from .files import sha256
+from .segments import Segment, Segments
+from .view import View
+from .writing import Identity
+
+Part = Literal["catalog", "vectors", "passages", "lexical", "ann"]
+PROBES = 200
+RECALL_SLACK = 0.03
+"""How far recall on new probes may fall below the stored one before the index counts as damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: in which part, and what."""
+
+    part: Part
+    problem: str
+
+
+def verify(collection: Collection) -> list[Finding]:
+    """Return everything that is wrong with a collection; an empty list means that all is well.
+
+    Digests of all segments and documents are computed anew, so it reads the whole collection.
+    """
+    catalog = collection.open_catalog()
+    findings = list(_catalog(catalog.connection))
+    if findings:
+        return findings
+    findings = [finding for segment in catalog.segments() for finding in _segment(collection, segment)]
+    if findings:
+        return findings
+    with collection.view() as view:
+        return [*_rows(view), *_documents(view), *_lexical(view), *_ann(view)]
+
+
+def _catalog(connection: sqlite3.Connection) -> Iterator[Finding]:
+    try:
+        problems = [found for (found,) in connection.execute("PRAGMA integrity_check(5)") if found != "ok"]
+    except sqlite3.DatabaseError as error:
+        problems = [str(error)]
+    yield from (Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems)
+
+
+def _segment(collection: Collection, segment: Segment) -> Iterator[Finding]:
+    path = segment.path(collection.vectors_path)
+    if not path.is_file():
+        yield Finding("vectors", f"{path.name} is missing: {segment.count:,} vectors")
+    elif sha256(path) != segment.sha256:
+        yield Finding("vectors", f"{path.name} has another digest than when it was written")
+    else:
+        try:
+            [(_, vectors)] = Segments(path.parent, [segment], collection.spec.dimension).chunks(segment.count)
+        except SondeError as error:
+            yield Finding("vectors", str(error))
+        else:
+            if not np.isfinite(vectors).all():
+                yield Finding("vectors", f"{path.name} holds values that are no numbers")
+
+
+def _rows(view: View) -> Iterator[Finding]:
+    one = view.catalog.connection.execute
+    end = 0
+    for segment in view.catalog.segments():
+        if segment.start != end:
+            yield Finding("vectors", f"segment {segment.number} starts at row {segment.start}, expected {end}")
+        end = segment.start + segment.count
+    rows = one("SELECT count(*), coalesce(max(row) + 1, 0) FROM passages").fetchone()
+    if rows[1] > end:
+        yield Finding("passages", f"passages name rows up to {rows[1]:,}, but there are {end:,} vectors")
+    for problem, sql in CHECKS.items():
+        if count := one(sql).fetchone()[0]:
+            yield Finding("passages", f"{count:,} {problem}")
+
+
+CHECKS = {
+    "passages belong to no document": "SELECT count(*) FROM passages p LEFT JOIN documents d USING (doc) "
+    "WHERE p.doc IS NOT NULL AND d.doc IS NULL",
+    "documents have no passage": "SELECT count(*) FROM documents d WHERE NOT EXISTS "
+    "(SELECT 1 FROM passages p WHERE p.doc = d.doc)",
+    "passages end beyond their document's text": "SELECT count(*) FROM passages JOIN documents USING (doc) "
+    "WHERE start < 0 OR end > length OR start > end",
+    "documents have no metadata row": "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL",
+    "metadata rows belong to no document": "SELECT count(*) FROM metadata LEFT JOIN documents d USING (doc) "
+    "WHERE d.doc IS NULL",
+}
+
+
+def _documents(view: View) -> Iterator[Finding]:
+    changed = 0
+    rows = view.catalog.connection.execute("SELECT title, text, language, length, content FROM documents")
+    for title, text, language, length, content in rows:
+        identity = Identity.of(Document(text, title, language=language))
+        changed += identity.content != content or len(text) != length
+    if changed:
+        yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
+
+
+def _lexical(view: View) -> Iterator[Finding]:
+    index, live = view.generation.lexical, int(view.generation.alive.sum())
+    if index is None:
+        yield Finding("lexical", "the lexical index is missing or damaged")
+        return
+    yield from (Finding("lexical", problem) for problem in index.verify())
+    if index.rows != live or index.state.through_row != len(view.generation.owners):
+        yield Finding("lexical", f"the lexical index holds {index.rows:,} passages, not the {live:,} that there are")
+
+
+def _ann(view: View) -> Iterator[Finding]:
+    generation = view.generation
+    ann = generation.ann
+    if ann is None:
+        yield Finding("ann", "the FAISS index is missing or damaged")
+    elif ann.info.rows > len(generation.owners):
+        yield Finding("ann", f"the FAISS index covers {ann.info.rows:,} rows, but there are {len(generation.owners):,}")
+    elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:
+        yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, and was {ann.info.recall:.3f} when built")
+
+
+def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
+    """Return recall@10 of the index against the exact scan over evenly spaced stored vectors; ties count as found."""
+    vectors = view.generation.segments
+    alive = view.generation.alive[: ann.info.rows]
+    live = np.flatnonzero(alive)
+    k = min(10, len(live))
+    if not k:
+        return 1.0
+    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(probes, len(live))).astype(np.int64)])
+    truth, _ = exact_search(vectors, queries, k, rows=live)
+    scores, _ = ann.search(queries, k, allowed=alive, vectors=vectors)
+    return float((scores >= truth[:, -1:] - 1e-6).mean())

@@ -1,0 +1,26 @@
+"""Deleting documents by id or by filter."""
+
+from collections.abc import Sequence
+
+from ..indexer.collection import Collection
+from ..indexer.delete import delete_by_number, numbers_of
+from ..indexer.errors import UsageError
+from ..indexer.progress import Notify, silent
+from .filters import compile_filter
+
+
+def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = None, notify: Notify = silent) -> int:
+    """Delete documents by id or by filter; return how many were deleted.
+
+    Raises:
+        SondeError: An id does not exist (nothing is deleted then), or another process is writing.
+        UsageError: The filter cannot be right, or neither ids nor a filter were given.
+    """
+    if not ids and where is None:
+        raise UsageError("say which documents to delete: their ids, or a filter with --where")
+    with collection.view() as view:
+        docs = numbers_of(view.catalog, ids)
+        if where is not None:
+            compiled = compile_filter(where, view.fields)
+            docs += view.catalog.documents_where(compiled.sql, compiled.parameters).tolist()
+    return delete_by_number(collection.path, sorted(set(docs)), notify)

@@ -1,0 +1,154 @@
+"""How good search is on judged queries: nDCG, recall, MRR and MAP per mode, computed by ir-measures from TREC runs."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...indexer.collection import Collection
+from ...indexer.errors import MissingExtraError, SondeError
+from ..results import Mode
+from ..search import SearchSettings
+from ..trec import Query, run_queries
+
+if TYPE_CHECKING:
+    from ir_measures.measures import Measure
+
+DEPTH = 100
+RESAMPLES = 2_000
+MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
+"""In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
+NAMES = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
+
+Qrels = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuality:
+    """The quality of one mode: means over the judged queries, 0 to 1, higher is better.
+
+    `interval` is the 95 % bootstrap interval of nDCG@10. `difference` is this mode's nDCG@10 minus the first mode's,
+    and `p` the two-sided p-value of a paired randomisation test of it (Smucker, Allan and Carterette, CIKM 2007); both
+    are None for the first mode.
+    """
+
+    mode: str
+    queries: int
+    measures: dict[str, float]
+    interval: tuple[float, float]
+    difference: float | None
+    p: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values: the measures by name beside the rest."""
+        return {
+            "mode": self.mode,
+            "queries": self.queries,
+            **self.measures,
+            "interval": list(self.interval),
+            "difference": self.difference,
+            "p": self.p,
+        }
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Return the judgements in a TREC qrels file (`query 0 document grade`) or BEIR's TSV with a header.
+
+    Raises:
+        SondeError: The file cannot be read, or a line is no judgement.
+    """
+    judged: Qrels = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SondeError(f"cannot read the judgements in {path}: {error}") from None
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if not line.strip() or (number == 1 and not cells[-1].lstrip("-").isdigit()):
+            continue
+        if len(cells) not in (3, 4) or not cells[-1].strip().lstrip("-").isdigit():
+            raise SondeError(f"line {number} of {path} is no judgement: expected query, document and grade")
+        judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
+    if not judged:
+        raise SondeError(f"{path} holds no judgement")
+    return judged
+
+
+def evaluate_search(
+    collection: Collection, queries: Sequence[Query], qrels: Qrels, variants: Sequence[tuple[str, SearchSettings]]
+) -> list[SearchQuality]:
+    """Return the quality of each variant, a name with its settings, over the queries that have judgements.
+
+    Raises:
+        SondeError: No query has a judgement.
+        MissingExtraError: ir-measures is not installed.
+    """
+    judged = [(key, text) for key, text in queries if key in qrels]
+    if not judged:
+        raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
+    truth = {key: qrels[key] for key, _ in judged}
+    found, first = [], None
+    for name, settings in variants:
+        scores = _scores(collection, judged, truth, settings)
+        found.append(_quality(name, scores, first))
+        first = first or scores["ndcg@10"]
+    return found
+
+
+def modes(names: Sequence[Mode], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
+    """Return one variant for each mode."""
+    return [(name, replace(settings, mode=name)) for name in names]
+
+
+def _scores(
+    collection: Collection, queries: Sequence[Query], truth: Qrels, settings: SearchSettings
+) -> dict[str, dict[str, float]]:
+    """Return for every measure the score of every query."""
+    deep = replace(settings, k=max(DEPTH, settings.k))
+    run = {key: {hit.id: hit.score for hit in results} for key, results in run_queries(collection, queries, deep)}
+    ir_measures, measures = _measures()
+    scores: dict[str, dict[str, float]] = {name: dict.fromkeys(truth, 0.0) for name in NAMES.values()}
+    for metric in ir_measures.iter_calc(measures, truth, run):
+        scores[NAMES[str(metric.measure)]][metric.query_id] = metric.value
+    return scores
+
+
+def _measures() -> "tuple[Any, list[Measure]]":
+    try:
+        import ir_measures
+    except ImportError:
+        raise MissingExtraError("ir-measures", "eval", "evaluating search") from None
+    return ir_measures, [ir_measures.parse_measure(name) for name in MEASURES]
+
+
+def _quality(name: str, scores: dict[str, dict[str, float]], first: dict[str, float] | None) -> SearchQuality:
+    ndcg = scores["ndcg@10"]
+    means = {measure: sum(values.values()) / len(values) for measure, values in scores.items()}
+    gains = [ndcg[key] - first[key] for key in ndcg] if first else None
+    return SearchQuality(
+        mode=name,
+        queries=len(ndcg),
+        measures=means,
+        interval=bootstrap(list(ndcg.values())),
+        difference=sum(gains) / len(gains) if gains else None,
+        p=randomisation(gains) if gains else None,
+    )
+
+
+def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the mean (Efron 1979), from 2,000 seeded resamples."""
+    chance = random.Random(seed)
+    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
+    return means[round(0.025 * (RESAMPLES - 1))], means[round(0.975 * (RESAMPLES - 1))]
+
+
+def randomisation(gains: Sequence[float], seed: int = 0) -> float:
+    """Return the two-sided p-value of a paired randomisation test: how often random signs give as large a mean."""
+    chance = random.Random(seed)
+    observed = abs(sum(gains))
+    larger = sum(
+        abs(sum(gain if chance.random() < 0.5 else -gain for gain in gains)) >= observed - 1e-12
+        for _ in range(RESAMPLES)
+    )
+    return (larger + 1) / (RESAMPLES + 1)

@@ -1,0 +1,263 @@
+"""Searching a collection: by meaning, by words, or by both."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ..indexer.collection import Collection
+from ..indexer.errors import UsageError
+from ..indexer.view import View
+from . import fusion
+from .candidates import Candidates, DenseSearch, lexical_search
+from .allowed import allowed_rows
+from .results import Hit, Mode, Passage, Results, Scores
+from .why import explain
+
+MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
+Fusion = Literal["convex", "rrf"]
+FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
+DEPTH = 200
+"""Passages that each half of a hybrid search hands to the fusion, at least."""
+
+QUERIES_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How to search.
+
+    Attributes:
+        k: Documents to return, 1 or more.
+        offset: Documents to leave out at the top, for paging.
+        mode: "hybrid", "dense" or "lexical".
+        where: A filter on metadata, as the condition of an SQL WHERE.
+        threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
+        fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
+        weight: Share of the dense half in the fusion, 0 to 1.
+        depth: Passages that each half hands to the fusion; at least 4 × (k + offset) are taken.
+        explain: Also say why each hit matched.
+    """
+
+    k: int = 10
+    offset: int = 0
+    mode: Mode = "hybrid"
+    where: str | None = None
+    threshold: float | None = None
+    fusion: Fusion = "convex"
+    weight: float = fusion.WEIGHT
+    depth: int = DEPTH
+    explain: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError, naming the value, where a setting cannot be."""
+        if self.k < 1:
+            raise UsageError(f"k is {self.k}: ask for at least 1 hit")
+        if self.offset < 0:
+            raise UsageError(f"offset is {self.offset}: it counts hits to leave out, 0 or more")
+        if self.mode not in MODES:
+            raise UsageError(f"there is no mode {self.mode!r}: use {', '.join(MODES)}")
+        if self.fusion not in FUSIONS:
+            raise UsageError(f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}")
+        if not 0 <= self.weight <= 1:
+            raise UsageError(f"weight is {self.weight}: it is a share, 0 to 1")
+
+
+def search(collection: Collection, query: str, settings: SearchSettings = SearchSettings()) -> Results:
+    """Return the documents that answer the query best; a document counts by its best passage.
+
+    Raises:
+        UsageError: A setting, the filter or the query (an empty one) cannot be right.
+        SondeError: The collection's model cannot be had.
+    """
+    return next(search_many(collection, [query], settings))
+
+
+def search_many(
+    collection: Collection, queries: Sequence[str], settings: SearchSettings = SearchSettings()
+) -> Iterator[Results]:
+    """Yield the results of many queries, in their order; they are encoded together.
+
+    Raises:
+        UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.
+        SondeError: The collection's model cannot be had.
+    """
+    settings.check()
+    for number, query in enumerate(queries, 1):
+        if not query.strip():
+            raise UsageError(
+                f"query {number} is empty: say what to look for" if len(queries) > 1 else "the query is empty"
+            )
+    for first in range(0, len(queries), QUERIES_AT_ONCE):
+        yield from _search_together(collection, queries[first : first + QUERIES_AT_ONCE], settings)
+
+
+def _search_together(collection: Collection, queries: Sequence[str], settings: SearchSettings) -> list[Results]:
+    began = time.perf_counter()
+    vectors, notes = _encode(collection, queries, settings.mode)
+    with collection.view() as view:
+        stage = FirstStage.over(view, settings)
+        found = stage.run(queries, vectors)
+        built = [build_results(view, stage, *args) for args in zip(queries, vectors, found, notes, strict=True)]
+    share = (time.perf_counter() - began) / len(queries)
+    return [replace(results, seconds=share) for results in built]
+
+
+def _encode(collection: Collection, queries: Sequence[str], mode: Mode) -> tuple[np.ndarray, list[tuple[str, ...]]]:
+    """Return float32 [m, d] query vectors and, for each query, what is to be said of its encoding."""
+    if mode == "lexical":
+        return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
+    encoder = collection.encoder
+    tokens = encoder.tokenize(queries, query=True)
+    notes: list[tuple[str, ...]] = [
+        (f"the query has {t.total:,} tokens; the model reads the first {len(t.ids):,}",) if t.total > len(t.ids) else ()
+        for t in tokens
+    ]
+    return encoder.encode(tokens), notes
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """Dense, lexical or fused candidates over one view, grouped by document until there are enough."""
+
+    view: View
+    settings: SearchSettings
+    dense: DenseSearch
+    allowed: np.ndarray | None
+
+    @classmethod
+    def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
+        """Compile the filter and prepare to search the view; the document `without` is left out.
+
+        Raises:
+            UsageError: The filter cannot be right.
+        """
+        allowed = allowed_rows(view, settings.where)
+        if without is not None:
+            allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
+        return cls(view, settings, DenseSearch(view, allowed), allowed)
+
+    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list["Ranked"]:
+        """Return the ranked documents of every query."""
+        depth = max(self.settings.depth, 4 * (self.settings.k + self.settings.offset))
+        dense = self.dense.search(vectors, depth) if self.settings.mode != "lexical" else [None] * len(queries)
+        return [self._rank(query, vector, depth, d) for query, vector, d in zip(queries, vectors, dense, strict=True)]
+
+    def _rank(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":
+        wanted = self.settings.k + self.settings.offset
+        while True:
+            ranked = self._fuse(query, vector, depth, dense).grouped(self.view.generation.owners)
+            if len(ranked.rows) >= wanted or ranked.candidates < depth:
+                return ranked
+            # Long documents filled the list with passages of few documents: look deeper.
+            depth *= 4
+            dense = self.dense.search(vector[None], depth)[0] if dense is not None else None
+
+    def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":
+        if self.settings.mode == "dense" and dense is not None:
+            return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
+        lexical = lexical_search(self.view, query, depth, self.allowed)
+        if dense is None:
+            return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows))
+        rows = np.union1d(dense.rows, lexical.rows)
+        similarity = self.view.generation.segments.read(rows) @ vector
+        bm25 = self._bm25(query, rows, lexical)
+        fuse = fusion.convex if self.settings.fusion == "convex" else fusion.reciprocal_rank
+        fused = fuse(similarity, bm25, self.settings.weight)
+        order = np.lexsort((rows, -fused))
+        candidates = max(len(dense.rows), len(lexical.rows))
+        return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)
+
+    def _bm25(self, query: str, rows: np.ndarray, lexical: Candidates) -> np.ndarray:
+        index = self.view.generation.lexical
+        known = dict(zip(lexical.rows.tolist(), lexical.scores.tolist(), strict=True))
+        scores = np.array([known.get(row, -1.0) for row in rows.tolist()], dtype=np.float32)
+        missing = scores < 0
+        scores[missing] = index.score_rows(query, rows[missing]) if index and missing.any() else 0.0
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages of one query, best first, with the parts of their scores; `candidates` tells how many a half found."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+    dense: np.ndarray | None
+    lexical: np.ndarray | None
+    candidates: int
+
+    def take(self, places: np.ndarray) -> "Ranked":
+        """Return the passages at these places."""
+        parts = (None if part is None else part[places] for part in (self.dense, self.lexical))
+        return Ranked(self.rows[places], self.scores[places], *parts, self.candidates)
+
+    def grouped(self, owners: np.ndarray) -> "Ranked":
+        """Keep the best passage of every document."""
+        _, first = np.unique(owners[self.rows], return_index=True)
+        return self.take(np.sort(first))
+
+    def above(self, threshold: float | None) -> "Ranked":
+        """Keep what is at least as similar as the threshold: the cosine where there is one, else BM25."""
+        similarity = self.dense if self.dense is not None else self.lexical
+        return self if threshold is None or similarity is None else self.take(np.flatnonzero(similarity >= threshold))
+
+    def scores_at(self, place: int) -> Scores:
+        """Return the parts of one passage's score."""
+        return Scores(
+            dense=None if self.dense is None else float(self.dense[place]),
+            lexical=None if self.lexical is None else float(self.lexical[place]),
+        )
+
+
+def build_results(
+    view: View, stage: FirstStage, query: str, vector: np.ndarray, ranked: Ranked, notes: tuple[str, ...]
+) -> Results:
+    """Return one page of ranked documents as hits, with what is to be said about them."""
+    settings = stage.settings
+    kept = ranked.above(settings.threshold)
+    page = kept.take(np.arange(len(kept.rows))[settings.offset : settings.offset + settings.k])
+    hits = _hits(view, page, settings.offset)
+    if settings.explain:
+        hits = [replace(hit, why=explain(view, hit, query, vector)) for hit in hits]
+    strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
+    return Results(query, settings.mode, tuple(hits), strategy, notes + _notes(view, settings, ranked, kept), 0.0)
+
+
+def _hits(view: View, page: Ranked, offset: int) -> list[Hit]:
+    passages = view.passages(page.rows.tolist())
+    documents = view.documents([passage.doc for passage in passages.values()])
+    hits = []
+    for place, row in enumerate(page.rows.tolist()):
+        passage = passages[row]
+        document = documents[passage.doc]
+        best = Passage(passage.start, passage.end, document.text[passage.start : passage.end])
+        score, scores = float(page.scores[place]), page.scores_at(place)
+        rank = offset + place + 1
+        hits.append(Hit(rank, document.id, score, document.title, document.text, document.metadata, scores, best))
+    return hits
+
+
+def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:
+    notes = []
+    if settings.mode == "hybrid" and view.generation.lexical is None:
+        notes.append("the lexical index is missing, so the order is by meaning alone: `sonde repair` rebuilds it")
+    if settings.mode == "lexical" and view.generation.lexical is None:
+        notes.append("the lexical index is missing: `sonde repair` rebuilds it")
+    if not len(ranked.rows) and settings.where:
+        notes.append(
+            "no document passes the filter"
+            if settings.mode != "lexical"
+            else "no document that passes the filter has these words"
+        )
+    elif not len(ranked.rows) and settings.mode == "lexical":
+        notes.append("no document has any of these words")
+    elif len(ranked.rows) and not len(kept.rows):
+        similarity = ranked.dense if ranked.dense is not None else ranked.lexical
+        best = float(similarity.max()) if similarity is not None else 0.0
+        notes.append(f"nothing similar enough: the best score, {best:.3f}, is below the threshold {settings.threshold}")
+    elif settings.offset >= len(kept.rows) > 0:
+        notes.append(f"there are only {len(kept.rows):,} hits")
+    return tuple(notes)

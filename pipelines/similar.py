@@ -1,0 +1,68 @@
+"""Searching by example: a stored document, or a pasted text, in place of a query."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from ..indexer.chunker import Chunker
+from ..indexer.collection import Collection
+from ..indexer.document import Document
+from ..indexer.errors import SondeError, UsageError
+from ..indexer.view import View
+from .results import Results
+from .search import FirstStage, SearchSettings, build_results
+
+
+def similar(collection: Collection, key: str, settings: SearchSettings = SearchSettings()) -> Results:
+    """Return the documents most similar to a stored one, which itself is left out.
+
+    A document of several passages is compared by the normalised mean of their vectors.
+
+    Raises:
+        SondeError: There is no document with this id.
+        UsageError: A setting or the filter cannot be right.
+    """
+    began = time.perf_counter()
+    with collection.view() as view:
+        doc = view.document_number(key)
+        if doc is None:
+            raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
+        rows = np.array(view.rows_of(doc), dtype=np.int64)
+        vector = mean_vector(view.generation.segments.read(rows), collection.spec.normalize)
+        return _closest(view, key, vector, settings, began, without=doc)
+
+
+def like(collection: Collection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
+    """Return the documents most similar to a text, which is treated as a document and not as a question.
+
+    Raises:
+        UsageError: The text is empty, or a setting or the filter cannot be right.
+        SondeError: The collection's model cannot be had.
+    """
+    began = time.perf_counter()
+    if not text.strip():
+        raise UsageError("the example text is empty")
+    [passages] = Chunker(collection.encoder).split([Document(text)])
+    vectors = collection.encoder.encode([passage.tokens for passage in passages])
+    with collection.view() as view:
+        vector = mean_vector(vectors, collection.spec.normalize)
+        return _closest(view, text, vector, settings, began)
+
+
+def mean_vector(vectors: np.ndarray, normalize: bool) -> np.ndarray:
+    """Return the mean of float32 [n, d] passage vectors as float32 [d], of length 1 when `normalize`."""
+    mean = vectors.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    return mean / length if normalize and length > 0 else mean
+
+
+def _closest(
+    view: View, query: str, vector: np.ndarray, settings: SearchSettings, began: float, without: int | None = None
+) -> Results:
+    dense = replace(settings, mode="dense", explain=False)
+    dense.check()
+    stage = FirstStage.over(view, dense, without)
+    [ranked] = stage.run([query], vector[None])
+    results = build_results(view, stage, query, vector, ranked, ())
+    return replace(results, seconds=time.perf_counter() - began)

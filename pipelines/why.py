@@ -1,0 +1,42 @@
+"""Why a hit matched: the query's words in it, and the sentences that are closest in meaning."""
+
+import numpy as np
+from sentencex import get_sentence_boundaries
+
+from ..indexer.view import View
+from .results import Hit, Sentence, Why
+
+SENTENCES = 3
+
+
+def explain(view: View, hit: Hit, query: str, vector: np.ndarray) -> Why:
+    """Return the terms of `query` that the hit holds, and the best sentences of its passage.
+
+    Args:
+        view: The view that the hit comes from.
+        hit: A hit of that view.
+        query: The query's text.
+        vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
+    """
+    lexical = view.generation.lexical
+    language = view.catalog.get("language")
+    spans = lexical.matches(query, hit.passage.text, language) if lexical else []
+    in_title = lexical.matches(query, hit.title, language) if lexical else []
+    terms = tuple((hit.passage.start + start, hit.passage.start + end) for start, end in spans)
+    sentences = _sentences(view, hit, vector, language or "en") if len(vector) else ()
+    return Why(terms, tuple((start, end) for start, end in in_title), sentences)
+
+
+def _sentences(view: View, hit: Hit, vector: np.ndarray, language: str) -> tuple[Sentence, ...]:
+    bounds = [
+        (found["start_index"], found["end_index"])
+        for found in get_sentence_boundaries(language, hit.passage.text)
+        if found["text"].strip()
+    ]
+    if not bounds:
+        return ()
+    texts = [hit.passage.text[start:end].strip() for start, end in bounds]
+    similarities = view.collection.encoder.encode_texts(texts) @ vector
+    best = np.argsort(-similarities, kind="stable")[:SENTENCES]
+    offset = hit.passage.start
+    return tuple(Sentence(offset + bounds[i][0], offset + bounds[i][1], texts[i], float(similarities[i])) for i in best)
