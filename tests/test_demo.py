@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 
-from sonde.app.demo.corpus import stdlib_docstrings
+from sonde.app.demo import FILTERED, QUERIES, SEARCHES, stdlib_docstrings
 from sonde.app.demo.docstrings import of_source
-from sonde.app.demo.searches import FILTERED, SEARCHES
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError
 
@@ -97,7 +96,7 @@ def test_leaves_out_what_is_private_and_pythons_own_tests(corpus):
 
 def test_runs_no_module_that_would_show_itself():
     script = (
-        "import sys; from sonde.app.demo.corpus import stdlib_docstrings; list(stdlib_docstrings());"
+        "import sys; from sonde.app.demo import stdlib_docstrings; list(stdlib_docstrings());"
         "print(sorted({'antigravity', 'this', 'tkinter', 'turtle', 'readline', 'idlelib'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
@@ -111,7 +110,7 @@ def test_says_so_where_python_came_without_its_source(monkeypatch, tmp_path):
 
 
 def test_the_demos_searches_look_for_documents_that_exist(corpus):
-    assert len(SEARCHES) == 3
+    assert len(set(QUERIES)) == len(SEARCHES) == 3
     for search in (*SEARCHES, FILTERED):
         assert search.expected in corpus, search
     assert corpus[FILTERED.expected].metadata["package"] == "shutil"

@@ -18,6 +18,8 @@ SEARCHES = (
     DemoSearch("find the biggest elements quickly", expected="heapq.nlargest"),
 )
 
+QUERIES = tuple(search.query for search in SEARCHES)
+
 # Without its filter this one finds mail folders.
 FILTERED = DemoSearch(
     "delete a folder and everything in it",
