@@ -8,13 +8,13 @@ from ..indexer import collection as stored
 from ..indexer import export as exporting
 from ..indexer.build import BuildReport, BuildSettings, index_source
 from ..indexer.compact import CompactReport, compact
-from ..indexer.delete import delete
 from ..indexer.encoder import Encoder
 from ..indexer.info import Info, info
 from ..indexer.progress import Notify, silent
 from ..indexer.readers import ReadOptions
 from ..indexer.repair import repair
 from ..indexer.verify import Finding, verify
+from ..pipelines.delete import delete
 from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
@@ -30,7 +30,8 @@ class Collection(stored.Collection):
     call works on the newest committed state.
 
     Example:
-        >>> fruit = sonde.index(["Apples are red.", "Bananas are yellow.", "Cars need fuel."], to=folder / "fruit.sonde")
+        >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
+        >>> fruit = sonde.index(texts, to=folder / "fruit.sonde")
         >>> len(fruit)
         3
     """
@@ -209,8 +210,9 @@ def index(
     """Bring the collection at `to` up to date with a source; make it if it does not exist.
 
     Args:
-        source: A path or several (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text, Markdown, HTML and
-            PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an Arrow table, a dataset.
+        source: A path or several (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text, Markdown, HTML
+            and PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an Arrow table, a
+            dataset.
         to: The collection's folder, `NAME.sonde`.
         text: Column, or columns, of the text; found by name and content where None, like `title` and `id`.
         title: Column of the title.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .catalog import Catalog
 from .derived import Loaded
@@ -34,7 +34,7 @@ class Collection:
         self._loaded = Loaded(path)
 
     @classmethod
-    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> "Collection":
+    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> Self:
         """Open an existing collection; the model is loaded when a search first needs it.
 
         Raises:
@@ -107,6 +107,7 @@ class Collection:
             return self._generation
 
     def _load(self, catalog: Catalog) -> Generation:
+        missing = ""
         for _ in range(ATTEMPTS):
             try:
                 return Generation.load(self.path, catalog, self.spec.dimension, self._loaded)

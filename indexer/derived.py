@@ -97,8 +97,8 @@ class LexicalFollower:
 
     def _live(self, start: int, end: int) -> Iterator[LexicalEntry]:
         sql = (
-            "SELECT row, title, substr(text, start + 1, end - start), language FROM passages JOIN documents USING (doc) "
-            "WHERE row >= ? AND row < ?"
+            "SELECT row, title, substr(text, start + 1, end - start), language "
+            "FROM passages JOIN documents USING (doc) WHERE row >= ? AND row < ?"
         )
         for row, title, text, language in self.catalog.connection.execute(sql, (start, end)):
             yield LexicalEntry(row, title, text, language or self._language)

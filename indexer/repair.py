@@ -20,7 +20,6 @@ from .segments import Segment, Segments, write_segment
 from .sweep import sweep
 from .verify import Finding, verify
 
-
 AT_ONCE = 1_024
 
 

@@ -30,7 +30,12 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX passages_doc ON passages(doc);
     CREATE INDEX passages_digest ON passages(digest);
-    CREATE TABLE segments(number INTEGER PRIMARY KEY, start INTEGER NOT NULL, count INTEGER NOT NULL, sha256 TEXT NOT NULL);
+    CREATE TABLE segments(
+        number INTEGER PRIMARY KEY,
+        start INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        sha256 TEXT NOT NULL
+    );
     CREATE TABLE fields(name TEXT PRIMARY KEY, column TEXT NOT NULL UNIQUE, type TEXT NOT NULL);
     CREATE TABLE metadata(doc INTEGER PRIMARY KEY);
     """,

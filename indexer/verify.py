@@ -92,7 +92,8 @@ CHECKS = {
     "(SELECT 1 FROM passages p WHERE p.doc = d.doc)",
     "passages end beyond their document's text": "SELECT count(*) FROM passages JOIN documents USING (doc) "
     "WHERE start < 0 OR end > length OR start > end",
-    "documents have no metadata row": "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL",
+    "documents have no metadata row": "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) "
+    "WHERE m.doc IS NULL",
     "metadata rows belong to no document": "SELECT count(*) FROM metadata LEFT JOIN documents d USING (doc) "
     "WHERE d.doc IS NULL",
 }

@@ -61,7 +61,7 @@ class Generation:
 
     @cached_property
     def alive(self) -> np.ndarray:
-        """bool [rows]: False for tombstones."""
+        """Bool [rows]: False for tombstones."""
         return self.owners >= 0
 
     @cached_property

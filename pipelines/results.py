@@ -46,8 +46,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a hit matched: the query's terms found in the passage (character offsets in the document's text and, for
-    the title, in the title), and the passage's sentences, the most similar first."""
+    """Why a hit matched.
+
+    Attributes:
+        terms: The query's terms found in the passage, as character offsets in the document's text.
+        title_terms: Those found in the title, as offsets in it.
+        sentences: Sentences of the passage, the most similar first.
+    """
 
     terms: tuple[tuple[int, int], ...]
     title_terms: tuple[tuple[int, int], ...]
@@ -94,7 +99,7 @@ class Results(Sequence[Hit]):
         mode: The mode that ran.
         hits: Best first.
         strategy: How the vectors were searched: "exact scan of 120 passages", "hnsw", "hnsw with a selector" and so on.
-        notes: Sentences that the user should read: nothing similar enough, a query that was cut off, fewer hits than asked.
+        notes: Sentences that the user should read: nothing similar enough, a query that was cut off and so on.
         seconds: Wall-clock time, encoding of the query included.
     """
 

@@ -10,9 +10,9 @@ import numpy as np
 from ..indexer.collection import Collection
 from ..indexer.errors import UsageError
 from ..indexer.view import View
-from . import fusion
-from .candidates import Candidates, DenseSearch, lexical_search
 from .allowed import allowed_rows
+from .candidates import Candidates, DenseSearch, lexical_search
+from .fusion import WEIGHT, convex, reciprocal_rank
 from .results import Hit, Mode, Passage, Results, Scores
 from .why import explain
 
@@ -37,7 +37,7 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1.
-        depth: Passages that each half hands to the fusion; at least 4 × (k + offset) are taken.
+        depth: Passages that each half hands to the fusion; at least 4 (k + offset) are taken.
         explain: Also say why each hit matched.
     """
 
@@ -47,7 +47,7 @@ class SearchSettings:
     where: str | None = None
     threshold: float | None = None
     fusion: Fusion = "convex"
-    weight: float = fusion.WEIGHT
+    weight: float = WEIGHT
     depth: int = DEPTH
     explain: bool = False
 
@@ -164,7 +164,7 @@ class FirstStage:
         rows = np.union1d(dense.rows, lexical.rows)
         similarity = self.view.generation.segments.read(rows) @ vector
         bm25 = self._bm25(query, rows, lexical)
-        fuse = fusion.convex if self.settings.fusion == "convex" else fusion.reciprocal_rank
+        fuse = convex if self.settings.fusion == "convex" else reciprocal_rank
         fused = fuse(similarity, bm25, self.settings.weight)
         order = np.lexsort((rows, -fused))
         candidates = max(len(dense.rows), len(lexical.rows))
@@ -191,8 +191,8 @@ class Ranked:
 
     def take(self, places: np.ndarray) -> "Ranked":
         """Return the passages at these places."""
-        parts = (None if part is None else part[places] for part in (self.dense, self.lexical))
-        return Ranked(self.rows[places], self.scores[places], *parts, self.candidates)
+        dense, lexical = (None if part is None else part[places] for part in (self.dense, self.lexical))
+        return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates)
 
     def grouped(self, owners: np.ndarray) -> "Ranked":
         """Keep the best passage of every document."""

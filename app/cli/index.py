@@ -9,8 +9,7 @@ from .output import Json, print_json, say
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ...indexer.build import BuildReport, BuildSettings
-    from ...indexer.readers import ReadOptions
+    from ...indexer.build import BuildReport
 
 
 def register(app: typer.Typer) -> None:
@@ -120,9 +119,8 @@ def _print_report(report: "BuildReport", to: Path) -> None:
         counts.append(f"{report.duplicate_ids:,} with an id that came again (the last one was kept)")
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
-        print(
-            f"passages: {report.embedded:,} embedded ({report.tokens:,} tokens), {report.reused:,} with vectors already there"
-        )
+        tokens = f"{report.tokens:,} tokens"
+        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} with vectors already there")
     if report.cut_tokens:
         print(f"cut off: {report.cut_tokens:,} tokens of {report.cut_documents:,} documents")
     if report.skipped:

@@ -161,11 +161,9 @@ def export(
     from ..api import open as open_collection
 
     opened = open_collection(collection)
-    if to == "-":
-        count = write_jsonl(opened, sys.stdout, vectors=vectors)
-    else:
-        count = write(opened, Path(to), vectors=vectors)
-    if json and to != "-":
+    standard = to == "-"
+    count = write_jsonl(opened, sys.stdout, vectors=vectors) if standard else write(opened, Path(to), vectors=vectors)
+    if json and not standard:
         print_json({"documents": count, "path": to})
     else:
-        say(f"{count:,} documents written to {to if to != '-' else 'standard output'}")
+        say(f"{count:,} documents written to {'standard output' if standard else to}")

@@ -46,6 +46,7 @@ def index_documents(
     Args:
         documents: What to index; read once, as a stream.
         folder: The collection, `NAME.sonde`.
+        settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
         encoder: The bi-encoder to use in place of the one that the settings name.
         notify: Receives progress and sentences to be said.
@@ -125,7 +126,7 @@ def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) 
         if value != has and not (name == "name" and str(value).endswith(f"/{has}")):
             label = "model" if name == "name" else name
             raise UsageError(
-                f"{folder} was built with {label} {has!r}, not {value!r}: leave the option out, or index into a new folder"
+                f"{folder} was built with {label} {has!r}, not {value!r}: leave it out, or index into a new folder"
             )
 
 

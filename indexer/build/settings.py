@@ -1,6 +1,6 @@
 """What a build can be told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..ann import AnnSettings
 from ..encoder import DEFAULT_MODEL
@@ -30,7 +30,7 @@ class BuildSettings:
     language: str | None = None
     sync: bool = False
     batch: int | None = None
-    ann: AnnSettings = AnnSettings()
+    ann: AnnSettings = field(default_factory=AnnSettings)
 
     def model_options(self) -> dict[str, object]:
         """Return the settings of the model that were given, as arguments of `load_encoder`."""

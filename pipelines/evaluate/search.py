@@ -19,7 +19,7 @@ DEPTH = 100
 RESAMPLES = 2_000
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
 """In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
-NAMES = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
+NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
 
 Qrels = dict[str, dict[str, int]]
 

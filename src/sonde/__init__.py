@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .app.api import Collection, index, open
-    from .indexer.ann import AnnSettings
-    from .indexer.build import BuildReport, BuildSettings
-    from .indexer.document import Document
-    from .indexer.encoder import Encoder, load_encoder
-    from .indexer.errors import MissingExtraError, SondeError, UsageError
-    from .indexer.progress import Progress
-    from .indexer.readers import ReadOptions
-    from .pipelines.results import Hit, Results
-    from .pipelines.search import SearchSettings
+    from sonde.app.api import Collection, index, open
+    from sonde.indexer.ann import AnnSettings
+    from sonde.indexer.build import BuildReport, BuildSettings
+    from sonde.indexer.document import Document
+    from sonde.indexer.encoder import Encoder, load_encoder
+    from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
+    from sonde.indexer.progress import Progress
+    from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.results import Hit, Results
+    from sonde.pipelines.search import SearchSettings
 
 _HOMES = {
     "Collection": "app.api",
