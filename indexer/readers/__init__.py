@@ -1,1 +1,8 @@
-"""Readers: files, tables and Python objects become documents."""
+"""Readers: files, tables and Python objects become documents, one at a time."""
+
+from .columns import Columns
+from .options import ReadOptions
+from .read import read
+from .reading import Progress, Reading
+
+__all__ = ["Columns", "Progress", "ReadOptions", "Reading", "read"]

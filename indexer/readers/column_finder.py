@@ -1,0 +1,185 @@
+"""Finding the text, title, id and language among the columns, by what the user said, by name and by content."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from ..document import Document, Value
+from ..errors import UsageError
+from .celltypes import ColumnType, decide_type
+from .column_names import LANGUAGE, id_rank, plain, text_rank, title_rank
+from .columns import Columns
+from .natives import as_text, natural
+from .options import ReadOptions, did_you_mean
+from .source import Row
+
+_LONGEST_TITLE = 300
+_REPEATS_ALLOWED = 0.5
+_CODE = re.compile(r"[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{2,8})*")
+_NO_PROSE = re.compile(r"https?://\S*|[0-9a-fA-F-]{16,}")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the sample says about one column; `type` is None where every value is missing."""
+
+    name: str
+    values: Sequence[Value]
+    type: ColumnType | None
+
+    @property
+    def kind(self) -> str:
+        """The type's name, "empty" if there is none."""
+        return self.type.kind if self.type else "empty"
+
+    @property
+    def mean_length(self) -> float:
+        """Characters per row of the sample."""
+        return fmean(map(len, map(as_text, self.values))) if self.values else 0.0
+
+    @property
+    def distinct(self) -> float:
+        """Distinct values per row of the sample, 0 to 1."""
+        return len(set(map(as_text, self.values)) - {""}) / max(len(self.values), 1)
+
+
+def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note: str) -> "Roles":
+    """Give every column its role.
+
+    Args:
+        rows: The sample.
+        options: The roles that were set.
+        textual: See `decide_type`.
+        note: How the source is read, for `Columns.note`.
+
+    Raises:
+        UsageError: A column that was set does not exist, or none can be the text; says which there are.
+    """
+    profiles = _profiles(rows, textual)
+    finder = _Finder(profiles, options)
+    text, how = finder.text()
+    roles: dict[str, str | None] = {}
+    reasons = {"text": how}
+    taken = set(text)
+    for role in ("id", "language", "title"):
+        roles[role], reasons[role] = getattr(finder, role)(taken)
+        taken.add(roles[role] or "")
+    types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
+    metadata = {name: kind.kind for name, kind in types.items()}
+    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note)
+    return Roles(columns, types)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns' roles and, for metadata, how their cells are read."""
+
+    columns: Columns
+    types: Mapping[str, ColumnType]
+
+
+def document_columns(documents: Sequence[Document]) -> Columns:
+    """The columns of finished documents, whose roles are their fields."""
+    values: dict[str, list[Value]] = {}
+    for document in documents:
+        for name, value in document.metadata.items():
+            values.setdefault(name, []).append(value)
+    types = {name: decide_type(column, textual=False) for name, column in values.items()}
+    return Columns(
+        text=("text",),
+        title="title" if any(document.title for document in documents) else None,
+        id="key" if any(document.key is not None for document in documents) else None,
+        language="language" if any(document.language for document in documents) else None,
+        metadata={name: kind.kind for name, kind in types.items() if kind},
+        reasons=dict.fromkeys(("text", "title", "id", "language"), "the document's own"),
+    )
+
+
+def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
+    seen: dict[str, None] = {}
+    for row in rows:
+        seen |= dict.fromkeys(row.values)
+    profiles = {}
+    for name in seen:
+        values = [natural(row.values.get(name)) for row in rows]
+        profiles[name] = Profile(name, values, decide_type(values, textual))
+    return profiles
+
+
+class _Finder:
+    def __init__(self, profiles: Mapping[str, Profile], options: ReadOptions) -> None:
+        self._profiles = profiles
+        self._options = options
+        self._strings = [profile for profile in profiles.values() if profile.kind in ("text", "empty")]
+
+    def text(self) -> tuple[tuple[str, ...], str]:
+        if self._options.texts:
+            return tuple(self._existing(name, "text") for name in self._options.texts), "as set"
+        free = [profile for profile in self._strings if profile.name not in (self._options.title, self._options.id)]
+        named = [profile for profile in self._profiles.values() if text_rank(profile.name) == 0 and profile not in free]
+        named += [profile for profile in free if text_rank(profile.name) is not None]
+        if named:
+            best = min(named, key=lambda profile: (text_rank(profile.name), -profile.mean_length))
+            return (best.name,), "by name"
+        prose = [profile for profile in free if profile.type and not _is_no_prose(profile)]
+        if not prose:
+            raise UsageError(f"no text column among {self._existing_names()}: set the one to read as text")
+        return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
+
+    def title(self, taken: set[str]) -> tuple[str | None, str]:
+        if self._options.title is not None:
+            return self._set("title", self._options.title)
+        fitting = [profile for profile in self._strings if profile.type and profile.mean_length <= _LONGEST_TITLE]
+        found = self._by_name(fitting, title_rank, taken)
+        return found, "by name" if found else ""
+
+    def id(self, taken: set[str]) -> tuple[str | None, str]:
+        hashed = "using a hash of the text"
+        if self._options.id is not None:
+            column, reason = self._set("id", self._options.id)
+            return column, reason if column else hashed
+        named = [profile for profile in self._profiles.values() if id_rank(profile.name) is not None]
+        found = self._by_name([profile for profile in named if _is_id(profile)], id_rank, taken)
+        if found:
+            return found, "by name"
+        repeating = [profile.name for profile in named if profile.type and profile.name not in taken]
+        return None, hashed + (f" because {repeating[0]} repeats or is missing" if repeating else "")
+
+    def language(self, taken: set[str]) -> tuple[str | None, str]:
+        if self._options.language is not None:
+            return self._set("language", self._options.language)
+        for profile in self._strings:
+            codes = [as_text(value) for value in profile.values if value is not None]
+            named = plain(profile.name) in LANGUAGE and profile.name not in taken
+            if named and codes and all(_CODE.fullmatch(code.strip()) for code in codes):
+                return profile.name, "by name"
+        return None, ""
+
+    def _by_name(self, profiles: Sequence[Profile], rank: Callable[[str], int | None], taken: set[str]) -> str | None:
+        ranked = [(rank(profile.name), profile.name) for profile in profiles if profile.name not in taken]
+        return min(((place, name) for place, name in ranked if place is not None), default=(0, None))[1]
+
+    def _set(self, role: str, name: str) -> tuple[str | None, str]:
+        return (self._existing(name, role), "as set") if name else (None, "as set")
+
+    def _existing(self, name: str, role: str) -> str:
+        if name in self._profiles:
+            return name
+        near = did_you_mean(name, list(self._profiles))
+        raise UsageError(f"the {role} column {name!r} does not exist{near}; there are {self._existing_names()}")
+
+    def _existing_names(self) -> str:
+        return ", ".join(f"{name} ({profile.kind})" for name, profile in self._profiles.items()) or "none"
+
+
+def _is_id(profile: Profile) -> bool:
+    """An `id` may repeat a little (the build counts duplicates); a `doc_id` on every passage is no key."""
+    if profile.kind not in ("text", "integer", "empty") or any(value is None for value in profile.values):
+        return False
+    own = plain(profile.name) in ("id", "_id", "uuid", "guid", "uid")
+    return profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0
+
+
+def _is_no_prose(profile: Profile) -> bool:
+    return all(_NO_PROSE.fullmatch(as_text(value)) for value in profile.values if value is not None)

@@ -1,0 +1,112 @@
+"""The format of a file, by what the user says, its name and its first bytes, and the reader for it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import UsageError
+from . import contents
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream
+from .column_names import text_rank
+from .delimited import Delimited, sample_lines
+from .dialect import sniff_dialect
+from .encoding import detect_encoding
+from .json_array import JsonArray
+from .linewise import JsonLines, PlainLines
+from .options import ReadOptions
+from .parquet import Parquet
+from .source import Source
+from .text_files import TextStream
+from .workbook import Workbook
+
+TEXT_FORMATS = ("text", "markdown", "html", "pdf")
+
+_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_SUFFIXES |= {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xls": "xlsx",
+    ".xlsb": "xlsx",
+}
+_SUFFIXES |= {".ods": "xlsx"} | contents.SUFFIXES
+_READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
+    "csv": Delimited,
+    "tsv": Delimited,
+    "json": JsonArray,
+    "jsonl": JsonLines,
+    "parquet": Parquet,
+    "xlsx": Workbook,
+    "lines": PlainLines,
+    **dict.fromkeys(TEXT_FORMATS, TextStream),
+}
+_TABULAR_SHARE = 0.95
+_LINES_TRIED = 20
+
+
+def format_by_name(path: Path) -> str | None:
+    """The format that a file's suffix stands for, that of the file below a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def table_source(stream: ByteStream, options: ReadOptions) -> Source:
+    """The reader for a file or stream whose rows are documents.
+
+    Raises:
+        UsageError: Neither name nor content tell the format.
+    """
+    format = options.format or _detected(stream)
+    if format is None:
+        read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
+        raise UsageError(
+            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; or set its format"
+        )
+    return _READERS[format](stream, options, format)
+
+
+def _detected(stream: ByteStream) -> str | None:
+    named = format_by_name(stream.path) if stream.path else None
+    if (binary := _binary_format(stream.sample)) is not None:
+        return binary
+    if named in (None, "json", "jsonl"):
+        named = _json_format(stream.sample, named) or named
+    return named or (_text_format(stream) if stream.once else None)
+
+
+def _binary_format(sample: bytes) -> str | None:
+    if sample.startswith((b"PAR1", b"%PDF-")):
+        return "parquet" if sample.startswith(b"PAR1") else "pdf"
+    workbook = sample.startswith(b"PK\x03\x04") and (b"xl/" in sample or b"opendocument.spreadsheet" in sample)
+    return "xlsx" if workbook else None
+
+
+def _json_format(sample: bytes, named: str | None) -> str | None:
+    """JSONL is often called .json, and the other way round: whole values on lines of their own tell."""
+    text = sample.decode(detect_encoding(sample), errors="replace").lstrip()
+    first, *rest = text.splitlines()[:_LINES_TRIED] or [""]
+    if not text.startswith(("[", "{")) or (not rest and named == "jsonl" and text.startswith("{")):
+        return None
+    if any(map(str.strip, rest)) and (_is_whole(first) or (named == "jsonl" and any(map(_is_whole, rest)))):
+        return "jsonl"
+    return "json"
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _text_format(stream: ByteStream) -> str:
+    """Of a stream without a name: CSV if its lines agree on the cells and its header names a text; lines otherwise."""
+    lines = sample_lines(stream, detect_encoding(stream.sample))
+    dialect = sniff_dialect(lines)
+    header = next(dialect.reader(iter(lines)), [])
+    tabular = dialect.share >= _TABULAR_SHARE and any(text_rank(cell) is not None for cell in header)
+    return "csv" if tabular and all(len(cell) < 50 for cell in header) else "lines"

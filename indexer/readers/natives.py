@@ -1,0 +1,106 @@
+"""Python objects of every library as the few types that a document's metadata knows."""
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from ..document import Scalar, Value
+
+INT64 = range(-(2**63), 2**63)
+
+
+def flattened(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+    """The values with nested objects opened up: `{"a": {"b": 1}}` becomes `{"a.b": 1}`."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            flat |= flattened(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def natural(value: Any) -> Value:
+    """The value as str, int, float, bool, date, datetime, list of those, or None.
+
+    Not a number, infinite, empty and undecodable values become None; an integer beyond 64 bits becomes a str.
+    """
+    if isinstance(value, str):
+        return str(value) if value else None
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if value in INT64 else _digits(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [item for item in map(_scalar, value) if item is not None]
+    return _foreign(value)
+
+
+def as_text(value: Value) -> str:
+    """A value as a reader would write it; "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False, default=as_text)
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _foreign(value: Any) -> Value:
+    if isinstance(value, (date, datetime)):
+        return _python_date(value)
+    if isinstance(value, Decimal):
+        return (
+            natural(int(value) if value == value.to_integral_value() else float(value)) if value.is_finite() else None
+        )
+    if isinstance(value, bytes):
+        return _decoded(value)
+    if isinstance(value, timedelta):
+        return natural(value.total_seconds())
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False, default=str) if value else None
+    if isinstance(value, (time, Enum)):
+        return value.isoformat() if isinstance(value, time) else natural(value.value)
+    return _by_library(value)
+
+
+def _by_library(value: Any) -> Value:
+    """NumPy scalars and arrays, and what else unpacks itself; pandas' NA and NaT are missing."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    unpack = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    unpacked = unpack() if unpack is not None else None
+    return natural(unpacked) if unpacked is not None and type(unpacked) is not type(value) else natural(str(value))
+
+
+def _python_date(value: date) -> date | None:
+    if type(value).__name__ == "NaTType":  # a subclass of datetime in some versions of pandas
+        return None
+    convert = getattr(value, "to_pydatetime", None)
+    return convert(warn=False) if convert is not None else value
+
+
+def _scalar(item: Any) -> Scalar | None:
+    value = natural(item)
+    return as_text(value) if isinstance(value, list) else value
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode() or None
+    except UnicodeDecodeError:
+        return None
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python refuses to print integers of more than 4,300 digits
+        return hex(value)

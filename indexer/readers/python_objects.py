@@ -1,0 +1,152 @@
+"""Lists, generators, DataFrames, Arrow tables, Hugging Face datasets; none of their libraries is imported here."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..document import Document, Skipped
+from ..errors import UsageError
+from .arrow import BATCH_ROWS, rows_of
+from .natives import flattened, natural
+from .source import Item, Meter, Row, Source
+
+_ACCEPTED = (
+    "a path, a list or generator of str, dict or Document, a pandas or Polars DataFrame or Series, an Arrow table or "
+    "RecordBatchReader, or a Hugging Face dataset"
+)
+_Start = Callable[[Meter], Iterator[Item]]
+
+
+class PythonObject(Source):
+    """The rows of an object in memory, or of an iterator."""
+
+    unit = "rows"
+    nothing = "holds no rows: give an object with content"
+
+    def __init__(self, name: str, start: _Start, total: int | None, once: bool = False) -> None:
+        self.name = name
+        self.total = total
+        self.once = once
+        self._start = start
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """The object's rows in order; "row 1" is the first."""
+        return self._start(meter)
+
+
+def python_source(source: Any) -> PythonObject:
+    """The source for an object.
+
+    Raises:
+        UsageError: The object is of a kind that cannot be read; says which can.
+    """
+    kind = _kind(source)
+    name = f"the {type(source).__name__}"
+    if kind in _READERS:
+        once = type(source).__name__ == "RecordBatchReader"
+        return PythonObject(name, lambda meter: _READERS[kind](source, meter), _length(source), once)
+    if isinstance(source, Mapping) or kind[1] in ("DatasetDict", "IterableDatasetDict"):
+        raise UsageError(
+            f"{name} with the keys {', '.join(map(str, source)) or '(none)'}: give one of its values, or [it]"
+        )
+    if not isinstance(source, Iterable) or isinstance(source, (str, bytes, Document)):
+        raise UsageError(f"{name} cannot be read: give {_ACCEPTED}")
+    once = isinstance(source, Iterator)
+    return PythonObject(name, lambda meter: _elements(source, meter), _length(source), once)
+
+
+def _kind(source: Any) -> tuple[str, str]:
+    """Library and class name of the first class in the object's ancestry that there is a reader for."""
+    kinds = [(base.__module__.split(".")[0], base.__name__) for base in type(source).__mro__]
+    return next((kind for kind in kinds if kind in _READERS), kinds[0])
+
+
+def _length(source: Any) -> int | None:
+    if type(source).__name__ == "LazyFrame" or not hasattr(source, "__len__"):
+        return getattr(source, "num_rows", None)
+    return len(source)
+
+
+def _elements(source: Iterable[Any], meter: Meter) -> Iterator[Item]:
+    for number, element in enumerate(source, start=1):
+        meter.done = number
+        yield _element(element, f"row {number}")
+
+
+def _element(element: Any, origin: str) -> Item:
+    if isinstance(element, Document):
+        metadata = {str(name): natural(value) for name, value in flattened(element.metadata).items()}
+        text = element.text if isinstance(element.text, str) else ""
+        return replace(element, text=text, metadata=metadata, origin=element.origin or origin)
+    if element is None or isinstance(element, str):
+        return Row(origin, {"text": element})
+    if isinstance(element, Mapping):
+        return Row(origin, flattened(element))
+    return Skipped(origin, f"not a str, dict or Document but of type {type(element).__name__}")
+
+
+def _pandas(frame: Any, meter: Meter) -> Iterator[Item]:
+    named = any(name is not None for name in frame.index.names)
+    for start in range(0, len(frame), BATCH_ROWS):
+        part = frame.iloc[start : start + BATCH_ROWS]
+        yield from _records((part.reset_index() if named else part).to_dict("records"), meter)
+
+
+def _polars(frame: Any, meter: Meter) -> Iterator[Item]:
+    yield from _records(frame.iter_rows(named=True, buffer_size=BATCH_ROWS), meter)
+
+
+def _polars_lazy(frame: Any, meter: Meter) -> Iterator[Item]:
+    yield from _polars(frame.collect(), meter)
+
+
+def _series(series: Any, meter: Meter) -> Iterator[Item]:
+    name = str(series.name or "text")
+    yield from _records(({name: value} for value in series), meter)
+
+
+def _records(records: Iterable[Mapping[Any, Any]], meter: Meter) -> Iterator[Item]:
+    for record in records:
+        meter.done += 1
+        yield Row(f"row {meter.done}", flattened(record))
+
+
+def _arrow(table: Any, meter: Meter) -> Iterator[Item]:
+    batches = table.to_batches() if hasattr(table, "to_batches") else [table] if hasattr(table, "columns") else table
+    yield from rows_of(batches, meter)
+
+
+def _dataset(dataset: Any, meter: Meter) -> Iterator[Item]:
+    names = _class_labels(dataset)
+    for table in dataset.with_format("arrow").iter(BATCH_ROWS):
+        for row in _arrow(table, meter):
+            yield Row(row.origin, _labelled(row.values, names)) if isinstance(row, Row) and names else row
+
+
+def _class_labels(dataset: Any) -> dict[str, list[str]]:
+    features = dataset.features or {}
+    return {name: feature.names for name, feature in features.items() if type(feature).__name__ == "ClassLabel"}
+
+
+def _labelled(values: Mapping[str, Any], names: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Hugging Face stores classes as numbers; their names say more. A negative number stands for no label."""
+    labels = {}
+    for name, known in names.items():
+        number = values.get(name)
+        labels[name] = known[number] if isinstance(number, int) and 0 <= number < len(known) else None
+    return {**values, **labels}
+
+
+_READERS: dict[tuple[str, str], Callable[[Any, Meter], Iterator[Item]]] = {
+    ("pandas", "DataFrame"): _pandas,
+    ("pandas", "Series"): _series,
+    ("polars", "DataFrame"): _polars,
+    ("polars", "LazyFrame"): _polars_lazy,
+    ("polars", "Series"): _series,
+    ("pyarrow", "Table"): _arrow,
+    ("pyarrow", "RecordBatch"): _arrow,
+    ("pyarrow", "RecordBatchReader"): _arrow,
+    ("pyarrow", "Dataset"): _arrow,
+    ("datasets", "Dataset"): _dataset,
+    ("datasets", "IterableDataset"): _dataset,
+}

@@ -1,0 +1,175 @@
+"""A pass over one or several sources: documents, how far it has come, and what its columns are."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ..document import Document, Skipped
+from ..errors import SondeError
+from .column_finder import Roles, document_columns, find_columns
+from .columns import Columns, merged
+from .document_maker import DocumentMaker
+from .options import ReadOptions
+from .source import Item, Meter, Place, Row, Source, explained
+
+_SAMPLE_ROWS = 1000
+_SAMPLE_CHARS = 50_000_000
+_BROKEN_SHARE = 0.9
+_Step = tuple[tuple[int, int], Document | Skipped]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a reading has come, in rows or in bytes as stored (so compressed ones); `total` is None where unknown."""
+
+    done: int
+    total: int | None
+    unit: str
+
+    @property
+    def fraction(self) -> float | None:
+        """0 to 1, None where the total is unknown."""
+        return min(1.0, self.done / self.total) if self.total else None
+
+
+class Part:
+    """One source with the roles of its columns, decided on its first rows."""
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.source = source
+        pass_ = self._items()
+        sample = list(_sampled(pass_)) if source.columns is None else []
+        self._rest = chain(sample, pass_) if source.once else None
+        items = [item for _, item in sample]
+        roles = self._roles(items, options)
+        self.columns = roles.columns
+        self._maker = DocumentMaker(roles, options.max_chars)
+
+    def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
+        """Each document or skipped row with how far the source had come."""
+        for done, item in self._rest if self._rest is not None else self._items():
+            yield done, self._maker.make(item)
+
+    def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
+        if self.source.columns is not None:
+            return Roles(self.source.columns, {})
+        self._check(items)
+        rows = [item for item in items if isinstance(item, Row)]
+        if not rows:
+            return Roles(document_columns([item for item in items if isinstance(item, Document)]), {})
+        try:
+            return find_columns(rows, options, self.source.textual, self.source.note)
+        except SondeError as error:
+            raise type(error)(f"{self.source.name}: {error}") from None
+
+    def _check(self, items: Sequence[Item]) -> None:
+        if not items:
+            raise SondeError(f"{self.source.name} {self.source.nothing}")
+        broken = [item for item in items if isinstance(item, Skipped)]
+        if len(broken) > _BROKEN_SHARE * len(items):
+            first = f"the first is {broken[0].origin}: {broken[0].reason}"
+            raise SondeError(
+                f"{self.source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
+                "Check the file, or set its format"
+            )
+
+    def _items(self) -> Iterator[tuple[int, Item]]:
+        meter, place = Meter(), Place()
+        with explained(self.source.name, place):
+            for item in self.source.items(meter):
+                place.origin = item.origin
+                yield meter.done, item
+
+
+class Reading:
+    """Documents of one or several sources, streamed; made by `read`.
+
+    Iterating gives each `Document` or `Skipped` in the source's order, and can be repeated unless the source is
+    standard input, a pipe or a generator.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._at = (0, 0)
+        self._started = False
+        self._ahead: list[_Step] = []
+        self._running = self._walk()
+
+    @property
+    def name(self) -> str:
+        """What is read, for messages."""
+        more = len(self._parts) - 1
+        return self._parts[0].source.name + (f" and {more} more" if more else "")
+
+    @property
+    def once(self) -> bool:
+        """Whether a single pass is all there is."""
+        return any(part.source.once for part in self._parts)
+
+    @property
+    def columns(self) -> Columns:
+        """The role and type of every column."""
+        return merged([(part.source.name, part.columns) for part in self._parts])
+
+    def __iter__(self) -> Iterator[Document | Skipped]:
+        """Start a pass.
+
+        Raises:
+            SondeError: The source can be read only once and has been; or, while iterating, its data breaks off.
+        """
+        if not self.once:
+            return self._followed(self._walk())
+        if self._started:
+            raise SondeError(f"{self.name} can be read only once: save it as a file, or look at it with head(n) before")
+        self._started = True
+        ahead, self._ahead = self._ahead, []
+        return self._followed(chain(ahead, self._running))
+
+    def head(self, n: int) -> list[Document]:
+        """The first `n` documents. A later pass still gives all of them; `progress` says how far these reached.
+
+        Raises:
+            SondeError: The source can be read only once and is being read already.
+        """
+        if self.once and self._started:
+            raise SondeError(f"{self.name} is being read already: call head(n) before")
+        found: list[Document] = []
+        items = self._followed(self._peeked() if self.once else self._walk())
+        while len(found) < n and (item := next(items, None)) is not None:
+            found += [item] if isinstance(item, Document) else []
+        return found
+
+    def progress(self) -> Progress:
+        """How far the latest pass, or `head`, has come."""
+        index, done = self._at
+        sources = [part.source for part in self._parts]
+        totals = [source.total for source in sources]
+        before = sum(total or 0 for total in totals[:index])
+        known = [total for total in totals if total is not None]
+        return Progress(before + done, sum(known) if len(known) == len(totals) else None, sources[0].unit)
+
+    def _walk(self) -> Iterator[_Step]:
+        for index, part in enumerate(self._parts):
+            for done, item in part.documents():
+                yield (index, done), item
+
+    def _peeked(self) -> Iterator[_Step]:
+        yield from list(self._ahead)
+        for step in self._running:
+            self._ahead.append(step)
+            yield step
+
+    def _followed(self, steps: Iterable[_Step]) -> Iterator[Document | Skipped]:
+        for at, item in steps:
+            self._at = at
+            yield item
+
+
+def _sampled(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Item]]:
+    chars = 0
+    for count, (done, item) in enumerate(items, start=1):
+        yield done, item
+        values = item.values.values() if isinstance(item, Row) else ()
+        chars += sum(len(value) for value in values if isinstance(value, str))
+        if count >= _SAMPLE_ROWS or chars >= _SAMPLE_CHARS:
+            return
