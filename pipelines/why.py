@@ -1,7 +1,7 @@
 """Why a hit matched: the query's words in it, and the sentences that are closest in meaning."""
 
 import numpy as np
-from sentencex import get_sentence_boundaries
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
 from ..indexer.view import View
 from .results import Hit, Sentence, Why

@@ -1,7 +1,7 @@
 """`sonde index`: sources into a collection."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -9,6 +9,7 @@ from .output import Json, print_json, say
 from .progress import progress
 
 if TYPE_CHECKING:
+    from ...indexer.ann import Kind
     from ...indexer.build import BuildReport
 
 
@@ -85,10 +86,10 @@ def index(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
         encoding=encoding, sheet=sheet,
     )  # fmt: skip
-    device_of_ann = "cuda" if device.startswith("cuda") and _gpu_faiss() else "cpu"
-    tuning = AnnSettings(
-        kind=ann, target_recall=recall, memory_budget=memory * 1_000_000 if memory else None, device=device_of_ann
-    )  # type: ignore[arg-type]
+    device_of_ann = "cuda" if device != "cpu" and _gpu_faiss() else "cpu"
+    budget = memory * 1_000_000 if memory else None
+    kind = cast("Kind", ann)  # AnnSettings refuses any other string
+    tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=device_of_ann)
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
         document_prompt=document_prompt, language=language, sync=sync, ann=tuning,

@@ -1,14 +1,15 @@
 """`sonde search` and `sonde similar`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from .output import Json, print_json, say, snippet
 
 if TYPE_CHECKING:
-    from ...pipelines.results import Hit, Results
+    from ...pipelines.results import Hit, Mode, Results
+    from ...pipelines.search import Fusion
 
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
 Threshold = Annotated[
@@ -61,7 +62,7 @@ def search(
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
     from ...indexer.errors import UsageError
-    from ...pipelines import fusion as fusing
+    from ...pipelines.fusion import WEIGHT
     from ...pipelines.search import SearchSettings
     from ..api import open as open_collection
 
@@ -70,8 +71,8 @@ def search(
     if run and queries is None:
         raise UsageError("--run needs --queries: a TREC run holds the hits of many queries")
     settings = SearchSettings(
-        k=k, offset=offset, mode=mode, where=where, threshold=threshold, fusion=fusion,  # type: ignore[arg-type]
-        weight=fusing.WEIGHT if weight is None else weight, explain=explain,
+        k=k, offset=offset, mode=cast("Mode", mode), where=where, threshold=threshold, explain=explain,
+        fusion=cast("Fusion", fusion), weight=WEIGHT if weight is None else weight,
     )  # fmt: skip
     settings.check()
     opened = open_collection(collection, device=device)
