@@ -1,0 +1,5 @@
+"""Filters: the text of a SQL WHERE clause, checked against the fields there are and compiled to bound parameters."""
+
+from .compile import CompiledFilter, compile_filter
+
+__all__ = ["CompiledFilter", "compile_filter"]
