@@ -107,4 +107,5 @@ def _near_the_top(queries: np.ndarray, vectors: np.ndarray, floor: np.ndarray, k
     slack = ROUNDING * np.abs(scores).max(axis=1, initial=0)
     if scores.shape[1] > k and np.isneginf(floor).any():
         floor = np.maximum(floor, np.partition(scores, -k, axis=1)[:, -k])
-    return np.nonzero(scores >= (floor - slack)[:, None])
+    query, column = np.nonzero(scores >= (floor - slack)[:, None])
+    return query, column

@@ -10,7 +10,9 @@ from .settings import Kind
 
 LINKS = 32
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-BREADTHS = (16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048, 4096)
+BREADTHS = tuple(
+    16 * step for step in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 256)
+)
 """Values of efSearch that the tuning may choose."""
 
 _CODE_BITS: dict[Kind, int] = {"exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-rabitq": 1}
@@ -74,12 +76,13 @@ def breadths(kind: Kind, index: Any) -> Sequence[int]:
 
 
 def candidates(
-    kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, admitted: np.ndarray | None
+    kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, bitmap: np.ndarray | None
 ) -> np.ndarray:
-    """The `count` nodes that the index finds nearest, int64 [m, count], best first, -1 where there are none."""
+    """The nodes that the index finds nearest, int64 [m, count], best first, -1 where there are none.
+
+    `bitmap` (uint8, one bit a node) holds those that may be found.
+    """
     module = faiss()
-    # The selector points into the bitmap, so both must outlive the search.
-    bitmap = None if admitted is None else np.packbits(admitted, bitorder="little")
     selector = None if bitmap is None else module.IDSelectorBitmap(bitmap)
     if kind == "exact":
         params = module.SearchParameters(sel=selector)
@@ -90,10 +93,10 @@ def candidates(
     return index.search(queries, count, params=params)[1]
 
 
-def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, admitted: np.ndarray | None) -> np.ndarray:
+def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, bitmap: np.ndarray | None) -> np.ndarray:
     """The same by a scan of all codes, or of the admitted ones: for a graph or the exact kind."""
     codes = index if kind == "exact" else index.storage
-    return candidates("exact", faiss().downcast_index(codes), queries, count, 0, admitted)
+    return candidates("exact", faiss().downcast_index(codes), queries, count, 0, bitmap)
 
 
 def _factory(kind: Kind, cells: int) -> str:

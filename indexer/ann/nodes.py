@@ -34,7 +34,7 @@ class Nodes:
         """Where the rows of each node begin in `rows`; one entry more than nodes."""
         return np.searchsorted(self.node, np.arange(len(self) + 1))
 
-    @property
+    @cached_property
     def first(self) -> np.ndarray:
         """The first row of each node."""
         return self.rows[self.starts[:-1]]
@@ -63,15 +63,19 @@ class Nodes:
         end = np.searchsorted(self.node, count)
         return Nodes(self.node[:end], self.rows[:end])
 
-    def admitted(self, allowed: np.ndarray) -> np.ndarray:
-        """Which nodes have a row that `allowed` (bool, by row) admits."""
-        admitted = np.zeros(len(self), dtype=bool)
-        admitted[self.node[allowed[self.rows]]] = True
-        return admitted
+    def under(self, allowed: np.ndarray) -> "Admitted":
+        """What a mask over the rows (bool, at least as long as they reach) leaves."""
+        kept = allowed[self.rows]
+        if kept.all():
+            return Admitted(None, None, len(self), len(self.rows))
+        nodes = np.zeros(len(self), dtype=bool)
+        nodes[self.node[kept]] = True
+        return Admitted(allowed, np.packbits(nodes, bitorder="little"), int(nodes.sum()), int(kept.sum()))
 
     def rows_of(self, nodes: np.ndarray, allowed: np.ndarray | None, limit: int) -> tuple[np.ndarray, np.ndarray]:
         """The admitted rows behind `nodes`, as (place in `nodes`, row); at most `limit`, the lowest, of each."""
-        first, count = self.starts[nodes], np.diff(self.starts)[nodes]
+        first = self.starts[nodes]
+        count = self.starts[nodes + 1] - first
         if allowed is None:
             count = np.minimum(count, limit)
         place = np.repeat(np.arange(len(nodes)), count)
@@ -86,6 +90,20 @@ class Nodes:
     def _sorted(cls, node: np.ndarray, rows: np.ndarray) -> "Nodes":
         order = np.lexsort((rows, node))
         return cls(node[order], rows[order])
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The part of an index that a search may answer from.
+
+    `allowed` is the mask over rows and `bitmap` (uint8, one bit a node, lowest first) that over nodes; both None where
+    all are admitted. `nodes` and `rows` count what is left.
+    """
+
+    allowed: np.ndarray | None
+    bitmap: np.ndarray | None
+    nodes: int
+    rows: int
 
 
 def _fingerprints(vectors: VectorSource, rows: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .index import AnnIndex
 
 K = 10
-SAFETY = 0.25
+SAFETY = 0.35
 """Share of the gap between the target and 1 that is aimed at on top, so that the target holds on unseen queries."""
 
 
