@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from .batches import plan_batches
 from .replica import Replica, fetch
 from .spec import ModelSpec
 from .tokens import TextTokenizer, Tokens
+
+if TYPE_CHECKING:
+    from .int8 import QuantizationLoss
 
 OnBatch = Callable[[int], object]
 
@@ -22,6 +26,7 @@ class Encoder:
         spec: What identifies the model and its settings.
         tokenizer: Counts, locates and batches tokens.
         batch_tokens: The most tokens of a batch, padding included.
+        loss: What int8 loses against float32; None in any other precision.
     """
 
     def __init__(
@@ -31,6 +36,7 @@ class Encoder:
         self.tokenizer = tokenizer
         self.replicas = replicas
         self.batch_tokens = batch_tokens
+        self.loss: QuantizationLoss | None = None
         self._locks = [threading.Lock() for _ in replicas]
 
     @property
@@ -52,14 +58,7 @@ class Encoder:
         Raises:
             SondeError: The model gives numbers that are not finite.
         """
-        vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
-        batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        for batch in plan_batches(tokens, self.batch_tokens):
-            batches.put(batch)
-        if len(self.replicas) == 1:
-            self._work(0, batches, tokens, vectors, on_batch)
-        else:
-            self._spread(batches, tokens, vectors, on_batch)
+        vectors = self._encode(tokens, on_batch)
         if not np.isfinite(vectors).all():
             raise SondeError(
                 f"{self.spec.name} gives numbers that are not finite in {self.spec.dtype}: try --dtype float32"
@@ -69,6 +68,21 @@ class Encoder:
     def encode_texts(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
         """Return float32 [n, dimension]: `tokenize` and `encode` in one."""
         return self.encode(self.tokenize(texts, query=query))
+
+    def finite(self) -> bool:
+        """Whether a sentence gets finite numbers, which not every model gives in half precision."""
+        return bool(np.isfinite(self._encode(self.tokenize(["A short sentence, as a probe."]), None)).all())
+
+    def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None) -> np.ndarray:
+        vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
+        batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        for batch in plan_batches(tokens, self.batch_tokens):
+            batches.put(batch)
+        if len(self.replicas) == 1:
+            self._work(0, batches, tokens, vectors, on_batch)
+        else:
+            self._spread(batches, tokens, vectors, on_batch)
+        return vectors
 
     def _work(
         self,
