@@ -104,13 +104,18 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str) -> int:
-    if not _INTEGER.fullmatch(text) or int(text) not in INT64:
+    if not _fits(text):
         raise ValueError(text)
     return int(text)
 
 
+def _fits(text: str) -> bool:
+    return _INTEGER.fullmatch(text) is not None and int(text) in INT64
+
+
 def _real(text: str) -> Value:
-    if not _REAL.fullmatch(text) or not any(map(str.isdigit, text)) or (_INTEGER.fullmatch(text) and len(text) > 18):
+    beyond_64_bits = len(text) > 18 and text.lstrip("-").isdigit() and not _fits(text)
+    if not _REAL.fullmatch(text) or not any(map(str.isdigit, text)) or beyond_64_bits:
         raise ValueError(text)
     return natural(float(text))
 

@@ -175,7 +175,8 @@ class _Finder:
 
 def _is_id(profile: Profile) -> bool:
     """An `id` may repeat a little (the build counts duplicates); a `doc_id` on every passage is no key."""
-    if profile.kind not in ("text", "integer", "empty") or any(value is None for value in profile.values):
+    whole = all(value.is_integer() for value in profile.values if isinstance(value, float))
+    if profile.kind not in ("text", "integer", "real") or not whole or any(value is None for value in profile.values):
         return False
     own = plain(profile.name) in ("id", "_id", "uuid", "guid", "uid")
     return profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0

@@ -80,7 +80,8 @@ def _first_heading(text: str) -> str:
     tokens = MarkdownIt().parse(text[:_TITLE_WITHIN])
     headed = (inline for opening, inline in pairwise(tokens) if opening.type == "heading_open")
     heading = next(headed, None)
-    return "".join(child.content for child in heading.children or ()).strip() if heading else ""
+    children = (heading.children or ()) if heading else ()
+    return "".join(" " if child.type == "softbreak" else child.content for child in children).strip()
 
 
 def _html(data: bytes, encoding: str | None) -> Content:

@@ -57,7 +57,7 @@ class Delimited(Source):
             return Skipped(origin, f"a quote is opened on line {line} and never closed")
         if len(row) != len(self._header):
             cells = f"{len(row)} cell{'s' if len(row) != 1 else ''} instead of {len(self._header)}"
-            return Skipped(origin, f"{cells} (up to line {line})")
+            return Skipped(origin, f"{cells} (line {line})")
         return Row(origin, dict(zip(self._header, row, strict=True)))
 
 

@@ -28,7 +28,8 @@ _LEGACY = [
     "euc_kr",
 ]
 _WESTERN = set("àâäçéèêëîïôöùûüñáíóúßæøåœãõÀÂÄÇÉÈÊËÎÏÔÖÙÛÜÑÁÍÓÚÆØÅ£€©®°²§–—‘’“”…«»\xa0´")
-_WESTERN_BYTES = 3
+_FEW = 3
+_MOST_ACCENTS = 0.3
 
 
 def detect_encoding(sample: bytes) -> str:
@@ -86,10 +87,13 @@ def _broken_utf8(sample: bytes) -> tuple[int, int]:
 def _legacy(sample: bytes) -> str:
     lines = b"\n".join(_lines_beyond_ascii(sample))
     high = set(re.findall(rb"[\x80-\xff]", lines))
-    if len(high) <= _WESTERN_BYTES:  # too little to go by for a statistical guess
+    accents = len(re.findall(rb"[\x80-\xff]", lines)) < _MOST_ACCENTS * len(lines)
+    western = accents and all(byte.decode("cp1252", "replace") in _WESTERN for byte in high)
+    if len(high) <= _FEW:  # too little to go by for a statistical guess
         cut_utf8 = re.search(rb"[\xc2-\xf4][\x80-\xbf]", lines)
-        western = all(byte.decode("cp1252", "replace") in _WESTERN for byte in high)
         return "cp1252" if western and not cut_utf8 else "utf-8"
+    if western and b"\xf5" not in high:  # with that byte it may as well be Hungarian
+        return "cp1252"
     from charset_normalizer import from_bytes
 
     best = from_bytes(lines, cp_isolation=_LEGACY).best()

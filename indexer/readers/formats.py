@@ -87,10 +87,11 @@ def _binary_format(sample: bytes) -> str | None:
 def _json_format(sample: bytes, named: str | None) -> str | None:
     """JSONL is often called .json, and the other way round: whole values on lines of their own tell."""
     text = sample.decode(detect_encoding(sample), errors="replace").lstrip()
-    first, *rest = text.splitlines()[:_LINES_TRIED] or [""]
+    first, *others = text.split("\n", _LINES_TRIED)[:_LINES_TRIED]
+    rest = [line for line in others if line.strip()]
     if not text.startswith(("[", "{")) or (not rest and named == "jsonl" and text.startswith("{")):
         return None
-    if any(map(str.strip, rest)) and (_is_whole(first) or (named == "jsonl" and any(map(_is_whole, rest)))):
+    if rest and (_is_whole(first) or (named == "jsonl" and any(map(_is_whole, rest)))):
         return "jsonl"
     return "json"
 

@@ -38,9 +38,10 @@ class Workbook(Source):
     def items(self, meter: Meter) -> Iterator[Item]:
         """Rows with content; "row 12" is the row that a spreadsheet program numbers 12."""
         sheet = self._book.get_sheet_by_name(self._sheet)
+        last = sheet.end[0] + 1 if sheet.end else 1
         for number, cells in enumerate(sheet.iter_rows(), start=1):
             if number > self._top and any(cell != "" for cell in cells):
-                meter.done = (self.total or 0) * number // sheet.total_height
+                meter.done = (self.total or 0) * number // last
                 yield Row(f"row {number}", dict(zip(self._names, map(_value, cells), strict=True)))
 
     def _header(self) -> tuple[int, list[str]]:
