@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, build, exact_search, load, widen
+from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, Kind, build, exact_search, load, widen
 from sonde.indexer.errors import SondeError, UsageError
 
 pytest.importorskip("faiss")
 
-KINDS = ("exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq")
+KINDS: tuple[Kind, ...] = ("exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq")
 ROWS, DIMENSION = 4_000, 32
 
 
@@ -196,7 +196,7 @@ def test_dead_rows_are_left_out(source: Memory, queries: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_adding_reaches_what_building_reaches(kind: str, source: Memory, queries: np.ndarray) -> None:
+def test_adding_reaches_what_building_reaches(kind: Kind, source: Memory, queries: np.ndarray) -> None:
     part = Memory(source.half[:2_500])
     index = build(part, AnnSettings(kind=kind))
     info = index.add(source, 2_500, ROWS)
@@ -224,7 +224,7 @@ def test_adding_in_drops_of_a_few_rows(source: Memory, queries: np.ndarray) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [1, 2, 11, 45])
-def test_tiny_collections(kind: str, rows: int) -> None:
+def test_tiny_collections(kind: Kind, rows: int) -> None:
     source = Memory(clustered(rows, 8))
     index = build(source, AnnSettings(kind=kind))
     _, found = index.search(source.read(np.arange(rows)), 3, vectors=source)
@@ -233,7 +233,7 @@ def test_tiny_collections(kind: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_dimension(kind: str) -> None:
+def test_one_dimension(kind: Kind) -> None:
     source = Memory(np.array([[0.25], [1.0], [-1.0], [0.5]]))
     index = build(source, AnnSettings(kind=kind, metric="dot"))
     scores, rows = index.search(np.array([[2.0]]), 3, vectors=source)
@@ -241,7 +241,7 @@ def test_one_dimension(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_identical_vectors_come_in_row_order(kind: str) -> None:
+def test_identical_vectors_come_in_row_order(kind: Kind) -> None:
     source = Memory(np.ones((300, 8)) / np.sqrt(8))
     index = build(source, AnnSettings(kind=kind))
     assert (index.info.vectors, index.info.rows, index.info.recall) == (1, 300, 1.0)
@@ -251,7 +251,7 @@ def test_identical_vectors_come_in_row_order(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_crowd_of_duplicates_hides_nothing(kind: str, queries: np.ndarray) -> None:
+def test_a_crowd_of_duplicates_hides_nothing(kind: Kind, queries: np.ndarray) -> None:
     vectors = clustered(3_000)
     vectors[1_000:2_500] = vectors[10]
     source = Memory(vectors)

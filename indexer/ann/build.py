@@ -7,9 +7,10 @@ import numpy as np
 from ..errors import UsageError
 from . import kinds
 from .choice import choose
-from .growth import Notify, grow, held_out, silent
+from .gpu import fill
+from .growth import Notify, grow, held_out, silent, timed
 from .index import AnnIndex
-from .library import faiss, threads
+from .library import faiss, faiss_gpu, threads
 from .nodes import Nodes
 from .settings import AnnInfo, AnnSettings, Kind
 from .source import VectorSource
@@ -35,10 +36,12 @@ def build(
         notify: Called with (stage, done, total) as the work goes on.
 
     Raises:
-        UsageError: There is no live row, or `alive` does not fit the rows.
-        MissingExtraError: FAISS is not installed.
+        UsageError: There is no live row, `alive` does not fit the rows, or there is no GPU.
+        MissingExtraError: FAISS is not installed, or not its GPU build for device "cuda".
     """
     rows = _live_rows(vectors, alive)
+    if settings.device == "cuda":
+        faiss_gpu()
     random = np.random.default_rng(settings.seed)
     with threads(settings.threads):
         notify("reading vectors", 0, len(rows))
@@ -46,8 +49,7 @@ def build(
         kind, reason = choose(settings, vectors.dimension, len(nodes))
         held = held_out(kind, len(nodes) // 10)
         nodes = nodes.moved_last(random.choice(len(nodes), held, replace=False))
-        index = kinds.create(kind, vectors.dimension, len(nodes), settings.seed)
-        trained_on = _train(index, kind, vectors, nodes.head(len(nodes) - held), random, notify)
+        index, trained_on = _trained(settings, kind, vectors, nodes.head(len(nodes) - held), random, notify)
         info = AnnInfo(
             kind=kind,
             rows=len(vectors),
@@ -60,7 +62,10 @@ def build(
             seed=settings.seed,
             versions={"faiss": faiss().__version__, "numpy": np.__version__},
         )
-        return grow(AnnIndex(index, nodes, info), vectors, held, random, notify)
+        built = grow(AnnIndex(index, nodes, info), vectors, held, random, notify)
+        built = AnnIndex(built.index, built.nodes, built.info, settings.device)
+        built.info = timed(built, vectors, random)
+        return built
 
 
 def _live_rows(vectors: VectorSource, alive: np.ndarray | None) -> np.ndarray:
@@ -72,12 +77,24 @@ def _live_rows(vectors: VectorSource, alive: np.ndarray | None) -> np.ndarray:
     return rows
 
 
-def _train(
-    index: Any, kind: Kind, vectors: VectorSource, nodes: Nodes, random: np.random.Generator, notify: Notify
-) -> int:
-    """Train the codes and cells on a sample of the nodes; the number of vectors that were seen."""
+def _trained(
+    settings: AnnSettings,
+    kind: Kind,
+    vectors: VectorSource,
+    nodes: Nodes,
+    random: np.random.Generator,
+    notify: Notify,
+) -> tuple[Any, int]:
+    """An index whose codes and cells have learnt from a sample of the nodes, and the size of that sample.
+
+    On the GPU the nodes are put in at the same time.
+    """
+    index = kinds.create(kind, vectors.dimension, len(nodes), settings.seed)
     size = kinds.training_size(kind, len(nodes))
     if size:
         notify("training", 0, size)
-        index.train(vectors.read(np.sort(random.choice(nodes.first, size, replace=False))))
-    return size
+        sample = vectors.read(np.sort(random.choice(nodes.first, size, replace=False)))
+        if settings.device == "cuda":
+            return fill(index, sample, vectors, nodes.first), size
+        index.train(sample)
+    return index, size

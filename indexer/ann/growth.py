@@ -8,7 +8,7 @@ import numpy as np
 
 from . import kinds
 from .exact import BLOCK
-from .settings import Kind
+from .settings import AnnInfo, Kind
 from .source import VectorSource
 from .tuning import latency_ms, recall, tune
 
@@ -49,10 +49,14 @@ def grow(
         partial = _measured(partial, vectors, _queries(index, vectors, held, random))
     index = index.over(index.nodes, partial.info)
     _insert(index, vectors, len(index.nodes), notify)
+    return index
+
+
+def timed(index: "AnnIndex", vectors: VectorSource, random: np.random.Generator) -> AnnInfo:
+    """The description with the index's latency and its size in memory."""
     some = np.sort(random.choice(index.nodes.first, min(TIMED, len(index.nodes)), replace=False))
     size = kinds.bytes_needed(index.info.kind, index.info.dimension, len(index.nodes))
-    info = replace(index.info, latency_ms=latency_ms(index, vectors, vectors.read(some)), bytes=size)
-    return index.over(index.nodes, info)
+    return replace(index.info, latency_ms=latency_ms(index, vectors, vectors.read(some)), bytes=size)
 
 
 def _insert(index: "AnnIndex", vectors: VectorSource, until: int, notify: Notify) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from ..errors import UsageError
 from . import kinds
 from .exact import Best, as_queries, exact_search, inner_products
-from .growth import Notify, grow, held_out, silent
+from .gpu import GpuIndex
+from .growth import Notify, grow, held_out, silent, timed
 from .nodes import Admitted, Nodes
-from .settings import AnnInfo
+from .settings import GPU_KINDS, AnnInfo, Device
 from .source import VectorSource
 from .storage import read, write
 
@@ -25,19 +26,24 @@ SPARE = 4
 DEPTH = 0.25
 """Recall@k stays level when the breadth grows with this power of k (200,000 vectors, k from 10 to 100)."""
 
+_NOTHING: tuple[np.ndarray | None, Admitted] = (None, Admitted(None, None, 0, 0))
+
 
 class AnnIndex:
     """An index that answers with exact scores.
 
     FAISS proposes candidates; their scores are then computed from the stored vectors, so that a score does not depend
-    on the kind of index. Searching is safe from several threads at once.
+    on the kind of index. Searching is safe from several threads at once. On device "cuda" a copy on the GPU answers
+    what has no filter.
     """
 
-    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo) -> None:
+    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, device: Device = "cpu") -> None:
         self.index = index
         self.nodes = nodes
         self.info = info
-        self._remembered: tuple[np.ndarray | None, Admitted] = (None, Admitted(None, None, 0, 0))
+        self.device: Device = device
+        self._gpu = GpuIndex(info.kind, index) if device == "cuda" else None
+        self._remembered = _NOTHING
 
     def search(
         self, queries: np.ndarray, k: int, *, allowed: np.ndarray | None = None, vectors: VectorSource
@@ -114,6 +120,10 @@ class AnnIndex:
         """Nodes to be scored, int64 [m, candidates]; none where reading the rows themselves is the better way."""
         kind = self.info.kind
         wanted = min(k * self.info.factor + SPARE, admitted.nodes)
+        if self._gpu is not None and admitted.bitmap is None and wanted:
+            found = self._gpu.candidates(queries, wanted, self._breadth(k, 1.0))
+            if found is not None:
+                return found
         if not self.scans(k, admitted.nodes):
             breadth = self._breadth(k, admitted.nodes / len(self.nodes))
             return kinds.candidates(kind, self.index, queries, wanted, breadth, admitted.bitmap)
@@ -164,17 +174,24 @@ class AnnIndex:
         nodes = self.nodes.extended(vectors, rows)
         held = held_out(self.info.kind, len(nodes) - len(self.nodes))
         info = replace(self.info, rows=stop, vectors=len(nodes))
-        grown = grow(AnnIndex(self.index, nodes, info), vectors, held, np.random.default_rng(info.seed), notify)
+        random = np.random.default_rng(info.seed)
+        grown = grow(AnnIndex(self.index, nodes, info), vectors, held, random, notify)
         self.nodes, self.info = grown.nodes, grown.info
+        self._gpu = GpuIndex(info.kind, self.index) if self.device == "cuda" else None
+        self._remembered = _NOTHING
+        self.info = timed(self, vectors, random)
         return self.info
 
 
-def load(folder: Path, *, mmap: bool = False) -> AnnIndex:
+def load(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnIndex:
     """The index that was saved in `folder`, checked against its digest.
 
-    `mmap` leaves the codes on disk, to be paged in as they are needed.
+    `mmap` leaves the codes on disk, to be paged in as they are needed. With `device` "cuda" a copy goes to the GPU, if
+    the kind has a form there.
 
     Raises:
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
+        MissingExtraError: The device is "cuda" and FAISS was built without it.
     """
-    return AnnIndex(*read(folder, mmap=mmap))
+    index, nodes, info = read(folder, mmap=mmap)
+    return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu")

@@ -38,10 +38,13 @@ def create(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
         code = quantizer.QT_fp16 if kind == "hnsw" else quantizer.QT_8bit
         return module.IndexHNSWSQ(dimension, code, LINKS, metric)
     index = module.index_factory(dimension, _factory(kind, lists(vectors)), metric)
-    clustering = module.extract_index_ivf(index).cp
-    clustering.seed, clustering.niter = seed + 1, 10
-    clustering.min_points_per_centroid = 1
+    seed_clustering(module.extract_index_ivf(index), seed + 1)
     return index
+
+
+def seed_clustering(index: Any, seed: int) -> None:
+    """Let an inverted file cluster with this seed, for ten rounds, and without warnings on small samples."""
+    index.cp.seed, index.cp.niter, index.cp.min_points_per_centroid = seed, 10, 1
 
 
 def lists(vectors: int) -> int:

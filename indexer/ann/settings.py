@@ -5,9 +5,11 @@ from typing import Any, Literal, get_args
 
 from ..errors import SondeError, UsageError
 
-Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-pq", "ivf-rabitq"]
+Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq"]
 Metric = Literal["cosine", "dot"]
 Device = Literal["cpu", "cuda"]
+GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8")
+"""Kinds that FAISS can hold on a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class AnnSettings:
         _one_of("index kind", self.kind, ("auto", *get_args(Kind)))
         _one_of("metric", self.metric, get_args(Metric))
         _one_of("device", self.device, get_args(Device))
+        if self.device == "cuda" and self.kind not in ("auto", *GPU_KINDS):
+            raise UsageError(f"FAISS has no GPU form of {self.kind!r}; with device 'cuda' use {', '.join(GPU_KINDS)}")
         if not 0 < self.target_recall <= 1:
             raise UsageError(f"target recall is {self.target_recall}; it must lie above 0 and be at most 1")
         if self.memory_budget is not None and self.memory_budget <= 0:
