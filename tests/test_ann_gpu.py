@@ -5,39 +5,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sonde.indexer.ann import AnnSettings, Kind, build, load, widen
+from sonde.indexer.ann import AnnSettings, ArraySource, Kind, build, load
 from sonde.indexer.errors import MissingExtraError, UsageError
 
 faiss = pytest.importorskip("faiss")
 HAS_BUILD = hasattr(faiss, "StandardGpuResources")
 
 
-class Memory:
-    """float16 vectors in memory."""
-
-    def __init__(self, rows: int, dimension: int = 64) -> None:
-        random = np.random.default_rng(0)
-        vectors = random.standard_normal((40, dimension))[random.integers(40, size=rows)]
-        vectors += 0.6 * random.standard_normal((rows, dimension))
-        self.half = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-        self.dimension = dimension
-
-    def __len__(self) -> int:
-        return len(self.half)
-
-    def read(self, rows: np.ndarray) -> np.ndarray:
-        return widen(self.half[rows])
-
-    def chunks(self, size: int):
-        for start in range(0, len(self.half), size):
-            yield start, widen(self.half[start : start + size])
+def clustered(rows: int, dimension: int = 64) -> ArraySource:
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((40, dimension))[random.integers(40, size=rows)]
+    vectors += 0.6 * random.standard_normal((rows, dimension))
+    return ArraySource((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16))
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not (HAS_BUILD and faiss.get_num_gpus()), reason="no GPU, or FAISS without GPU support")
 @pytest.mark.parametrize("kind", ["exact", "ivf", "ivf-sq8"])
 def test_the_gpu_answers_as_the_cpu(kind: Kind, tmp_path: Path) -> None:
-    source = Memory(20_000)
+    source = clustered(20_000)
     queries = source.read(np.arange(0, 20_000, 200)) + 0.01
     index = build(source, AnnSettings(kind=kind, device="cuda"))
     assert index.info.reached
@@ -58,8 +44,8 @@ def test_the_gpu_answers_as_the_cpu(kind: Kind, tmp_path: Path) -> None:
 @pytest.mark.skipif(HAS_BUILD, reason="FAISS has GPU support here")
 def test_without_the_gpu_build_the_extra_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingExtraError, match=r"device 'cuda' needs FAISS with GPU support, .*'sonde\[gpu\]'"):
-        build(Memory(10), AnnSettings(device="cuda"))
-    build(Memory(10), AnnSettings()).save(tmp_path)
+        build(clustered(10), AnnSettings(device="cuda"))
+    build(clustered(10), AnnSettings()).save(tmp_path)
     with pytest.raises(MissingExtraError, match="GPU support"):
         load(tmp_path, device="cuda")
 

@@ -1,6 +1,7 @@
 """What the index reads from: rows of vectors, wherever they lie."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,30 @@ class VectorSource(Protocol):
     def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
         """All rows in order, as (first row, float32 [at most `size`, dimension])."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """A float16 matrix [rows, dimension], in memory or memory-mapped, as a `VectorSource`."""
+
+    half: np.ndarray
+
+    @property
+    def dimension(self) -> int:
+        """Components of one vector."""
+        return self.half.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.half)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors of `rows` as float32."""
+        return widen(self.half[rows])
+
+    def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
+        """All rows in order, as (first row, float32 block)."""
+        for start in range(0, len(self.half), size):
+            yield start, widen(self.half[start : start + size])
 
 
 def widen(half: np.ndarray) -> np.ndarray:
