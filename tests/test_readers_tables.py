@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from collections.abc import Iterable
 from datetime import date, datetime
 
 import pytest
@@ -13,6 +14,15 @@ from hypothesis import strategies as st
 
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.readers import ReadOptions, read
+
+
+def documents(reading: Iterable[Document | Skipped]) -> list[Document]:
+    """All that was read, which is nothing but documents."""
+    items = list(reading)
+    found = [item for item in items if isinstance(item, Document)]
+    assert len(found) == len(items)
+    return found
+
 
 ROWS = [
     {"id": "a1", "headline": "Fine", "review_body": "It works, really.", "stars": 5, "when": "2024-01-05", "ok": True},
@@ -67,9 +77,10 @@ def xlsx_bytes(rows):
     import openpyxl
 
     book, out = openpyxl.Workbook(), io.BytesIO()
-    book.active.append(list(rows[0]))
+    sheet = book.worksheets[0]
+    sheet.append(list(rows[0]))
     for row in rows:
-        book.active.append([DATES[value] if name == "when" else value for name, value in row.items()])
+        sheet.append([DATES[value] if name == "when" else value for name, value in row.items()])
     book.save(out)
     return out.getvalue()
 
@@ -143,10 +154,11 @@ def test_beir_layout(tmp_path):
 def test_types_of_text_cells(tmp_path):
     table = (
         "text,zip,n,price,big,flag,tags,day,stamp,mail,ambiguous,empty\n"
-        'one,00712,7,1.5,99999999999999999999,yes,"[""a"", ""b""]",31.12.2023,2024-01-05T10:30:00Z,"Mon, 01 Jan 2024 08:00:00 +0000",01/02/2024,\n'
+        'one,00712,7,1.5,99999999999999999999,yes,"[""a"", ""b""]",31.12.2023,2024-01-05T10:30:00Z,'
+        '"Mon, 01 Jan 2024 08:00:00 +0000",01/02/2024,\n'
         "two,12345,NA,2,1,no,[],01.02.2024,2024-01-05 10:30,,03/04/2024,\n"
     )
-    first, second = read(written(tmp_path, "t.csv", table))
+    first, second = documents(read(written(tmp_path, "t.csv", table)))
     assert first.metadata["zip"] == "00712", "leading zeros make a code, not a number"
     assert (first.metadata["n"], second.metadata["n"]) == (7, None)
     assert (first.metadata["price"], second.metadata["price"]) == (1.5, 2.0)
@@ -168,14 +180,14 @@ def test_types_of_text_cells(tmp_path):
 
 def test_a_later_value_that_does_not_fit_is_kept_as_text(tmp_path):
     rows = "".join(f"text {n},{n}\n" for n in range(1500)) + "last,about ten\n"
-    documents = list(read(written(tmp_path, "t.csv", "text,n\n" + rows)))
-    assert documents[1499].metadata == {"n": 1499}
-    assert documents[1500].metadata == {"n": "about ten"}
+    found = documents(read(written(tmp_path, "t.csv", "text,n\n" + rows)))
+    assert found[1499].metadata == {"n": 1499}
+    assert found[1500].metadata == {"n": "about ten"}
 
 
 def test_nested_json_is_flattened(tmp_path):
     line = '{"text": "t", "user": {"name": "Ann", "geo": {"lat": 1.5, "lon": NaN}}, "tags": ["x", null, {"y": 1}]}\n'
-    (document,) = read(written(tmp_path, "t.jsonl", line))
+    (document,) = documents(read(written(tmp_path, "t.jsonl", line)))
     assert document.metadata == {
         "user.name": "Ann",
         "user.geo.lat": 1.5,
@@ -185,7 +197,7 @@ def test_nested_json_is_flattened(tmp_path):
 
 
 def test_single_column_with_commas_is_one_text_per_line(tmp_path):
-    assert [d.text for d in read(written(tmp_path, "t.csv", "text\nWell, yes\nNo, no, no\n"))] == [
+    assert [d.text for d in documents(read(written(tmp_path, "t.csv", "text\nWell, yes\nNo, no, no\n")))] == [
         "Well, yes",
         "No, no, no",
     ]
@@ -193,7 +205,7 @@ def test_single_column_with_commas_is_one_text_per_line(tmp_path):
 
 def test_file_without_header(tmp_path):
     reading = read(written(tmp_path, "t.csv", "A man dances.,A man is dancing.,5.0\nA dog runs.,A cat sleeps.,0.2\n"))
-    assert [d.text for d in reading] == ["A man is dancing.", "A cat sleeps."], "the longer of the two"
+    assert [d.text for d in documents(reading)] == ["A man is dancing.", "A cat sleeps."], "the longer of the two"
     assert reading.columns.metadata["column_3"] == "real"
     assert reading.columns.describe().endswith("no header")
 
@@ -202,11 +214,11 @@ def test_tabs_with_stray_quotes(tmp_path):
     reading = read(
         written(tmp_path, "t.tsv", 'text\tlabel\n"Hello," he said.\tgreeting\n"Bye\tgreeting\nplain\tother\n')
     )
-    assert [d.text for d in reading] == ['"Hello," he said.', '"Bye', "plain"]
+    assert [d.text for d in documents(reading)] == ['"Hello," he said.', '"Bye', "plain"]
 
 
 def test_repeated_and_missing_column_names(tmp_path):
-    (document,) = read(written(tmp_path, "t.csv", ",text,tag,tag\n0,hello,a,b\n"))
+    (document,) = documents(read(written(tmp_path, "t.csv", ",text,tag,tag\n0,hello,a,b\n")))
     assert document.metadata == {"column_1": 0, "tag": "a", "tag_2": "b"}
 
 
@@ -219,11 +231,11 @@ def test_sheet_is_chosen(tmp_path):
     book.create_sheet("Other").append(["text"])
     book["Other"].append(["elsewhere"])
     book.save(tmp_path / "b.xlsx")
-    (first,) = read(tmp_path / "b.xlsx")
+    (first,) = documents(read(tmp_path / "b.xlsx"))
     assert (first.text, first.metadata) == ("good", {"n": 3, "at": datetime(2024, 5, 6, 7, 8)}), (
         "the first sheet with content"
     )
-    assert [d.text for d in read(tmp_path / "b.xlsx", options=ReadOptions(sheet="Other"))] == ["elsewhere"]
+    assert [d.text for d in documents(read(tmp_path / "b.xlsx", options=ReadOptions(sheet="Other")))] == ["elsewhere"]
 
 
 def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
@@ -235,6 +247,7 @@ def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
     nano = pa.array([1_700_000_000_123_456_789, None], pa.timestamp("ns"))
     pq.write_table(pa.table({"text": broken, "far": far, "nano": nano}), tmp_path / "t.parquet")
     first, second = read(tmp_path / "t.parquet")
+    assert isinstance(first, Document)
     assert first.metadata["nano"] == datetime(2023, 11, 14, 22, 13, 20, 123456)
     assert second == Skipped("row 2", "broken UTF-8: byte 0xff at character 5 of the text")
 
@@ -242,7 +255,7 @@ def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
 def test_several_sources_are_read_one_after_the_other(tmp_path):
     paths = [written(tmp_path, "a.csv", "text,n\none,1\n"), written(tmp_path, "b.jsonl", '{"body": "two", "n": 2.5}\n')]
     reading = read(paths)
-    assert [(d.text, d.metadata["n"]) for d in reading] == [("one", 1), ("two", 2.5)]
+    assert [(d.text, d.metadata["n"]) for d in documents(reading)] == [("one", 1), ("two", 2.5)]
     assert reading.columns.metadata == {"n": "real"}
     assert "a.csv: text: text (by name)" in reading.columns.describe()
     assert "b.jsonl: text: body (by name)" in reading.columns.describe()
@@ -267,22 +280,24 @@ def test_csv_round_trip(tmp_path_factory, rows, delimiter, quoting, encoding, en
     rows = [{"text": text, "note_id": f"x{note}"} for text, note in rows]
     content = csv_bytes(rows, delimiter, encoding, quoting=quoting, lineterminator=end)
     path = written(tmp_path_factory.mktemp("csv"), "t.csv", content)
-    documents = list(read(path, options=ReadOptions(delimiter=delimiter, encoding=encoding, title="", id="")))
-    assert [d.text for d in documents] == [row["text"] for row in rows]
-    assert [d.metadata["note_id"] for d in documents] == [row["note_id"] for row in rows]
+    found = documents(read(path, options=ReadOptions(delimiter=delimiter, encoding=encoding, title="", id="")))
+    assert [d.text for d in found] == [row["text"] for row in rows]
+    assert [d.metadata["note_id"] for d in found] == [row["note_id"] for row in rows]
 
 
 @given(st.lists(texts.filter(str.strip), min_size=1, max_size=8))
 def test_csv_round_trip_with_everything_detected(tmp_path_factory, given_texts):
     rows = [{"text": text, "number": number} for number, text in enumerate(given_texts)]
     path = written(tmp_path_factory.mktemp("csv"), "t.csv", csv_bytes(rows, quoting=csv.QUOTE_ALL))
-    assert [(d.text, d.metadata["number"]) for d in read(path)] == [(row["text"], row["number"]) for row in rows]
+    assert [(d.text, d.metadata["number"]) for d in documents(read(path))] == [
+        (row["text"], row["number"]) for row in rows
+    ]
 
 
 @given(st.lists(texts.filter(str.strip), min_size=1, max_size=8))
 def test_jsonl_round_trip(tmp_path_factory, given_texts):
     path = written(tmp_path_factory.mktemp("jsonl"), "t.jsonl", jsonl_bytes([{"text": text} for text in given_texts]))
-    assert [d.text for d in read(path)] == given_texts
+    assert [d.text for d in documents(read(path))] == given_texts
 
 
 REAL = {
@@ -297,7 +312,8 @@ REAL = {
     ),
     "titles/arxiv_cs.parquet": (
         30000,
-        "text: abstract (by name) · title: title (by name) · id: id (by name) · metadata: categories (list), month (text)",
+        "text: abstract (by name) · title: title (by name) · id: id (by name) · "
+        "metadata: categories (list), month (text)",
     ),
     "topics/trec6.jsonl.gz": (
         5952,

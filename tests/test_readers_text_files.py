@@ -1,13 +1,23 @@
 """Folders of text, Markdown, HTML and PDF files."""
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 
-from sonde.indexer.document import Skipped
+from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, read
+
+
+def documents(reading: Iterable[Document | Skipped]) -> list[Document]:
+    """All that was read, which is nothing but documents."""
+    items = list(reading)
+    found = [item for item in items if isinstance(item, Document)]
+    assert len(found) == len(items)
+    return found
+
 
 HTML = """<html><head><title>The
  page</title><style>p {color: red}</style></head><body><script>var x;</script>
@@ -27,7 +37,8 @@ def pdf_bytes(pages, title=None):
         stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else ""
         content = 5 + 2 * number
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     if title:
@@ -77,21 +88,22 @@ def test_folder(notes):
         *["a/none.md", "a/setext.markdown", "a/z.md", "b.txt", "broken.pdf", "empty.txt", "latin.txt", "nul.txt"],
         *["old.htm", "page.html", "paper.pdf", "scan.pdf"],
     ]
-    titles = {name: item.title for name, item in items.items() if not isinstance(item, Skipped)}
+    found = {name: item for name, item in items.items() if isinstance(item, Document)}
+    titles = {name: document.title for name, document in found.items()}
     assert titles == {
         **{"a/none.md": "none", "a/setext.markdown": "Some fine title", "a/z.md": "From front", "b.txt": "b"},
         **{"latin.txt": "latin", "old.htm": "old", "page.html": "The page", "paper.pdf": "A paper"},
     }
-    assert items["page.html"].text == "Head\nOne bold line\nNext\nbroken\na\nb"
-    assert items["old.htm"].text == "Привет"
-    assert items["paper.pdf"].text == "First page\n\nSecond page"
-    assert items["latin.txt"].text == "Le café était déjà fermé à Noël"
-    assert all(item.key == name for name, item in items.items() if not isinstance(item, Skipped))
-    assert items["b.txt"].metadata == {
+    assert found["page.html"].text == "Head\nOne bold line\nNext\nbroken\na\nb"
+    assert found["old.htm"].text == "Привет"
+    assert found["paper.pdf"].text == "First page\n\nSecond page"
+    assert found["latin.txt"].text == "Le café était déjà fermé à Noël"
+    assert all(document.key == name for name, document in found.items())
+    assert found["b.txt"].metadata == {
         **{"path": "b.txt", "folder": ".", "extension": "txt", "bytes": 10},
         "modified": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),
     }
-    assert (items["a/z.md"].metadata["folder"], items["paper.pdf"].metadata["pages"]) == ("a", 2)
+    assert (found["a/z.md"].metadata["folder"], found["paper.pdf"].metadata["pages"]) == ("a", 2)
     assert reading.columns.describe() == (
         "text: content (of 12 files; left out: 1 .png) · title: title (heading, HTML title, PDF title or file name) · "
         "id: path (relative) · metadata: path (text), folder (text), extension (text), bytes (integer), "
@@ -111,16 +123,16 @@ def test_files_that_are_skipped(notes):
 
 
 def test_single_files_have_the_keys_they_have_in_their_folder(notes):
-    assert [d.key for d in read(notes / "b.txt")] == ["b.txt"]
-    assert [d.key for d in read([notes / "b.txt", notes / "a" / "z.md"])] == ["b.txt", "a/z.md"]
-    assert [d.key for d in read([notes / "a", notes / "b.txt", notes / "b.txt"])][-2:] == ["a/z.md", "b.txt"]
+    assert [d.key for d in documents(read(notes / "b.txt"))] == ["b.txt"]
+    assert [d.key for d in documents(read([notes / "b.txt", notes / "a" / "z.md"]))] == ["b.txt", "a/z.md"]
+    assert [d.key for d in documents(read([notes / "a", notes / "b.txt", notes / "b.txt"]))][-2:] == ["a/z.md", "b.txt"]
 
 
 def test_compressed_text_file(notes):
     import gzip
 
     (notes / "c.md.gz").write_bytes(gzip.compress(b"# Packed\n\ntext"))
-    (document,) = read(notes / "c.md.gz")
+    (document,) = documents(read(notes / "c.md.gz"))
     assert (document.title, document.text) == ("Packed", "# Packed\n\ntext")
 
 
@@ -143,7 +155,7 @@ def test_folder_without_files_to_read(tmp_path):
     with pytest.raises(SondeError, match=r"holds no file to read \(.txt, .text, .rst, .md, .*.pdf\): name tables"):
         read(tmp_path)
     (tmp_path / "a.csv").write_text("text\nx\n")
-    with pytest.raises(SondeError, match="; it holds 1 .csv: name tables such as .csv one by one"):
+    with pytest.raises(SondeError, match=r"; it holds 1 .csv: name tables such as .csv one by one"):
         read(tmp_path)
     with pytest.raises(UsageError, match="is a folder, whose files are read as texts: name the csv files in it"):
         read(tmp_path, options=ReadOptions(format="csv"))
@@ -152,5 +164,5 @@ def test_folder_without_files_to_read(tmp_path):
 def test_a_folder_and_tables_together(notes, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("text\nfrom the table\n")
-    texts = [item.text for item in read([table, notes / "b.txt"])]
+    texts = [d.text for d in documents(read([table, notes / "b.txt"]))]
     assert texts == ["plain text", "from the table"]
