@@ -1,5 +1,7 @@
 """Languages by their ISO 639-1 code: normalising the many ways to name one, and detecting one from a sample."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -7,10 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-CONFIDENCE = 0.9
+CONFIDENCE = 0.85
 """Least share of a sample's certainty that one language must hold before `detect` names it."""
 
-SAMPLE_TEXTS, SAMPLE_CHARACTERS, LEAST_LETTERS = 200, 1_000, 40
+SAMPLE_TEXTS, SAMPLE_CHARACTERS = 200, 1_000
+# Letters to be sure by, and the fewest to judge by at all; a quarter of them where a letter is a syllable or a word.
+ENOUGH_LETTERS, LEAST_LETTERS = 200, 40
 
 # Code, then its other names: ISO 639-2 codes, the English name, the language's own name.
 _TABLE = """
@@ -49,15 +53,15 @@ def normalise(name: str | None) -> str | None:
     """
     if not name:
         return None
-    whole = name.strip().lower()
-    return _CODES.get(whole) or _CODES.get(whole.replace("_", "-").partition("-")[0])
+    first = re.split(r"[-_ .@]", name.strip().lower(), maxsplit=1)[0]
+    return _CODES.get(first)
 
 
 def detect(texts: Sequence[str]) -> str | None:
     """Return the ISO 639-1 code of the one language that a sample is written in, or None when that is not sure.
 
-    Each text votes with its probability for its likeliest language, longer texts more. Of a longer sample, 200 texts
-    spread over it are read. Dialects count with their language (Cantonese is "zh").
+    Each text votes for every language with its probability, longer texts more. Of a longer sample, 200 texts spread
+    over it are read. Dialects count with their language (Cantonese is "zh").
 
     Args:
         texts: Any texts of the collection; short ones are joined into longer ones, so that titles can be told too.
@@ -68,26 +72,27 @@ def detect(texts: Sequence[str]) -> str | None:
         >>> detect(["x = 3", "12:45"]) is None
         True
     """
-    votes: dict[str | None, float] = {}
+    votes: Counter[str | None] = Counter()
     for text in _chunks(texts):
-        language, probability = _identifier().classify(text)
-        code = normalise(language)
-        weight = len(text) ** 0.5
-        votes[code] = votes.get(code, 0.0) + weight * probability
-        votes[None] = votes.get(None, 0.0) + weight * (1 - probability)
-    best = max(votes, key=lambda code: votes[code], default=None)
-    return best if best and votes[best] >= CONFIDENCE * sum(votes.values()) else None
+        for language, probability in _identifier().rank(text):
+            votes[normalise(language)] += probability * len(text) ** 0.5
+    (best, weight) = max(votes.items(), key=lambda vote: vote[1], default=(None, 0.0))
+    return best if weight >= CONFIDENCE * votes.total() else None
 
 
 def _chunks(texts: Sequence[str]) -> list[str]:
-    """Join short texts until each piece has letters enough for a verdict; the last, too short piece is dropped."""
+    """Join short texts until each piece has letters enough for a verdict; the last may have fewer."""
     pieces, piece = [], ""
     for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]:
         piece = f"{piece} {text[:SAMPLE_CHARACTERS]}".strip()
-        if sum(map(str.isalpha, piece)) >= (LEAST_LETTERS if piece.isascii() else LEAST_LETTERS // 4):
+        if _letters(piece) >= ENOUGH_LETTERS:
             pieces.append(piece)
             piece = ""
-    return pieces
+    return [*pieces, piece] if _letters(piece) >= LEAST_LETTERS else pieces
+
+
+def _letters(text: str) -> int:
+    return sum(character.isalpha() * (4 if character >= "\u0900" else 1) for character in text)
 
 
 @lru_cache(maxsize=1)

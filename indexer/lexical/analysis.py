@@ -54,10 +54,10 @@ class Analyzer:
             return self._ascii.analyze(text)
         return self._unicode.analyze(_RUN.sub(_grams, normalised(text)))
 
-    def query_terms(self, query: str, stop_lists: tuple[str, ...] = ()) -> Counter[str]:
-        """Return a query's terms with their counts: pairs only, of runs, and none of the words of the stop lists."""
+    def query_terms(self, query: str, stop_list: str | None = None) -> Counter[str]:
+        """Return a query's terms with their counts: of runs only the pairs, and no stop words of a language."""
         words = _RUN.sub(_pairs, normalised(query))
-        return Counter(_text_analyzer(_WORD, self.language, stop_lists).analyze(words))
+        return Counter(_text_analyzer(_WORD, self.language, stop_list).analyze(words))
 
     def spans(self, text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
         """Yield the character ranges of a text whose words have one of the wanted terms."""
@@ -87,16 +87,27 @@ def analyzer(language: str) -> Analyzer:
 def query_counts(query: str, languages: Collection[str]) -> dict[str, int]:
     """Return at most `MAX_TERMS` distinct terms of a query, analysed in each language, with their counts.
 
-    A stop word counts only if the query holds nothing else. A language without a list of its own takes the others'.
+    A stop word counts only if the query holds nothing else. Of the languages, the one whose list has the most of the
+    query's words tells its stop words, so that a German word is not lost from an English query.
+
+    Args:
+        query: Any text.
+        languages: Codes, the commonest first.
     """
-    listed = tuple(code for code in languages if code in STEMMERS and code not in NO_STOP_WORDS)
-    return _merged(query, languages, listed) or _merged(query, languages, ())
+    listed = [language for language in languages if language in STEMMERS and language not in NO_STOP_WORDS]
+    words = {language: len(_content_words(query, language)) for language in listed}
+    stop_list = min(listed, key=lambda language: words[language], default=None)
+    return _merged(query, languages, stop_list) or _merged(query, languages, None)
 
 
-def _merged(query: str, languages: Collection[str], listed: tuple[str, ...]) -> dict[str, int]:
+def _content_words(query: str, stop_list: str) -> list[str]:
+    return _text_analyzer(_WORD, None, stop_list).analyze(normalised(query).lower())
+
+
+def _merged(query: str, languages: Collection[str], stop_list: str | None) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for language in languages:
-        found = analyzer(language).query_terms(query, (language,) if language in listed else listed)
+        found = analyzer(language).query_terms(query, stop_list)
         counts |= Counter(dict(islice(found.items(), max(1, MAX_TERMS // len(languages)))))
     return dict(counts)
 
@@ -107,22 +118,21 @@ def normalised(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _text_analyzer(pattern: str | None, language: str | None, stop_lists: tuple[str, ...] = ()) -> "TextAnalyzer":
+def _text_analyzer(pattern: str | None, language: str | None, stop_list: str | None = None) -> "TextAnalyzer":
     """Build Tantivy's analyzer: without a pattern, its own tokenizer, which is faster but splits Hindi at vowel signs.
 
-    Without a language, words are only found, not changed.
+    Without a language, words are found but not changed.
     """
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.regex(pattern) if pattern else Tokenizer.simple())
-    if language is None:
-        return builder.build()
-    builder = builder.filter(Filter.remove_long(LONGEST_TERM)).filter(Filter.lowercase())
-    for listed in stop_lists:
-        builder = builder.filter(Filter.stopword(STEMMERS[listed]))
+    if language:
+        builder = builder.filter(Filter.remove_long(LONGEST_TERM)).filter(Filter.lowercase())
+    if stop_list:
+        builder = builder.filter(Filter.stopword(STEMMERS[stop_list]))
     if language in STEMMERS:
         builder = builder.filter(Filter.stemmer(STEMMERS[language]))
-    return builder.filter(Filter.ascii_fold()).build()
+    return builder.filter(Filter.ascii_fold()).build() if language else builder.build()
 
 
 def _grams(run: re.Match[str]) -> str:

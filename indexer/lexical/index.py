@@ -67,7 +67,9 @@ class LexicalIndex:
         with explained(self.folder):
             self._index.reload()
             self._searcher: Searcher = self._index.searcher()
-            self.languages = tuple(sorted(code for code, _ in self._searcher.terms_with_prefix("language", "")))
+            passages = self._searcher.terms_with_prefix("language", "")
+        # The commonest first.
+        self.languages = tuple(code for code, _ in sorted(passages, key=lambda found: (-found[1], found[0])))
         self.state = read_state(self.folder)
 
     @property
@@ -133,7 +135,7 @@ class LexicalIndex:
             language: The text's language, as its entry gave it.
         """
         code = normalise(language) or UNKNOWN
-        wanted = frozenset(query_counts(query, sorted({*self.languages, code})))
+        wanted = frozenset(query_counts(query, list(dict.fromkeys([*self.languages, code]))))
         return list(analyzer(code).spans(text, wanted)) if wanted else []
 
     def verify(self) -> list[str]:
