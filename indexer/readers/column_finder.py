@@ -124,7 +124,7 @@ class _Finder:
             return (best.name,), "by name"
         prose = [profile for profile in free if profile.type and not _is_no_prose(profile)]
         if not prose:
-            raise UsageError(f"no text column among {self._existing_names()}: set the one to read as text")
+            raise UsageError(f"no text column among {self._existing_names()}: set the one to read as text (--text)")
         return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
 
     def title(self, taken: set[str]) -> tuple[str | None, str]:

@@ -63,7 +63,7 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     if format is None:
         read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
-            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; or set its format"
+            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; or set its format (--format)"
         )
     return _READERS[format](stream, options, format)
 

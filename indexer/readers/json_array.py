@@ -72,7 +72,9 @@ class JsonArray(Source):
             yield from events
         except ijson.JSONError as error:
             reason = " ".join(str(error).split())
-            raise SondeError(f"{self.name}: broken JSON ({reason}): repair it, or set the format jsonl") from error
+            raise SondeError(
+                f"{self.name}: broken JSON ({reason}): repair it, or set the format (--format jsonl)"
+            ) from error
         except RecursionError:
             raise SondeError(f"{self.name}: the JSON is nested too deeply") from None
 

@@ -70,7 +70,7 @@ class Part:
             first = f"the first is {broken[0].origin}: {broken[0].reason}"
             raise SondeError(
                 f"{self.source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
-                "Check the file, or set its format"
+                "Check the file, or set its format (--format)"
             )
 
     def _items(self) -> Iterator[tuple[int, Item]]:

@@ -72,7 +72,7 @@ def explained(name: str, place: Place) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        raise SondeError(f"{name} cannot be decoded{place} ({error}): set its encoding") from error
+        raise SondeError(f"{name} cannot be decoded{place} ({error}): set its encoding (--encoding)") from error
     except OSError as error:
         if type(error).__module__ == "gzip":
             raise _damaged(name, place, error) from error
