@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, Kind, build, load
-from sonde.indexer.errors import SondeError
+from sonde.indexer.errors import SondeError, UsageError
 
 pytest.importorskip("faiss")
 
@@ -137,3 +137,14 @@ def test_equal_input_gives_an_equal_index(source: ArraySource, tmp_path: Path) -
             for turn in range(2)
         }
         assert len(digests) == 1, kind
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_loaded_index_can_grow_unless_it_is_mapped(saved: Path, source: ArraySource, mmap: bool) -> None:
+    index = load(saved, mmap=mmap)
+    grown = ArraySource(np.concatenate([source.half, source.half[:5] * np.float16(0.5)]))
+    if mmap:
+        with pytest.raises(UsageError, match="a memory-mapped index takes no rows; load it without mmap"):
+            index.add(grown, ROWS, ROWS + 5)
+    else:
+        assert index.add(grown, ROWS, ROWS + 5).rows == ROWS + 5

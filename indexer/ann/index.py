@@ -37,11 +37,12 @@ class AnnIndex:
     what has no filter.
     """
 
-    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, device: Device = "cpu") -> None:
+    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, device: Device = "cpu", mapped: bool = False) -> None:
         self.index = index
         self.nodes = nodes
         self.info = info
         self.device: Device = device
+        self._mapped = mapped
         self._gpu = GpuIndex(info.kind, index) if device == "cuda" else None
         self._remembered = _NOTHING
 
@@ -164,8 +165,10 @@ class AnnIndex:
         the target, the search is tuned again. Nobody may search this object meanwhile.
 
         Raises:
-            UsageError: The rows do not follow those that are covered, or do not exist.
+            UsageError: The rows do not follow those that are covered, or do not exist; or the index is memory-mapped.
         """
+        if self._mapped:
+            raise UsageError("a memory-mapped index takes no rows; load it without mmap to add to it")
         if start != self.info.rows or not start <= stop <= len(vectors):
             raise UsageError(
                 f"rows {start} to {stop} cannot be added: the index covers {self.info.rows} of {len(vectors)}"
@@ -194,4 +197,4 @@ def load(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnInde
         MissingExtraError: The device is "cuda" and FAISS was built without it.
     """
     index, nodes, info = read(folder, mmap=mmap)
-    return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu")
+    return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu", mmap)
