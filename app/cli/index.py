@@ -94,7 +94,8 @@ def index(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
         document_prompt=document_prompt, language=language, sync=sync, ann=tuning,
     )  # fmt: skip
-    source = sources[0] if len(sources) == 1 else list(sources)
+    paths = [Path(source) for source in sources]
+    source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:
             found = estimate_source(source, to, options, settings, notify=notify)
