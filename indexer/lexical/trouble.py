@@ -1,5 +1,6 @@
 """Turning Tantivy's errors, and the panics of its Rust code, into one line that a user can act on."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +26,11 @@ def explained(folder: Path) -> Iterator[None]:
 def _explain(folder: Path, reason: str) -> SondeError:
     if "LockBusy" in reason or "LockFailure" in reason:
         return SondeError(f"another process is writing to the lexical index in {folder}: try again when it is done")
-    if "No space left" in reason or "StorageFull" in reason:
-        return SondeError(f"no space left on the disk that holds {folder}: free some and run the same command again")
-    if "Read-only" in reason or "Permission denied" in reason or "PermissionDenied" in reason:
+    if "index writer was killed" in reason or "No space left" in reason:
+        # Tantivy does not tell why its writing thread died.
+        free = shutil.disk_usage(folder).free / 1e6
+        says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
+        return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+    if "Read-only" in reason or "ermission" in reason:
         return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
     return damaged(folder, reason)
