@@ -24,6 +24,9 @@ TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
 DEAD_SHARE = 0.3
 """Share of tombstones among the indexed rows above which the FAISS index is built anew."""
 
+SETTLED_ROWS, SETTLED_SHARE = 20_000, 0.05
+"""Up to so many passages, the lexical index never keeps the statistics of deleted ones; above, at most this share."""
+
 
 def ann_folder(folder: Path, epoch: int) -> Path:
     """Return where the FAISS index of an epoch lies."""
@@ -92,8 +95,22 @@ class LexicalFollower:
         self._writer.delete_from(self._through)
         self._writer.add(lacking)
         self._writer.delete(self._tombstones())
-        self._writer.commit(end, self.catalog.get("generation", 0))
+        self._writer.commit(end, self._index.state.generation)
         self._through = end
+
+    def settle(self) -> None:
+        """Rebuild the index where deleted passages still count in its statistics, and so in every BM25 score.
+
+        Tantivy counts them until it merges their segment, at a time of its own. Without this, two collections of the
+        same documents would give other scores if one of them had a longer history. A large index with few deleted
+        passages is left alone. The index's state remembers how many tombstones it was last built without.
+        """
+        _, live, tombstones = self.catalog.counts()
+        residue = tombstones - self._index.state.generation
+        if residue and (live <= SETTLED_ROWS or residue > SETTLED_SHARE * live):
+            self._writer.delete_from(0)
+            self._writer.add(self._live(0, self._through))
+            self._writer.commit(self._through, tombstones)
 
     def _live(self, start: int, end: int) -> Iterator[LexicalEntry]:
         sql = (
@@ -122,6 +139,7 @@ def update_lexical(folder: Path, catalog: Catalog, notify: Notify = silent) -> N
     notify(Progress("lexical index", 0, None, "passages"))
     with LexicalFollower(folder, catalog) as follower:
         follower.follow()
+        follower.settle()
 
 
 def update_derived(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
