@@ -20,13 +20,14 @@ class Committer:
         self.folder = folder
         self.catalog = catalog
         self.encoder = encoder
+        self.fingerprint = encoder.spec.fingerprint
         self.tally = tally
 
     def commit(self, batch: Batch) -> None:
         """Embed what is new in the batch and make all of it visible at once."""
         if batch.documents:
             inputs = [passage for planned in batch.documents for passage in planned.passages or []]
-            digests = [digest(self.encoder.spec.fingerprint, passage.text) for passage in inputs]
+            digests = [digest(self.fingerprint, passage.text) for passage in inputs]
             vectors = self._vectors(inputs, digests)
             self._write(batch.documents, digests, vectors)
         self.tally.unchanged += batch.unchanged
