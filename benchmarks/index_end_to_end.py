@@ -1,0 +1,87 @@
+"""`sonde index` beside txtai's hybrid index: the same file, the same model, until everything is saved.
+
+    python benchmarks/index_end_to_end.py [--documents 1000] [--runs 3]
+
+Both embed with all-MiniLM-L6-v2, build a lexical and a vector index, store the texts, and save. The answers are checked
+to be about the same: the share of common documents in both top tens of a dense search. Needs: pip install txtai
+"""
+
+import argparse
+import gzip
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from _side_by_side import DATA, in_turn, machine, ratio, seconds
+from txtai import Embeddings
+
+import sonde
+from sonde.indexer.encoder.models import locate
+
+QUERIES = ("stock market falls", "football match result", "new mobile phone", "election campaign", "film award winners")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=1_000)
+    parser.add_argument("--runs", type=int, default=3)
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    corpus = subset(folder / "corpus.jsonl", arguments.documents)
+    model = str(locate("all-MiniLM-L6-v2").path)
+    encoder = sonde.load_encoder()
+    peer = Embeddings({"path": model, "hybrid": True, "content": True, "gpu": False})
+
+    def run_sonde() -> float:
+        shutil.rmtree(folder / "ours.sonde", ignore_errors=True)
+        return seconds(lambda: sonde.index(corpus, folder / "ours.sonde", encoder=encoder))
+
+    def run_txtai() -> float:
+        def work() -> None:
+            peer.index(documents(corpus))
+            peer.save(str(folder / "theirs"))
+
+        return seconds(work)
+
+    pairs = in_turn(arguments.runs, run_sonde, run_txtai)
+    print(machine("sonde", "txtai", "sentence-transformers", "torch"))
+    print(
+        f"{arguments.documents:,} documents; seconds (Sonde, txtai): {[(round(a, 1), round(b, 1)) for a, b in pairs]}"
+    )
+    print(f"Sonde is {ratio(pairs)} x as fast; common documents in the dense top 10: {agreement(folder, peer):.2f}")
+    shutil.rmtree(folder)
+
+
+def subset(path: Path, count: int) -> Path:
+    """The first texts of the BBC set, title and text in one column, as JSONL."""
+    with gzip.open(DATA / "topics" / "bbc.jsonl.gz", "rt", encoding="utf-8") as lines, path.open("w") as out:
+        for number, line in zip(range(count), lines, strict=False):
+            row = json.loads(line)
+            out.write(json.dumps({"id": str(number), "text": f"{row['title']}\n{row['text']}"[:1000]}) + "\n")
+    return path
+
+
+def documents(path: Path) -> list[tuple[str, str, None]]:
+    """The same file as txtai takes it."""
+    rows = [json.loads(line) for line in path.open()]
+    return [(row["id"], row["text"], None) for row in rows]
+
+
+def agreement(folder: Path, peer: Embeddings) -> float:
+    """The mean share of documents that both dense top tens have in common."""
+    ours = sonde.open(folder / "ours.sonde")
+    shares = []
+    for query in QUERIES:
+        mine = {hit.id for hit in ours.search(query, k=10, mode="dense")}
+        theirs = {
+            row["id"]
+            for row in peer.search("select id from txtai where similar(:q)", 10, weights=1.0, parameters={"q": query})
+        }
+        shares.append(len(mine & theirs) / 10)
+    return sum(shares) / len(shares)
+
+
+if __name__ == "__main__":
+    main()
