@@ -71,6 +71,7 @@ def connection():
     ("where", "found"),
     [
         ("stars >= 3", "bc"), ("stars = 3", "b"), ("stars == 3", "b"), ("stars = '3'", "b"), ("3 < stars", "c"),
+        ("3 <= stars", "bc"), ("3 > stars", "ae"), ("3 >= stars", "abe"), ("3 = stars", "b"), ("3 != stars", "ace"),
         ("stars != 3", "ace"), ("stars <> 3", "ace"), ("NOT stars = 3", "ace"), ("stars != 3 OR stars IS NULL", "acde"),
         ("stars IS NULL", "d"), ("stars IS NOT NULL", "abce"), ("stars BETWEEN 1 AND 3", "ab"), ("stars < 2.5", "ae"),
         ("stars NOT BETWEEN 1 AND 3", "ce"), ("stars IN (1, 5, 9)", "ac"), ("stars NOT IN (1, 5)", "be"),
@@ -243,8 +244,9 @@ def test_literals_never_reach_the_sql(connection):
 OWN_LITERALS = {"'T00:00:00'", "''", "'text'", "'integer'", "'real'", "'true'", "'false'"}
 PIECES = st.sampled_from(
     [*FIELDS, *"()=<>!,;.*?'\"-+%[]{}:@$|&\\", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "IS", "NULL",
-     "TRUE", "'x'", "'2024'", "1", "-2.5", "SELECT", "FROM", "UNION", "--", "/*", "*/", "LOWER(", "LENGTH(", "CASE", "WHEN",
-     "END", "EXISTS", "CAST(", "AS", "ESCAPE", "ANY", "id", "title", "length", "DATE", "INTERVAL", "\0", "ü", "x'00'", "0x1F"]
+     "TRUE", "'x'", "'2024'", "1", "-2.5", "SELECT", "FROM", "UNION", "--", "/*", "*/", "LOWER(", "LENGTH(", "CASE",
+     "WHEN", "END", "EXISTS", "CAST(", "AS", "ESCAPE", "ANY", "id", "title", "length", "DATE", "INTERVAL", "\0", "ü",
+     "x'00'", "0x1F"]
 )  # fmt: skip
 
 

@@ -18,13 +18,13 @@ TYPES = {
 }  # fmt: skip
 FIELDS = {name: Field(name, f"c{number}", kind) for number, (name, kind) in enumerate(TYPES.items())}
 
-integers = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)
-reals = st.sampled_from([-1.5, 0.0, 0.5, 1.0, 2.0]) | st.floats(allow_nan=False, allow_infinity=False)
+integers = st.integers(-1, 1) | st.sampled_from([-(2**63), -7, 7, 2**63 - 1])
+reals = st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text("aAbéß%_*?[]\\'", max_size=3)
-days = st.dates(date(2023, 12, 30), date(2024, 1, 2))
+days = st.dates(date(2023, 12, 31), date(2024, 1, 1))
 moments = st.builds(
     lambda day, second, micro: datetime.combine(day, time()) + timedelta(seconds=second, microseconds=micro),
-    days, st.sampled_from([0, 1, 43_200, 86_399]), st.sampled_from([0, 0, 1, 500_000]),
+    days, st.sampled_from([0, 43_200]), st.sampled_from([0, 500_000]),
 )  # fmt: skip
 dates = days | moments
 items = st.one_of(st.integers(-2, 2), st.sampled_from([0.5, 1.0]), texts, st.booleans())
@@ -208,7 +208,7 @@ predicates = st.recursive(
 
 
 @settings(max_examples=500)
-@given(predicates, st.lists(rows, min_size=1, max_size=12))
+@given(predicates, st.lists(rows, min_size=8, max_size=24))
 def test_the_same_documents_as_a_plain_evaluation(predicate: Predicate, documents: list[Row]):
     where, meaning = predicate
     connection = sqlite3.connect(":memory:")
