@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .ann import widen
 from .errors import SondeError
 from .files import sha256, write_durably
 
@@ -51,13 +52,13 @@ class Segments:
         for owner in np.unique(owners):
             mine = owners == owner
             found[mine] = self._maps[owner][rows[mine] - self._starts[owner]]
-        return found.astype(np.float32)
+        return widen(found)
 
     def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (first row, float32 [m, d]) over all rows in order, at most `size` rows at a time."""
         for start, vectors in zip(self._starts, self._maps, strict=True):
             for offset in range(0, len(vectors), size):
-                yield int(start) + offset, vectors[offset : offset + size].astype(np.float32)
+                yield int(start) + offset, widen(np.ascontiguousarray(vectors[offset : offset + size]))
 
 
 def _open(segment: Segment, folder: Path, dimension: int) -> np.ndarray:

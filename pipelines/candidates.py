@@ -62,7 +62,7 @@ class DenseSearch:
         if self.allowed is None and rows <= have:
             return None
         allowed = self.view.generation.alive if self.allowed is None else self.allowed
-        return np.pad(allowed, (0, max(0, rows - have)))
+        return allowed if rows <= have else np.pad(allowed, (0, rows - have))
 
 
 def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:

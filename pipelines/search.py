@@ -19,7 +19,7 @@ from .why import explain
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 Fusion = Literal["convex", "rrf"]
 FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
-DEPTH = 200
+DEPTH = 100
 """Passages that each half of a hybrid search hands to the fusion, at least."""
 
 QUERIES_AT_ONCE = 256
@@ -37,7 +37,7 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1.
-        depth: Passages that each half hands to the fusion; at least 4 (k + offset) are taken.
+        depth: Passages that each half of hybrid hands to the fusion; at least 4 (k + offset) are taken.
         explain: Also say why each hit matched.
     """
 
@@ -141,7 +141,8 @@ class FirstStage:
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list["Ranked"]:
         """Return the ranked documents of every query."""
-        depth = max(self.settings.depth, 4 * (self.settings.k + self.settings.offset))
+        depth = 4 * (self.settings.k + self.settings.offset)
+        depth = max(depth, self.settings.depth) if self.settings.mode == "hybrid" else depth
         dense = self.dense.search(vectors, depth) if self.settings.mode != "lexical" else [None] * len(queries)
         return [self._rank(query, vector, depth, d) for query, vector, d in zip(queries, vectors, dense, strict=True)]
 
