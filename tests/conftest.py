@@ -3,10 +3,8 @@
 Data that is not part of the project lies in `../shared/data` or where `SONDE_DATA` points; tests of it skip without.
 """
 
-import importlib.util
 import os
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -46,13 +44,3 @@ def shared_data() -> SharedData:
 def checkout() -> Path:
     """The root of the source tree."""
     return CHECKOUT
-
-
-def _sibling(name: str) -> ModuleType:
-    """A helper module beside the tests; import-mode importlib puts no test folder on `sys.path`."""
-    spec = importlib.util.spec_from_file_location(f"sonde_tests_{name}", Path(__file__).parent / f"{name}.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no module {name}.py beside conftest.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
