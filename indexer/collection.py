@@ -1,5 +1,6 @@
 """A collection on disk: opening it, and reading one consistent generation of it."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,8 +58,15 @@ class Collection:
 
     @cached_property
     def spec(self) -> ModelSpec:
-        """The model that the collection was built with."""
-        return ModelSpec.from_dict(self.open_catalog().get("model"))
+        """The model that the collection was built with.
+
+        Raises:
+            SondeError: The run that was to make the collection was stopped before it wrote anything.
+        """
+        stored = self.get("model")
+        if stored is None:
+            raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped, run it again")
+        return ModelSpec.from_dict(stored)
 
     @property
     def encoder(self) -> Encoder:
@@ -78,13 +86,20 @@ class Collection:
 
     @contextmanager
     def view(self) -> Iterator[View]:
-        """Open a consistent view of the newest generation."""
+        """Open a consistent view of the newest generation.
+
+        Raises:
+            SondeError: The catalog is damaged, or files that it names are missing.
+        """
         catalog = self.open_catalog()
         if catalog.connection.in_transaction:  # a view inside a view, in one thread, is the same view
             yield View(self, catalog, self._current(catalog))
             return
-        with catalog.transaction():
-            yield View(self, catalog, self._current(catalog))
+        try:
+            with catalog.transaction():
+                yield View(self, catalog, self._current(catalog))
+        except sqlite3.DatabaseError as error:
+            raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
 
     def close(self) -> None:
         """Close this thread's connection and forget what was loaded."""
@@ -110,12 +125,17 @@ class Collection:
         missing = ""
         for _ in range(ATTEMPTS):
             try:
-                return Generation.load(self.path, catalog, self.spec.dimension, self._loaded)
+                generation = Generation.load(self.path, catalog, self.spec.dimension, self._loaded)
             except FileNotFoundError as error:
                 missing = error.filename
-                # `compact` replaced the files that this transaction still names: look at the catalog anew.
-                catalog.connection.execute("ROLLBACK")
-                catalog.connection.execute("BEGIN")
+                generation = None
+            if generation and generation.lexical:
+                return generation
+            # `compact` replaced the files that this transaction still names: look at the catalog anew.
+            catalog.connection.execute("ROLLBACK")
+            catalog.connection.execute("BEGIN")
+            if generation and generation.number == catalog.get("generation", 0):
+                return generation
         raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
 
 

@@ -70,14 +70,20 @@ class Loaded:
 
 
 class LexicalFollower:
-    """Keeps the lexical index in step with the catalog during a run: one open writer, one commit per `follow`."""
+    """Keeps the lexical index in step with the catalog during a run, through one open writer.
+
+    A commit of the catalog adds its rows here first, inside its transaction: readers leave out rows that their view of
+    the catalog does not have, so that a new document is found by its words as soon as it exists, and a replaced one is
+    never without. What the catalog's transaction buried is deleted here after it.
+    """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self.catalog = catalog
         path = lexical_folder(folder, catalog.get("epoch", 1))
         self._index = _opened(path)
         self._writer = self._index.writer()
-        self._through = self._index.state.through_row
+        # A writer killed between both commits leaves rows here that the catalog does not know, and will number anew.
+        self._through = min(self._index.state.through_row, catalog.rows())
         self._language = catalog.get("language")
 
     def __enter__(self) -> "LexicalFollower":
@@ -88,15 +94,24 @@ class LexicalFollower:
 
     def follow(self) -> None:
         """Add the rows that the index lacks and delete its tombstones; nothing where it is up to date."""
+        self.add()
+        self.bury()
+
+    def add(self) -> None:
+        """Add the rows that the index lacks, those of the catalog's open transaction among them."""
         end = self.catalog.rows()
-        lacking = self._live(self._through, end)
-        if end == self._through and self._index.rows == self.catalog.counts()[1]:
+        if end == self._through == self._index.state.through_row:
             return
         self._writer.delete_from(self._through)
-        self._writer.add(lacking)
-        self._writer.delete(self._tombstones())
+        self._writer.add(self._live(self._through, end))
         self._writer.commit(end, self._index.state.generation)
         self._through = end
+
+    def bury(self) -> None:
+        """Delete the catalog's tombstones."""
+        if tombstones := self._tombstones():
+            self._writer.delete(tombstones)
+            self._writer.commit(self._through, self._index.state.generation)
 
     def settle(self) -> None:
         """Rebuild the index where deleted passages still count in its statistics, and so in every BM25 score.
@@ -111,6 +126,7 @@ class LexicalFollower:
             self._writer.delete_from(0)
             self._writer.add(self._live(0, self._through))
             self._writer.commit(self._through, tombstones)
+            self.catalog.advance()  # readers that hold the index with its old statistics look again
 
     def _live(self, start: int, end: int) -> Iterator[LexicalEntry]:
         sql = (
@@ -168,6 +184,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     else:
         return
     info = index.save(path)
+    catalog.advance()
     notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
 
 

@@ -9,28 +9,31 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from .disk import explained
 from .errors import SondeError
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold the collection's writer lock.
+    """Hold the collection's writer lock; trouble with the disk comes out as one line that says so.
 
     Raises:
-        SondeError: Another process holds it; the message names the process.
+        SondeError: Another process holds it, which the message names; or the disk is full or read-only.
     """
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:
         lock.acquire(timeout=0)
+        try:
+            note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
+            yield
+        finally:
+            note.unlink(missing_ok=True)
+            lock.release()
     except Timeout:
         raise SondeError(f"{folder} is being written by {_holder(note)}: wait for it to end, then try again") from None
-    try:
-        note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
-        yield
-    finally:
-        note.unlink(missing_ok=True)
-        lock.release()
+    except BaseException as error:
+        raise explained(error, folder) from None
 
 
 def _holder(note: Path) -> str:

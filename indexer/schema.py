@@ -63,7 +63,7 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
         raise SondeError(f"{path} is no Sonde collection: its catalog.db is no SQLite database ({error})") from None
-    if version == 0:
+    if version == 0 or not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'properties'").fetchone():
         raise SondeError(f"{path} is no Sonde collection: its catalog.db holds no catalog; index into another folder")
     if version > FORMAT:
         raise SondeError(

@@ -1,7 +1,8 @@
 """`sonde`: the commands, and how their failures come out."""
 
-import os
+import io
 import sys
+from typing import Any
 
 import typer
 
@@ -23,21 +24,48 @@ upkeep.register(app)
 demo.register(app)
 
 
+STOPPED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+Misused: Any = typer.BadParameter.__base__
+"""Click's `UsageError`, wherever the installed Typer keeps it."""
+
+
 def main() -> None:
     """Run the command line; every failure that a user can mend is one line on stderr, exit code 1 or 2."""
+    _print_anything()
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.exit(_stopped() if code == STOPPED else code)
+    except typer.Abort:
+        sys.exit(_stopped())
+    except Misused as error:
+        sys.exit(_misused(error))
     except SondeError as error:
         sys.exit(_fail(str(error), error.exit_code))
-    except BrokenPipeError:
-        # The reader of the output is gone (`sonde search … | head`); Python would complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(_fail("stopped; what was committed stays, and the same command goes on from there", 130))
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         sys.exit(_fail(f"{error.strerror or error}{name}", 1))
+
+
+def _print_anything() -> None:
+    """Print what the terminal's encoding lacks as escapes, where Python would fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _stopped() -> int:
+    return _fail("stopped; what was committed stays, and the same command goes on from there", STOPPED)
+
+
+def _misused(error: Any) -> int:
+    message = error.format_message()
+    if "\n" in message:  # a command without anything: Click's message is its help
+        print(message, file=sys.stderr)
+        return 2
+    command = error.ctx.command_path if error.ctx else "sonde"
+    return _fail(f"{message.rstrip('.')}: see `{command} --help`", 2)
 
 
 def _fail(message: str, code: int) -> int:

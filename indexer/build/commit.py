@@ -6,6 +6,7 @@ import numpy as np
 
 from ..catalog import Catalog
 from ..chunker import PassageInput
+from ..derived import LexicalFollower
 from ..encoder import Encoder
 from ..segments import Segment, Segments, write_segment
 from ..writing import bury_passages, digest, put_documents
@@ -16,9 +17,12 @@ from .report import Tally
 class Committer:
     """Embeds planned batches and commits them one by one."""
 
-    def __init__(self, folder: Path, catalog: Catalog, encoder: Encoder, tally: Tally) -> None:
+    def __init__(
+        self, folder: Path, catalog: Catalog, lexical: LexicalFollower, encoder: Encoder, tally: Tally
+    ) -> None:
         self.folder = folder
         self.catalog = catalog
+        self.lexical = lexical
         self.encoder = encoder
         self.fingerprint = encoder.spec.fingerprint
         self.tally = tally
@@ -68,6 +72,8 @@ class Committer:
             if segment:
                 self._add_passages(segment, pairs, digests)
             self.catalog.advance()
+            self.lexical.add()
+        self.lexical.bury()
         self._count(documents, existing)
 
     def _segment(self, vectors: np.ndarray) -> Segment:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ..catalog import Catalog
+from ..catalog import Catalog, connect
 from ..chunker import Chunker
 from ..collection import Collection, check_folder
 from ..derived import LexicalFollower, update_derived
+from ..disk import explained
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, load_encoder, load_encoder_for
 from ..errors import SondeError, UsageError
@@ -26,7 +27,15 @@ from .settings import BuildSettings
 
 FIRST_BATCH, LARGEST_BATCH = 256, 16_384
 FAST_COMMIT_SECONDS = 4.0
-LEFT_AT_START = {"writer.lock", "writer.json", "vectors", "catalog.db", "catalog.db-wal", "catalog.db-shm"}
+LEFT_AT_START = {
+    "writer.lock",
+    "writer.json",
+    "vectors",
+    "catalog.db",
+    "catalog.db-journal",
+    "catalog.db-wal",
+    "catalog.db-shm",
+}
 
 
 def index_documents(
@@ -64,13 +73,12 @@ def index_documents(
             sweep(folder, catalog)
             tally = Tally(folder / "skipped.jsonl")
             _run(documents, folder, catalog, encoder, settings, tally, notify)
-            _refuse_nothing(catalog, tally)
             update_derived(folder, catalog, settings.ann, notify)
             return tally.finish(time.monotonic() - began)
     except BaseException as error:
         if made and not _holds_documents(folder):
             shutil.rmtree(folder, ignore_errors=True)
-        raise _explained(error, folder) from None
+        raise explained(error, folder) from None
 
 
 def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
@@ -105,18 +113,21 @@ def is_new(folder: Path) -> bool:
         raise UsageError(
             f"{folder} is a file: name a folder for the collection, such as {folder.with_suffix('.sonde')}"
         )
-    names = {path.name for path in folder.iterdir()}
-    if not names <= LEFT_AT_START:
-        return False
-    return "catalog.db" not in names or not _has_model(folder / "catalog.db")
+    return {path.name for path in folder.iterdir()} <= LEFT_AT_START and _unborn(folder)
 
 
-def _has_model(path: Path) -> bool:
-    try:
-        with closing(Catalog.open(path)) as catalog:
-            return catalog.get("model") is not None
-    except SondeError:
+def _unborn(folder: Path) -> bool:
+    """Whether a run was killed here before it wrote down its model; anything else may be the user's own."""
+    vectors, catalog = folder / "vectors", folder / "catalog.db"
+    if vectors.exists() and (not vectors.is_dir() or any(vectors.iterdir())):
         return False
+    if not catalog.exists():
+        return True
+    with closing(connect(catalog)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "properties" not in tables or "segments" not in tables:
+            return not tables
+        return connection.execute("SELECT 1 FROM properties WHERE name = 'model'").fetchone() is None
 
 
 def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
@@ -160,7 +171,6 @@ def _run(
 ) -> None:
     seen, reading = Seen(), Catalog.open(folder / "catalog.db")
     planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
-    committer = Committer(folder, catalog, encoder, tally)
     done = 0
     with (
         closing(reading),
@@ -168,14 +178,15 @@ def _run(
         Ahead(planner.batches(documents)) as batches,
     ):
         lexical.follow()
+        committer = Committer(folder, catalog, lexical, encoder, tally)
         for batch in batches:
             began = time.monotonic()
             committer.commit(batch)
-            lexical.follow()
             done += batch.read
             notify(Progress("embedding", done, None, "documents"))
             if settings.batch is None:
                 planner.size = _next_size(planner.size, batch, time.monotonic() - began)
+    _refuse_nothing(tally)
     if settings.sync:
         _delete_vanished(catalog, seen, tally)
 
@@ -194,8 +205,9 @@ def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally) -> None:
         tally.deleted = len(vanished)
 
 
-def _refuse_nothing(catalog: Catalog, tally: Tally) -> None:
-    if not catalog.counts()[0]:
+def _refuse_nothing(tally: Tally) -> None:
+    """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
+    if not (tally.added or tally.replaced or tally.unchanged):
         first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
         raise SondeError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
 
@@ -206,14 +218,3 @@ def _holds_documents(folder: Path) -> bool:
             return catalog.counts()[0] > 0
     except SondeError:
         return False
-
-
-def _explained(error: BaseException, folder: Path) -> BaseException:
-    """Return a full or read-only disk as one line; anything else as it is."""
-    text = str(error).lower()
-    if isinstance(error, OSError | SystemError) or type(error).__module__ == "sqlite3":
-        if "full" in text or "no space" in text or "too large" in text:
-            return SondeError(f"the disk is full: {folder} keeps all that was committed; free space, then run it again")
-        if "readonly" in text or "read-only" in text or "permission" in text:
-            return SondeError(f"{folder} cannot be written ({error}): choose another folder with --to")
-    return error
