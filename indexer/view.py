@@ -61,8 +61,10 @@ class Generation:
 
     @cached_property
     def alive(self) -> np.ndarray:
-        """Bool [rows]: False for tombstones."""
-        return self.owners >= 0
+        """Bool [rows]: False for tombstones; read-only, so that FAISS's form of it is prepared once."""
+        alive = self.owners >= 0
+        alive.flags.writeable = False
+        return alive
 
     @cached_property
     def tombstones(self) -> int:
