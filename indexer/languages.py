@@ -44,6 +44,7 @@ zu zul zulu
 _CODES = {name: entry.split()[0] for entry in _TABLE.replace("\n", "|").split("|") if entry for name in entry.split()}
 
 
+@lru_cache(maxsize=1_024)
 def normalise(name: str | None) -> str | None:
     """Return the ISO 639-1 code of a language named by a code, a locale or a name; None where it is unknown.
 

@@ -35,9 +35,10 @@ class LexicalWriter:
     """The one writer of an index; as a context, it drops what was not committed."""
 
     def __init__(self, index: Index, folder: Path, committed: Callable[[], None]) -> None:
-        self._index, self._folder, self._committed = index, folder, committed
+        self._folder, self._committed = folder, committed
         with explained(folder):
             self._writer = index.writer(HEAP_BYTES, THREADS)
+        self._schema = index.schema
         self._state = states.read_state(folder)
 
     def add(self, entries: Iterable[LexicalEntry]) -> int:
@@ -61,12 +62,12 @@ class LexicalWriter:
             return
         with explained(self._folder):
             # The delete by term takes every number for a signed one, and so misses rows, which are unsigned.
-            self._writer.delete_documents_by_query(Query.term_set_query(self._index.schema, "row", chosen))
+            self._writer.delete_documents_by_query(Query.term_set_query(self._schema, "row", chosen))
 
     def delete_from(self, row: int) -> None:
         """Delete this row and every later one."""
         with explained(self._folder):
-            every = Query.range_query(self._index.schema, "row", FieldType.Unsigned, lower_bound=row)
+            every = Query.range_query(self._schema, "row", FieldType.Unsigned, lower_bound=row)
             self._writer.delete_documents_by_query(every)
 
     def commit(self, through_row: int, generation: int = 0) -> LexicalState:
@@ -106,7 +107,6 @@ class LexicalWriter:
 
     def _document(self, entry: LexicalEntry) -> Document:
         language = normalise(entry.language) or UNKNOWN
-        terms = analyzer(language).terms
-        words = [*terms(entry.title) * TITLE_WEIGHT, *terms(entry.text)]
-        fields = {"row": entry.row, "language": language, "text": " ".join(words)}
-        return Document.from_dict(fields, self._index.schema)
+        text = " ".join([entry.title] * TITLE_WEIGHT + [entry.text]) if entry.title else entry.text
+        fields = {"row": entry.row, "language": language, "text": " ".join(analyzer(language).terms(text))}
+        return Document.from_dict(fields, self._schema)
