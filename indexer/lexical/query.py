@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tantivy import Occur, Query, Schema
 
-UNION_ROWS = 2_000
+UNION_ROWS = 1_000
 """Up to so many rows, a union of single terms is faster than Tantivy's term set."""
 
 
