@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import UsageError
-from .encoder import Encoder
+from .encoder import Encoder, cores
 from .models import Located
 from .opaque import OpaqueTokenizer
 from .replica import Replica
@@ -18,6 +18,8 @@ STATIC_WINDOW = 512
 UNLIMITED_WINDOW = 512
 """Tokens of one text for models that set no limit of their own."""
 SMALLEST_WINDOW = 8
+MOST_WORKERS = 16
+"""Workers on a CPU; more would wait for each other's Python."""
 BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 65_536}
 STATIC_BATCH_TOKENS = 1_000_000
 
@@ -47,13 +49,19 @@ def assemble(model: Any, located: Located, digest: str, settings: EncoderSetting
         similarity="dot" if not settings.normalize and model.similarity_fn_name == "dot" else "cosine",
         kind="static" if static else "transformer",
     )
-    models = [model, *(copy.deepcopy(model).to(device) for device in settings.devices[1:])]
     replicas = [
         Replica(each, tokenizer, device, settings.truncate_dim, settings.normalize)
-        for each, device in zip(models, settings.devices, strict=True)
+        for each, device in _copies(model, settings.devices)
     ]
     kind = settings.devices[0].partition(":")[0]
     return Encoder(spec, tokenizer, replicas, STATIC_BATCH_TOKENS if static else BATCH_TOKENS[kind])
+
+
+def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
+    """Return a model for each worker: one worker per device, or as many as there are cores sharing one model."""
+    if devices == ["cpu"]:
+        return [(model, "cpu")] * min(cores(), MOST_WORKERS)
+    return [(model, devices[0]), *((copy.deepcopy(model).to(device), device) for device in devices[1:])]
 
 
 def quantize(encoder: Encoder, notify: Callable[[str], object]) -> None:

@@ -1,7 +1,6 @@
 """The bi-encoder: texts to vectors, tokenised ahead, in batches of a token budget, on one or several devices."""
 
 import queue
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from ..errors import SondeError
 from .batches import plan_batches
+from .crew import Crew
 from .replica import Replica, fetch
 from .spec import ModelSpec
 from .tokens import TextTokenizer, Tokens
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
 OnBatch = Callable[[int], object]
+SMALLEST_BATCH = 256
+"""Tokens below which a batch is not split further to give every worker some."""
 
 
 class Encoder:
-    """Turns texts into vectors. Made by `load_encoder`; several threads may use one at a time.
+    """Turns texts into vectors. Made by `load_encoder`; several threads may use it at the same time.
 
     Attributes:
         spec: What identifies the model and its settings.
@@ -32,17 +34,18 @@ class Encoder:
     def __init__(
         self, spec: ModelSpec, tokenizer: TextTokenizer, replicas: Sequence[Replica], batch_tokens: int
     ) -> None:
+        """Take one replica per worker; workers on a CPU may share one."""
         self.spec = spec
         self.tokenizer = tokenizer
         self.replicas = replicas
         self.batch_tokens = batch_tokens
         self.loss: QuantizationLoss | None = None
-        self._locks = [threading.Lock() for _ in replicas]
+        self._crew = Crew(len(replicas), max(1, cores() // len(replicas)))
 
     @property
     def devices(self) -> list[str]:
         """The devices that it runs on."""
-        return [replica.device for replica in self.replicas]
+        return list(dict.fromkeys(replica.device for replica in self.replicas))
 
     def tokenize(self, texts: Sequence[str], *, query: bool = False) -> list[Tokens]:
         """Tokenise texts with the prompt of documents, or of queries, and the model's special tokens."""
@@ -75,55 +78,41 @@ class Encoder:
 
     def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None) -> np.ndarray:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
+        planned = plan_batches(tokens, self._budget(tokens))
         batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        for batch in plan_batches(tokens, self.batch_tokens):
+        for batch in planned:
             batches.put(batch)
-        if len(self.replicas) == 1:
-            self._work(0, batches, tokens, vectors, on_batch)
-        else:
-            self._spread(batches, tokens, vectors, on_batch)
-        return vectors
-
-    def _work(
-        self,
-        number: int,
-        batches: "queue.SimpleQueue[np.ndarray]",
-        tokens: Sequence[Tokens],
-        vectors: np.ndarray,
-        on_batch: OnBatch | None,
-    ) -> None:
-        """Run batches on one device until none is left; a lock per batch lets a query in between two."""
-        results = []
-        while not batches.empty():
-            try:
-                places = batches.get_nowait()
-            except queue.Empty:
-                break
-            with self._locks[number]:
-                results.append((places, self.replicas[number].run([tokens[place] for place in places])))
-            if on_batch:
-                on_batch(len(places))
-        fetch(results, vectors)
-
-    def _spread(
-        self,
-        batches: "queue.SimpleQueue[np.ndarray]",
-        tokens: Sequence[Tokens],
-        vectors: np.ndarray,
-        on_batch: OnBatch | None,
-    ) -> None:
-        errors: list[BaseException] = []
 
         def work(number: int) -> None:
-            try:
-                self._work(number, batches, tokens, vectors, on_batch)
-            except BaseException as error:
-                errors.append(error)
+            results = []
+            while (places := _next(batches)) is not None:
+                results.append((places, self.replicas[number].run([tokens[place] for place in places])))
+                if on_batch:
+                    on_batch(len(places))
+            fetch(results, vectors)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(self.replicas))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
+        # A single batch, such as a query, stays in this thread, which may use all cores.
+        if len(planned) > 1 and len(self.replicas) > 1:
+            self._crew.run(work)
+        else:
+            work(0)
+        return vectors
+
+    def _budget(self, tokens: Sequence[Tokens]) -> int:
+        """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
+        share = sum(len(text.ids) for text in tokens) // (2 * len(self.replicas))
+        return min(self.batch_tokens, max(share, SMALLEST_BATCH))
+
+
+def cores() -> int:
+    """Return how many threads torch uses, which is how many cores this process may use unless it was told fewer."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _next(batches: "queue.SimpleQueue[np.ndarray]") -> np.ndarray | None:
+    try:
+        return batches.get_nowait()
+    except queue.Empty:
+        return None

@@ -45,7 +45,7 @@ class OnnxTransformer(torch.nn.Module):
 
         super().__init__()
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
+        options.intra_op_num_threads = 1  # a batch per core, as with torch
         self.session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         self.names = [value.name for value in self.session.get_inputs()]
         self.output = output
