@@ -56,6 +56,15 @@ def _configure(connection: sqlite3.Connection, write: bool) -> None:
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
+def storable(text: str) -> bool:
+    """Whether SQLite can hold a text: not one with half a surrogate pair, which Python makes of broken UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Catalog:
     """Queries over an open catalog; every multi-statement read or write goes through `transaction`."""
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from .catalog import Catalog
+from .catalog import Catalog, storable
 from .collection import check_folder
 from .derived import update_lexical
 from .errors import SondeError
@@ -38,7 +38,8 @@ def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
     Raises:
         SondeError: An id does not exist; the message names it and counts the others.
     """
-    found = {key: doc for doc, key in catalog.select_in("SELECT doc, key FROM documents WHERE key IN (?)", list(keys))}
+    sql = "SELECT doc, key FROM documents WHERE key IN (?)"
+    found = {key: doc for doc, key in catalog.select_in(sql, [key for key in keys if storable(key)])}
     missing = [key for key in keys if key not in found]
     if missing:
         others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""

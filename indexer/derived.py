@@ -3,7 +3,9 @@
 Both live in a folder per epoch, `ann/EPOCH` and `lexical/EPOCH`: `compact` renumbers the rows and starts a new one.
 """
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,7 @@ class Loaded:
         self.folder = folder
         self._ann: tuple[tuple[int, int], AnnIndex] | None = None
         self._lexical: tuple[int, LexicalIndex] | None = None
+        self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def ann(self, epoch: int) -> AnnIndex | None:
         """Return the FAISS index, None where there is none that can be read: vectors are then scanned exactly."""
@@ -60,13 +63,23 @@ class Loaded:
     def lexical(self, epoch: int) -> LexicalIndex | None:
         """Return the Tantivy index as of its newest commit, None where there is none that can be read."""
         try:
-            if self._lexical is None or self._lexical[0] != epoch:
-                self._lexical = (epoch, LexicalIndex.open(lexical_folder(self.folder, epoch)))
+            if self._lexical is None or self._lexical[0] != epoch or self._links:
+                self._lexical = (epoch, self._opened(lexical_folder(self.folder, epoch)))
             else:
                 self._lexical[1].refresh()
-        except SondeError:
+        except (SondeError, OSError):
             self._lexical = None
         return self._lexical[1] if self._lexical else None
+
+    def _opened(self, folder: Path) -> LexicalIndex:
+        """Open the index; where its folder cannot be written, as Tantivy's locks must, through links to its files."""
+        if not folder.is_dir() or os.access(folder, os.W_OK):
+            return LexicalIndex.open(folder)
+        self._links = tempfile.TemporaryDirectory(prefix="sonde-", ignore_cleanup_errors=True)
+        for path in folder.iterdir():
+            if path.suffix != ".lock":
+                (Path(self._links.name) / path.name).symlink_to(path.absolute())
+        return LexicalIndex.open(Path(self._links.name))
 
 
 class LexicalFollower:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .catalog import Catalog
+from .catalog import Catalog, storable
 from .derived import Loaded
 from .document import Value
 from .fields import Field
@@ -116,5 +116,7 @@ class View:
 
     def document_number(self, key: str) -> int | None:
         """Return the number of the document with this id, None if there is none."""
+        if not storable(key):
+            return None
         found = self.catalog.connection.execute("SELECT doc FROM documents WHERE key = ?", (key,)).fetchone()
         return found[0] if found else None

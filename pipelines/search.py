@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..indexer.catalog import storable
 from ..indexer.collection import Collection
 from ..indexer.errors import UsageError
 from ..indexer.view import View
@@ -86,10 +87,11 @@ def search_many(
     """
     settings.check()
     for number, query in enumerate(queries, 1):
+        which = f"query {number}" if len(queries) > 1 else "the query"
         if not query.strip():
-            raise UsageError(
-                f"query {number} is empty: say what to look for" if len(queries) > 1 else "the query is empty"
-            )
+            raise UsageError(f"{which} is empty: say what to look for")
+        if not storable(query):
+            raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
     for first in range(0, len(queries), QUERIES_AT_ONCE):
         yield from _search_together(collection, queries[first : first + QUERIES_AT_ONCE], settings)
 
@@ -143,6 +145,7 @@ class FirstStage:
         """Return the ranked documents of every query."""
         depth = 4 * (self.settings.k + self.settings.offset)
         depth = max(depth, self.settings.depth) if self.settings.mode == "hybrid" else depth
+        depth = min(depth, max(1, len(self.view.generation.owners)))
         dense = self.dense.search(vectors, depth) if self.settings.mode != "lexical" else [None] * len(queries)
         return [self._rank(query, vector, depth, d) for query, vector, d in zip(queries, vectors, dense, strict=True)]
 
@@ -150,10 +153,11 @@ class FirstStage:
         wanted = self.settings.k + self.settings.offset
         while True:
             ranked = self._fuse(query, vector, depth, dense).grouped(self.view.generation.owners)
-            if len(ranked.rows) >= wanted or ranked.candidates < depth:
+            passages = len(self.view.generation.owners)
+            if len(ranked.rows) >= wanted or ranked.candidates < depth or depth >= passages:
                 return ranked
             # Long documents filled the list with passages of few documents: look deeper.
-            depth *= 4
+            depth = min(depth * 4, passages)
             dense = self.dense.search(vector[None], depth)[0] if dense is not None else None
 
     def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..indexer.catalog import storable
 from ..indexer.chunker import Chunker
 from ..indexer.collection import Collection
 from ..indexer.document import Document
@@ -43,6 +44,8 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
     began = time.perf_counter()
     if not text.strip():
         raise UsageError("the example text is empty")
+    if not storable(text):
+        raise UsageError("the example text is not valid Unicode: write it in UTF-8")
     [passages] = Chunker(collection.encoder).split([Document(text)])
     vectors = collection.encoder.encode([passage.tokens for passage in passages])
     with collection.view() as view:

@@ -37,7 +37,10 @@ def read_queries(path: Path) -> list[Query]:
 def _query(path: Path, number: int, line: str) -> Query:
     try:
         found = json.loads(line)
-        return str(found.get("_id", found.get("id", number))), str(found["text"])
+        key, text = found.get("_id", found.get("id", number)), found["text"]
+        if not isinstance(text, str):
+            raise ValueError
+        return str(key), text
     except (ValueError, KeyError, AttributeError):
         raise SondeError(f'line {number} of {path} is no query: expected {{"_id": "1", "text": "…"}}') from None
 

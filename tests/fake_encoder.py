@@ -8,6 +8,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,7 @@ def word_id(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=3).digest(), "little")
 
 
+@lru_cache(maxsize=10_000)
 def word_vector(number: int) -> np.ndarray:
     return np.random.default_rng(number).standard_normal(DIMENSION).astype(np.float32)
 

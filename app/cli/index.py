@@ -87,7 +87,7 @@ def index(
         encoding=encoding, sheet=sheet,
     )  # fmt: skip
     device_of_ann = "cuda" if device != "cpu" and _gpu_faiss() else "cpu"
-    budget = memory * 1_000_000 if memory else None
+    budget = None if memory is None else memory * 1_000_000
     kind = cast("Kind", ann)  # AnnSettings refuses any other string
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=device_of_ann)
     settings = BuildSettings(

@@ -119,8 +119,6 @@ def similar(
       sonde similar reviews.sonde --text "Arrived broken, and nobody answers my mails."
       sonde similar reviews.sonde --text - < letter.txt
     """
-    import sys
-
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
@@ -131,8 +129,20 @@ def similar(
     if id is not None:
         print_results(opened.similar(id, **given), json)
     else:
-        example = sys.stdin.read() if text == "-" else text
+        example = _standard_input() if text == "-" else text
         print_results(opened.like(example or "", **given), json)
+
+
+def _standard_input() -> str:
+    import sys
+
+    from ...indexer.errors import UsageError
+
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        encoding = str(error.encoding).upper()
+        raise UsageError(f"standard input is not {encoding}: {error.reason} at byte {error.start}") from None
 
 
 def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:

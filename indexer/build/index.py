@@ -14,7 +14,7 @@ from ..disk import explained
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, load_encoder, load_encoder_for
 from ..errors import SondeError, UsageError
-from ..languages import detect
+from ..languages import detect, normalise
 from ..lock import writer_lock
 from ..progress import Notify, Progress, silent
 from ..sweep import sweep
@@ -91,18 +91,23 @@ def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) 
     if is_new(folder):
         options = settings.model_options()
         return load_encoder(settings.model_name, device=settings.device, notify=notify, **options)  # type: ignore[arg-type]
-    spec = Collection.open(check_folder(folder)).spec
+    spec = _spec(folder)
     _refuse_other_model(folder, spec, settings)
     return load_encoder_for(spec, device=settings.device)
 
 
 def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder:
     if not is_new(folder):
-        spec = Collection.open(check_folder(folder)).spec
+        spec = _spec(folder)
         _refuse_other_model(folder, spec, settings)
         if encoder.spec.fingerprint != spec.fingerprint:
             raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} in these settings")
     return encoder
+
+
+def _spec(folder: Path) -> ModelSpec:
+    with closing(Collection.open(check_folder(folder))) as collection:
+        return collection.spec
 
 
 def is_new(folder: Path) -> bool:
@@ -131,7 +136,7 @@ def _unborn(folder: Path) -> bool:
 
 
 def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
-    given = settings.model_options() | ({"name": settings.model} if settings.model else {})
+    given = settings.model_options() | ({} if settings.model is None else {"name": settings.model})
     for name, value in given.items():
         has = getattr(spec, name)
         if value != has and not (name == "name" and str(value).endswith(f"/{has}")):
@@ -145,12 +150,17 @@ def _open(
     folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], notify: Notify
 ) -> Catalog:
     if not is_new(folder):
-        return Catalog.open(folder / "catalog.db", write=True)
+        catalog = Catalog.open(folder / "catalog.db", write=True)
+        has = catalog.get("language")
+        if settings.language and normalise(settings.language) != has:
+            catalog.close()
+            raise UsageError(f"{folder} was built with language {has!r}, not {settings.language!r}: leave it out")
+        return catalog
     for path in folder.glob("catalog.db*"):
         path.unlink()
     (folder / "vectors").mkdir(exist_ok=True)
     catalog = Catalog.create(folder / "catalog.db")
-    language = settings.language or detect([document.text or document.title for document in sample])
+    language = normalise(settings.language) or detect([document.text or document.title for document in sample])
     if language and not settings.language:
         notify(f"language: {language} (detected; --language sets it)")
     with catalog.transaction(write=True):

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from ..ann import AnnSettings
 from ..encoder import DEFAULT_MODEL
+from ..errors import UsageError
+from ..languages import normalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,9 @@ class BuildSettings:
         sync: Also delete the documents that the source no longer holds.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
+
+    Raises:
+        UsageError: The language is unknown.
     """
 
     model: str | None = None
@@ -32,6 +37,10 @@ class BuildSettings:
     batch: int | None = None
     ann: AnnSettings = field(default_factory=AnnSettings)
 
+    def __post_init__(self) -> None:
+        if self.language is not None and normalise(self.language) is None:
+            raise UsageError(f"unknown language {self.language!r}: give a code such as en, de or pt-BR")
+
     def model_options(self) -> dict[str, object]:
         """Return the settings of the model that were given, as arguments of `load_encoder`."""
         names = ("dtype", "truncate_dim", "query_prompt", "document_prompt", "normalize", "max_tokens")
@@ -40,4 +49,4 @@ class BuildSettings:
     @property
     def model_name(self) -> str:
         """The model's name, with the default filled in."""
-        return self.model or DEFAULT_MODEL
+        return DEFAULT_MODEL if self.model is None else self.model
