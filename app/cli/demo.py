@@ -31,7 +31,10 @@ def demo(
 
     say(f"indexing the docstrings of Python's standard library into {to}")
     with progress() as notify:
-        collection: Collection = index(stdlib_docstrings(), to, notify=notify)
+        # The columns of documents made here are nobody's news: only the progress is shown.
+        collection: Collection = index(
+            stdlib_docstrings(), to, notify=lambda event: None if isinstance(event, str) else notify(event)
+        )
     report = collection.report
     assert report is not None
     print(f"{to}: {len(collection):,} documents, {report.added:,} new; {report.seconds:,.0f} s")

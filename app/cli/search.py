@@ -161,7 +161,7 @@ def _print_hit(hit: "Hit") -> None:
         for name in ("dense", "lexical", "rerank")
         if (value := getattr(hit.scores, name)) is not None
     ]
-    title = f" · {snippet(hit.title, 80)}" if hit.title else ""
+    title = "" if hit.title in hit.id else f" · {snippet(hit.title, 80)}"
     print(f"{hit.rank:>3}. {hit.score:.3f}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)})")
     if hit.passage.text.strip():
         print(f"     {snippet(hit.passage.text)}")

@@ -160,7 +160,8 @@ def _open(
         path.unlink()
     (folder / "vectors").mkdir(exist_ok=True)
     catalog = Catalog.create(folder / "catalog.db")
-    language = normalise(settings.language) or detect([document.text or document.title for document in sample])
+    unnamed = [document.text or document.title for document in sample if not document.language]
+    language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
     if language and not settings.language:
         notify(f"language: {language} (detected; --language sets it)")
     with catalog.transaction(write=True):
