@@ -116,10 +116,10 @@ class Collection:
 
     def _current(self, catalog: Catalog) -> Generation:
         with self._loading:
-            number = catalog.get("generation", 0)
-            if self._generation is None or self._generation.number != number:
-                self._generation = self._load(catalog)
-            return self._generation
+            current = self._generation
+            if current is None or current.number != catalog.get("generation", 0):
+                current = self._generation = self._load(catalog)
+            return current
 
     def _load(self, catalog: Catalog) -> Generation:
         missing = ""

@@ -20,6 +20,8 @@ from .lexical import LexicalEntry, LexicalIndex
 from .progress import Notify, Progress, silent
 from .segments import Segments
 
+Stamp = tuple[str, int, int]
+
 TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
 """Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
 
@@ -41,19 +43,22 @@ def lexical_folder(folder: Path, epoch: int) -> Path:
 
 
 class Loaded:
-    """The indexes that a reader holds in memory, shared by generations for as long as the files stay the same."""
+    """The indexes that a reader holds in memory, shared by generations for as long as the files stay the same.
+
+    What a generation was given never changes under it: another thread may be searching an older one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._ann: tuple[tuple[int, int], AnnIndex] | None = None
-        self._lexical: tuple[int, LexicalIndex] | None = None
+        self._ann: tuple[Stamp, AnnIndex] | None = None
+        self._lexical: tuple[Stamp, LexicalIndex] | None = None
         self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def ann(self, epoch: int) -> AnnIndex | None:
         """Return the FAISS index, None where there is none that can be read: vectors are then scanned exactly."""
         folder = ann_folder(self.folder, epoch)
         try:
-            stamp = (epoch, (folder / "info.json").stat().st_mtime_ns)
+            stamp = _stamp(folder / "info.json")
             if self._ann is None or self._ann[0] != stamp:
                 self._ann = (stamp, load_index(folder))
         except (OSError, SondeError):
@@ -62,24 +67,30 @@ class Loaded:
 
     def lexical(self, epoch: int) -> LexicalIndex | None:
         """Return the Tantivy index as of its newest commit, None where there is none that can be read."""
+        folder = lexical_folder(self.folder, epoch)
         try:
-            if self._lexical is None or self._lexical[0] != epoch or self._links:
-                self._lexical = (epoch, self._opened(lexical_folder(self.folder, epoch)))
-            else:
-                self._lexical[1].refresh()
-        except (SondeError, OSError):
-            self._lexical = None
-        return self._lexical[1] if self._lexical else None
+            stamp = _stamp(folder / "state.json")
+            if self._lexical is None or self._lexical[0] != stamp:
+                self._lexical = (stamp, self._opened(folder))
+        except (OSError, SondeError):
+            return None
+        return self._lexical[1]
 
     def _opened(self, folder: Path) -> LexicalIndex:
         """Open the index; where its folder cannot be written, as Tantivy's locks must, through links to its files."""
-        if not folder.is_dir() or os.access(folder, os.W_OK):
+        if os.access(folder, os.W_OK):
             return LexicalIndex.open(folder)
         self._links = tempfile.TemporaryDirectory(prefix="sonde-", ignore_cleanup_errors=True)
         for path in folder.iterdir():
             if path.suffix != ".lock":
                 (Path(self._links.name) / path.name).symlink_to(path.absolute())
         return LexicalIndex.open(Path(self._links.name))
+
+
+def _stamp(path: Path) -> Stamp:
+    """Return what changes whenever a file is replaced."""
+    found = path.stat()
+    return str(path), found.st_ino, found.st_mtime_ns
 
 
 class LexicalFollower:
