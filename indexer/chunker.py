@@ -113,7 +113,9 @@ class Chunker:
             if count <= room:
                 yield Unit(first, last, count)
             else:
-                yield from self._pieces(document.text, first, last, room)
+                for piece in self._pieces(document.text, first, last, room):
+                    if span := _stripped(document.text, piece.start, piece.end):
+                        yield Unit(*span, piece.tokens)
 
     def _pieces(self, text: str, start: int, end: int, room: int) -> Iterator[Unit]:
         """Cut a sentence that is longer than the window, at words where there are any."""

@@ -35,7 +35,7 @@ class Crew:
         before = torch.get_num_threads()
 
         def settle(_: int) -> None:
-            torch.ones(1).sum()  # torch sets a new thread's number of threads at its first operation
+            torch.get_num_threads()  # this makes torch initialise the thread, which would undo the next line later
             torch.set_num_threads(self.threads)
             everyone.wait()
 

@@ -1,6 +1,7 @@
 """Loading a model silently, offline where it is local, and with everything about it written down."""
 
 import contextlib
+import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator
@@ -97,6 +98,7 @@ def _load(name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpe
             f"the collection was built with {name} of digest {wanted.digest[:12]}…, but {located.folder} has "
             f"{digest[:12]}…: put the old weights back, or index again into a new collection"
         )
+    _check_kind(located, notify)
     if static:
         located = _static(located, weights, name, notify)
     encoder = assemble(load_model(located, settings), located, digest, settings)
@@ -104,6 +106,18 @@ def _load(name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpe
         with quiet():
             quantize(encoder, notify)
     return encoder
+
+
+def _check_kind(located: Located, notify: Notify) -> None:
+    """Refuse a classifier or cross-encoder, which would load and give vectors that mean nothing."""
+    config = located.folder / "config.json"
+    if (located.folder / "modules.json").is_file() or not config.is_file():
+        return
+    with contextlib.suppress(ValueError, TypeError, AttributeError):
+        for architecture in json.loads(config.read_text("utf-8")).get("architectures") or ():
+            if "ForSequenceClassification" in architecture:
+                raise SondeError(f"{located.folder} is a {architecture}, not a model that makes vectors")
+    notify(f"{located.folder} says nothing about pooling: taking the mean of its tokens")
 
 
 def _static(base: Located, weights: str, name: str, notify: Notify) -> Located:

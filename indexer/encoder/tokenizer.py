@@ -28,7 +28,7 @@ class FastTokenizer:
         self.window = window
         self.prompts = prompts
         self.special = special
-        self.prefix, self.suffix, self.types = _template(backend) if special else ([], [], (0, 0, 0))
+        self.prefix, self.suffix, self.types = _template(backend) if special else ([], [], ([], 0, []))
         self.left = False
         for role, prompt in zip(("document", "query"), prompts, strict=True):
             if self.overhead(role == "query") >= window:
@@ -119,7 +119,7 @@ def _slices(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _template(backend: "Tokenizer") -> tuple[list[int], list[int], tuple[int, int, int]]:
+def _template(backend: "Tokenizer") -> tuple[list[int], list[int], tuple[list[int], int, list[int]]]:
     """Find the special tokens before and after a text, and the token types of the three parts."""
     for probe in ("a", "the", "1", ".", "一"):
         encoding = backend.encode(probe)
@@ -127,7 +127,7 @@ def _template(backend: "Tokenizer") -> tuple[list[int], list[int], tuple[int, in
         if content:
             first, last = content[0], content[-1] + 1
             types = encoding.type_ids
-            parts = (types[0], types[first], types[-1])
+            parts = (types[:first], types[first], types[last:])
             return encoding.ids[:first], encoding.ids[last:], parts
     raise SondeError("the model's tokenizer makes no tokens of plain text: the model folder is damaged")
 
@@ -167,13 +167,16 @@ class TransformerTokenizer(FastTokenizer):
         return features
 
     def _token_types(self, mask: np.ndarray) -> np.ndarray:
-        if not any(self.types):
-            return np.zeros(mask.shape, dtype=np.int64)
         before, content, after = self.types
+        if not any((*before, content, *after)):
+            return np.zeros(mask.shape, dtype=np.int64)
         types = np.where(mask, content, self.model.pad_token_type_id)
-        rank = np.cumsum(mask, axis=1)
-        types[mask & (rank <= len(self.prefix))] = before
-        types[mask & (rank > mask.sum(axis=1, keepdims=True) - len(self.suffix))] = after
+        first, last = mask.argmax(axis=1), mask.shape[1] - mask[:, ::-1].argmax(axis=1)
+        rows = np.arange(len(mask))
+        for place, kind in enumerate(before):
+            types[rows, first + place] = kind
+        for place, kind in enumerate(after):
+            types[rows, last - len(after) + place] = kind
         return types.astype(np.int64)
 
 

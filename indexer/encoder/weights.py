@@ -33,8 +33,8 @@ def weight_files(folder: Path) -> list[Path]:
         SondeError: There are none, or a part of the model has only pickled weights.
     """
     found: list[Path] = []
-    for part, depth in _parts(folder):
-        files = sorted(part.rglob("*.safetensors") if depth else part.glob("*.safetensors"))
+    for part in _parts(folder):
+        files = [path for path in sorted(part.rglob("*.safetensors")) if not _aside(path.relative_to(part))]
         if not files and (pickled := _pickled(part)):
             raise SondeError(
                 f"{pickled} holds pickled weights, which can run code when loaded: use a model saved as safetensors"
@@ -45,18 +45,23 @@ def weight_files(folder: Path) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _parts(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the folder of each module, and whether what lies below it belongs to it too."""
+def _aside(path: Path) -> bool:
+    """Whether a file is a training checkpoint or another program's copy."""
+    return any(part.startswith(("checkpoint-", "onnx", "openvino", ".")) for part in path.parts[:-1])
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    """Yield the folder of each module."""
     modules = folder / "modules.json"
     if not modules.is_file():
-        yield folder, False
+        yield folder
         return
     try:
         paths = [str(module["path"]) for module in json.loads(modules.read_text("utf-8"))]
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise SondeError(f"{modules} cannot be read ({error}): the model is damaged, fetch it again") from error
     for path in paths:
-        yield folder / path, bool(path)
+        yield folder / path
 
 
 def _pickled(part: Path) -> Path | None:
