@@ -3,9 +3,9 @@
     python benchmarks/serve_500k.py [--rows 500000] [--dimension 384] [--collection PATH]
 
 Three processes: one indexes (documents a second end to end, and whether memory stays flat: peak resident memory at a
-tenth and at all of the rows), one answers queries (median milliseconds without the query's own encoding, recall@10 of
-the vector half, as hybrid asks for it, against the exact scan, resident memory with the default model loaded beside it). `--dimension 384`
-keeps all dimensions of the static model, so that vectors are as large as the default model's.
+tenth and at all of the rows), one answers queries: median milliseconds without the query's own encoding, recall@10 of
+the vector half, as hybrid asks for it, against the exact scan, and resident memory with the default model loaded
+beside it. `--dimension 384` keeps all dimensions of the static model, so that vectors are as large as the default's.
 """
 
 import argparse
@@ -125,8 +125,9 @@ def query(collection: Path) -> None:
     default = sonde.load_encoder()
     default.encode_texts(["the default model in memory"])
     milliseconds = np.array(times[len(times) // 10 :]) * 1e3
-    print(f"hybrid query over {len(opened):,} documents, without its encoding: median {np.median(milliseconds):.1f} ms, "
-          f"95th percentile {np.percentile(milliseconds, 95):.1f} ms; recall@10 {recall:.4f}")  # fmt: skip
+    print(f"hybrid query over {len(opened):,} documents, without its encoding:")
+    print(f"  median {np.median(milliseconds):.1f} ms, 95th percentile {np.percentile(milliseconds, 95):.1f} ms")
+    print(f"  recall@10 {recall:.4f}")
     print(f"resident memory with the default model beside it: {resident_megabytes():,.0f} MB")
 
 

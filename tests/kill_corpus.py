@@ -5,7 +5,20 @@ from collections.abc import Iterator
 
 from sonde.indexer.document import Document
 
-WORDS = "apple river stone cloud engine paper silver garden window music planet coffee bridge winter letter".split()
+WORDS = (
+    "apple",
+    "river",
+    "stone",
+    "cloud",
+    "engine",
+    "paper",
+    "silver",
+    "garden",
+    "window",
+    "music",
+    "planet",
+    "coffee",
+)
 COUNT, BATCH = 400, 50
 
 

@@ -2,7 +2,8 @@
 
 import io
 import sys
-from typing import Any
+from importlib import metadata
+from typing import Annotated, Any
 
 import typer
 
@@ -11,12 +12,24 @@ from . import demo, evaluate, index, search, upkeep
 
 app = typer.Typer(
     name="sonde",
-    help="Search a pile of text by meaning, on your own machine.",
+    invoke_without_command=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Search a pile of text by meaning, on your own machine."""
+    if version:
+        print(f"sonde {metadata.version('sonde')}")
+        raise typer.Exit
+
+
 index.register(app)
 search.register(app)
 evaluate.register(app)
