@@ -7,12 +7,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from .ann import AnnIndex, AnnSettings, build
 from .ann import load as load_index
+from .ann.settings import GPU_KINDS
 from .catalog import Catalog
 from .encoder import ModelSpec
 from .errors import SondeError
@@ -21,6 +23,9 @@ from .progress import Notify, Progress, silent
 from .segments import Segments
 
 Stamp = tuple[str, int, int]
+
+ASKED = ("kind", "target_recall", "memory_budget")
+"""Settings of the FAISS index that stay with the collection: `compact` and `repair` build what was asked for."""
 
 TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
 """Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
@@ -190,6 +195,7 @@ def update_derived(folder: Path, catalog: Catalog, settings: AnnSettings, notify
 
 def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
     """Build the FAISS index, extend it, or leave a small number of newer rows to the exact scan."""
+    settings = remembered(catalog, settings)
     spec = ModelSpec.from_dict(catalog.get("model"))
     vectors = Segments(folder / "vectors", catalog.segments(), spec.dimension)
     alive = catalog.document_of_row() >= 0
@@ -210,6 +216,17 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     info = index.save(path)
     catalog.advance()
     notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
+
+
+def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
+    """Return the settings with what was asked for in earlier runs, and remember what is asked for now."""
+    plain, known = AnnSettings(), catalog.get("ann", {})
+    asked = {name: getattr(given, name) for name in ASKED if getattr(given, name) != getattr(plain, name)}
+    if known | asked != known:
+        catalog.set("ann", known | asked)
+    kept = known | asked
+    on_gpu = given.device == "cuda" and kept.get("kind", "auto") in ("auto", *GPU_KINDS)
+    return replace(given, **kept, device="cuda" if on_gpu else "cpu")
 
 
 def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> AnnIndex | None:

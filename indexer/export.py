@@ -62,7 +62,7 @@ def document_vectors(view: View, docs: list[int]) -> np.ndarray:
     sums = np.zeros((len(docs), view.generation.segments.dimension), dtype=np.float32)
     np.add.at(sums, owners, view.generation.segments.read(pairs[:, 1]))
     counts = np.bincount(owners, minlength=len(docs))[:, None]
-    means = sums / np.maximum(counts, 1)
+    means = sums / np.maximum(counts, 1).astype(np.float32)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     return means / np.where(lengths > 0, lengths, 1) if view.collection.spec.normalize else means
 

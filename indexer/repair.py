@@ -6,19 +6,24 @@ from contextlib import closing
 import numpy as np
 
 from .ann import AnnSettings
+from .build.commit import Committer
+from .build.plan import Batch, PlannedDocument
+from .build.report import Tally
 from .catalog import Catalog
 from .chunker import Chunker
 from .collection import Collection
-from .derived import update_derived
+from .derived import LexicalFollower, update_derived, update_lexical
 from .document import Document
 from .encoder import Tokens
 from .errors import SondeError
 from .files import sha256
 from .lock import writer_lock
+from .passages import astray
 from .progress import Notify, silent
 from .segments import Segment, Segments, write_segment
 from .sweep import sweep
 from .verify import Finding, verify
+from .writing import Identity
 
 AT_ONCE = 1_024
 
@@ -40,9 +45,11 @@ def repair(collection: Collection, notify: Notify = silent) -> list[str]:
             raise SondeError(
                 f"{broken[0].problem}: the texts themselves are affected, so restore {folder} from a backup"
             )
+        collection.vectors_path.mkdir(exist_ok=True)
         done += _vectors(collection, catalog)
         done += [f"removed {path.name}" for path in sweep(folder, catalog)]
         done += _orphans(catalog)
+        done += _passages(collection, catalog)
         findings = verify(collection)
         done += _derived(collection, catalog, findings, notify)
     return done
@@ -116,9 +123,38 @@ def _orphans(catalog: Catalog) -> list[str]:
         found = catalog.connection.execute(
             "UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND doc NOT IN (SELECT doc FROM documents)"
         ).rowcount
-        if found:
+        records = catalog.connection.execute(
+            "DELETE FROM metadata WHERE doc NOT IN (SELECT doc FROM documents)"
+        ).rowcount
+        if found or records:
             catalog.advance()
-    return [f"removed {found:,} passages of no document"] if found else []
+    done = [f"removed {found:,} passages of no document"] if found else []
+    return done + ([f"removed {records:,} metadata rows of no document"] if records else [])
+
+
+def _passages(collection: Collection, catalog: Catalog) -> list[str]:
+    """Split documents anew whose passages are not those of their text; vectors that are still there are reused."""
+    docs = [doc for doc, _ in astray(catalog, collection.spec.fingerprint)]
+    for offset in range(0, len(docs), AT_ONCE):
+        planned = _planned(collection, catalog, docs[offset : offset + AT_ONCE])
+        with LexicalFollower(collection.path, catalog) as lexical:
+            tally = Tally(collection.path / "skipped.jsonl")
+            Committer(collection.path, catalog, lexical, collection.encoder, tally).commit(Batch(planned))
+    if docs:
+        update_lexical(collection.path, catalog)
+    return [f"split {len(docs):,} documents anew"] if docs else []
+
+
+def _planned(collection: Collection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
+    metadata = catalog.metadata(docs)
+    sql = "SELECT doc, key, title, text, language, content, extra FROM documents WHERE doc IN (?)"
+    stored = list(catalog.select_in(sql, docs))
+    documents = [Document(text, title, key, metadata[doc], language) for doc, key, title, text, language, *_ in stored]
+    split = Chunker(collection.encoder).split(documents)
+    return [
+        PlannedDocument(key, document, Identity(content, extra), True, passages)
+        for (_, key, *_, content, extra), document, passages in zip(stored, documents, split, strict=True)
+    ]
 
 
 def _derived(collection: Collection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:

@@ -1,6 +1,7 @@
 """Checking a collection: every digest and count, and both derived indexes against the truth."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -9,9 +10,11 @@ import numpy as np
 
 from .ann import AnnIndex, exact_search
 from .collection import Collection
+from .derived import Loaded
 from .document import Document
 from .errors import SondeError
 from .files import sha256
+from .passages import astray
 from .segments import Segment, Segments
 from .view import View
 from .writing import Identity
@@ -43,7 +46,8 @@ def verify(collection: Collection) -> list[Finding]:
     if findings:
         return findings
     with collection.view() as view:
-        return [*_rows(view), *_documents(view), *_lexical(view), *_ann(view)]
+        loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
+        return [*_rows(view), *_documents(view), *_lexical(view, loaded), *_ann(view, loaded)]
 
 
 def _catalog(connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -88,15 +92,10 @@ def _rows(view: View) -> Iterator[Finding]:
 CHECKS = {
     "passages belong to no document": "SELECT count(*) FROM passages p LEFT JOIN documents d USING (doc) "
     "WHERE p.doc IS NOT NULL AND d.doc IS NULL",
-    "documents have no passage": "SELECT count(*) FROM documents d WHERE NOT EXISTS "
-    "(SELECT 1 FROM passages p WHERE p.doc = d.doc)",
-    "passages end beyond their document's text": "SELECT count(*) FROM passages JOIN documents USING (doc) "
-    "WHERE start < 0 OR end > length OR start > end",
-    "documents have no metadata row": "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) "
-    "WHERE m.doc IS NULL",
     "metadata rows belong to no document": "SELECT count(*) FROM metadata LEFT JOIN documents d USING (doc) "
     "WHERE d.doc IS NULL",
 }
+LOST = "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL"
 
 
 def _documents(view: View) -> Iterator[Finding]:
@@ -107,10 +106,14 @@ def _documents(view: View) -> Iterator[Finding]:
         changed += identity.content != content or len(text) != length
     if changed:
         yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
+    if lost := view.catalog.connection.execute(LOST).fetchone()[0]:
+        yield Finding("catalog", f"{lost:,} documents have lost their metadata")
+    problems = Counter(problem for _, problem in astray(view.catalog, view.collection.spec.fingerprint))
+    yield from (Finding("passages", f"{count:,} documents {problem}") for problem, count in problems.items())
 
 
-def _lexical(view: View) -> Iterator[Finding]:
-    index, live = view.generation.lexical, int(view.generation.alive.sum())
+def _lexical(view: View, loaded: Loaded) -> Iterator[Finding]:
+    index, live = loaded.lexical(view.generation.epoch), int(view.generation.alive.sum())
     if index is None:
         yield Finding("lexical", "the lexical index is missing or damaged")
         return
@@ -119,11 +122,12 @@ def _lexical(view: View) -> Iterator[Finding]:
         yield Finding("lexical", f"the lexical index holds {index.rows:,} passages, not the {live:,} that there are")
 
 
-def _ann(view: View) -> Iterator[Finding]:
+def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
     generation = view.generation
-    ann = generation.ann
+    ann = loaded.ann(generation.epoch)
     if ann is None:
-        yield Finding("ann", "the FAISS index is missing or damaged")
+        if generation.alive.any():
+            yield Finding("ann", "the FAISS index is missing or damaged")
     elif ann.info.rows > len(generation.owners):
         yield Finding("ann", f"the FAISS index covers {ann.info.rows:,} rows, but there are {len(generation.owners):,}")
     elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:

@@ -250,7 +250,7 @@ def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -
     if settings.mode == "hybrid" and view.generation.lexical is None:
         notes.append("the lexical index is missing, so the order is by meaning alone: `sonde repair` rebuilds it")
     if settings.mode == "lexical" and view.generation.lexical is None:
-        notes.append("the lexical index is missing: `sonde repair` rebuilds it")
+        return ("the lexical index is missing: `sonde repair` rebuilds it",)
     if not len(ranked.rows) and settings.where:
         notes.append(
             "no document passes the filter"
