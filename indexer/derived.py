@@ -27,6 +27,9 @@ Stamp = tuple[str, int, int]
 ASKED = ("kind", "target_recall", "memory_budget")
 """Settings of the FAISS index that stay with the collection: `compact` and `repair` build what was asked for."""
 
+BUILT = "ann_epoch"
+"""Property of the catalog: the epoch whose FAISS index was saved, None where there never was one."""
+
 TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
 """Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
 
@@ -202,6 +205,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     path = ann_folder(folder, catalog.get("epoch", 1))
     if not alive.any():
         shutil.rmtree(path, ignore_errors=True)
+        catalog.set(BUILT, None)
         return
     steps = _Steps(notify)
     index = _usable(path, vectors, alive, settings)
@@ -214,6 +218,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     else:
         return
     info = index.save(path)
+    catalog.set(BUILT, catalog.get("epoch", 1))
     catalog.advance()
     notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
 

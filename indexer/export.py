@@ -14,7 +14,7 @@ import numpy as np
 from .catalog import CHUNK
 from .collection import Collection
 from .errors import MissingExtraError, SondeError, UsageError
-from .fields import Field, as_text
+from .fields import Field, as_text, plain
 from .files import write_durably
 from .view import View
 
@@ -121,10 +121,7 @@ class _Counted:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else as_text(value) if isinstance(value, date) else value
-        for name, value in row.items()
-    }
+    return {name: value.tolist() if isinstance(value, np.ndarray) else plain(value) for name, value in row.items()}
 
 
 def _write_lines(_: Collection, documents: _Counted, stream: IO[bytes], __: bool) -> None:

@@ -11,6 +11,8 @@ from .document import Value
 
 TYPES = ("text", "integer", "real", "boolean", "date", "list")
 STORED_INTEGERS = range(-(2**63), 2**63)
+EXACT_INTEGERS = 2**53
+"""Integers below this are exact as real numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,17 @@ def as_text(value: Value) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, (list, tuple)):
-        plain = [as_text(item) if isinstance(item, date) else item for item in value]
-        return json.dumps(plain, ensure_ascii=False)
+        return json.dumps([plain(item) for item in value], ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
+        return str(int(value))  # an integer that was stored in a column of real numbers before that became text
     return str(value)
+
+
+def plain(value: Value) -> Any:
+    """Return a value as JSON can hold it: times as text; None for infinity and what is no number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return as_text(value) if isinstance(value, date) else value
 
 
 def load(stored: Any, kind: str) -> Value:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .ann import AnnIndex, exact_search
 from .collection import Collection
-from .derived import Loaded
+from .derived import BUILT, Loaded
 from .document import Document
 from .errors import SondeError
 from .files import sha256
@@ -66,12 +66,17 @@ def _segment(collection: Collection, segment: Segment) -> Iterator[Finding]:
         yield Finding("vectors", f"{path.name} has another digest than when it was written")
     else:
         try:
-            [(_, vectors)] = Segments(path.parent, [segment], collection.spec.dimension).chunks(segment.count)
+            sound = finite(Segments(path.parent, [segment], collection.spec.dimension))
         except SondeError as error:
             yield Finding("vectors", str(error))
         else:
-            if not np.isfinite(vectors).all():
+            if not sound:
                 yield Finding("vectors", f"{path.name} holds values that are no numbers")
+
+
+def finite(vectors: Segments) -> bool:
+    """Whether all values are numbers."""
+    return all(np.isfinite(chunk).all() for _, chunk in vectors.chunks(65_536))
 
 
 def _rows(view: View) -> Iterator[Finding]:
@@ -126,7 +131,7 @@ def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
     generation = view.generation
     ann = loaded.ann(generation.epoch)
     if ann is None:
-        if generation.alive.any():
+        if view.catalog.get(BUILT) == generation.epoch:
             yield Finding("ann", "the FAISS index is missing or damaged")
     elif ann.info.rows > len(generation.owners):
         yield Finding("ann", f"the FAISS index covers {ann.info.rows:,} rows, but there are {len(generation.owners):,}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .catalog import Catalog
 from .document import Document, Value
 from .errors import SondeError
-from .fields import Field, canonical, store, type_of, widen
+from .fields import Field, canonical, load, store, type_of, widen
 
 MAX_FIELDS = 1_900
 """SQLite allows 2,000 columns in a table."""
@@ -66,15 +66,9 @@ def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:
 
 def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
     column = field.column
-    if kind == "text" and field.type == "boolean":
-        catalog.connection.execute(
-            f"UPDATE metadata SET {column} = iif({column}, 'true', 'false') WHERE {column} IS NOT NULL"
-        )
-    else:
-        cast = {"text": "TEXT", "real": "REAL"}[kind]
-        catalog.connection.execute(
-            f"UPDATE metadata SET {column} = CAST({column} AS {cast}) WHERE {column} IS NOT NULL"
-        )
+    # SQLite's own cast of a real number to text keeps 15 digits.
+    catalog.connection.create_function("widened", 1, lambda value: store(load(value, field.type), kind))
+    catalog.connection.execute(f"UPDATE metadata SET {column} = widened({column}) WHERE {column} IS NOT NULL")
     catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
     return Field(field.name, column, kind)
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, overload
 
 from ..indexer.document import Value
-from ..indexer.fields import as_text
+from ..indexer.fields import plain
 
 Mode = Literal["dense", "lexical", "hybrid"]
 
@@ -80,14 +80,10 @@ class Hit:
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON values, under the stable names of `--json`."""
         found = asdict(self)
-        found["metadata"] = {name: _plain(value) for name, value in self.metadata.items()}
+        found["metadata"] = {name: plain(value) for name, value in self.metadata.items()}
         if self.why is None:
             del found["why"]
         return found
-
-
-def _plain(value: Value) -> Any:
-    return value if isinstance(value, (str, int, float, bool, list)) or value is None else as_text(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,9 +107,11 @@ class Planner:
         if document.key is not None:
             return document.key, self.seen.count(document.key) > 1
         key = digest(document.title, document.text).hex()
-        times = self.seen.count(key)
-        # Texts that occur twice are two documents: the second gets a key of its own, the same in every run.
-        return (key if times == 1 else f"{key}-{times}"), False
+        if (times := self.seen.count(key)) > 1:
+            # Texts that occur twice are two documents: the second gets a key of its own, the same in every run.
+            key = f"{key}-{times}"
+            self.seen.count(key)
+        return key, False
 
     def _classify(self, keyed: dict[str, tuple[Document, bool]], batch: Batch) -> None:
         known = self._known(list(keyed))
