@@ -22,7 +22,7 @@ from .passages import astray
 from .progress import Notify, silent
 from .segments import Segment, Segments, write_segment
 from .sweep import sweep
-from .verify import Finding, verify
+from .verify import Finding, finite, verify
 from .writing import Identity
 
 AT_ONCE = 1_024
@@ -67,10 +67,9 @@ def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
 
 def _readable(collection: Collection, segment: Segment) -> bool:
     try:
-        [(_, vectors)] = Segments(collection.vectors_path, [segment], collection.spec.dimension).chunks(segment.count)
+        return finite(Segments(collection.vectors_path, [segment], collection.spec.dimension))
     except SondeError:
         return False
-    return bool(np.isfinite(vectors).all())
 
 
 def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> int:

@@ -8,6 +8,7 @@ from ..catalog import Catalog
 from ..chunker import PassageInput
 from ..derived import LexicalFollower
 from ..encoder import Encoder
+from ..merge import merge_segments
 from ..segments import Segment, Segments, write_segment
 from ..writing import bury_passages, digest, put_documents
 from .plan import Batch, PlannedDocument
@@ -75,6 +76,7 @@ class Committer:
             self.lexical.add()
         self.lexical.bury()
         self._count(documents, existing)
+        merge_segments(self.folder, self.catalog)
 
     def _segment(self, vectors: np.ndarray) -> Segment:
         known = self.catalog.segments()

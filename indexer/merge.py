@@ -1,0 +1,45 @@
+"""Merging small neighbouring segments, so that a long run of short commits does not leave thousands of files."""
+
+from pathlib import Path
+
+from .catalog import Catalog
+from .encoder import ModelSpec
+from .segments import Segment, Segments, write_parts
+
+FAN = 8
+"""So many segments of about the same size become one; a vector is rewritten once for each power of FAN above it."""
+
+SMALLEST = 64
+
+
+def merge_segments(folder: Path, catalog: Catalog) -> None:
+    """Merge the newest segments for as long as FAN of them are of one tier; rows keep their numbers.
+
+    The merged segment is written beside the others, and one transaction puts it in their place.
+    """
+    while mergeable(tail := catalog.segments()[-FAN:]):
+        dimension = ModelSpec.from_dict(catalog.get("model")).dimension
+        vectors = Segments(folder / "vectors", tail, dimension)
+        number = 1 + max(segment.number for segment in catalog.segments())
+        merged = write_parts(folder / "vectors", number, tail[0].start, list(vectors.raw()))
+        with catalog.transaction(write=True):
+            numbers = [(segment.number,) for segment in tail]
+            catalog.connection.executemany("DELETE FROM segments WHERE number = ?", numbers)
+            values = (merged.number, merged.start, merged.count, merged.sha256)
+            catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
+            catalog.advance()
+        for segment in tail:
+            segment.path(folder / "vectors").unlink(missing_ok=True)
+
+
+def mergeable(tail: list[Segment]) -> bool:
+    """Whether these are FAN segments of one tier: sizes within a factor of FAN of each other."""
+    return len(tail) == FAN and len({tier(segment.count) for segment in tail}) == 1
+
+
+def tier(count: int) -> int:
+    """Return 0 for up to SMALLEST * FAN rows, one more for each power of FAN above."""
+    level = 0
+    while count > SMALLEST * FAN ** (level + 1):
+        level += 1
+    return level
