@@ -250,14 +250,14 @@ def test_skipped_rows_are_in_a_file(tmp_path: Path) -> None:
     report, _ = index([Document("good", key="1"), *broken, Document("\0", origin="row 31"), Document("")], folder)
     assert (report.added, report.skipped, len(report.skipped_rows)) == (1, 32, 20)
     assert report.skipped_file == folder / "skipped.jsonl"
-    rows = [json.loads(line) for line in report.skipped_file.read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "skipped.jsonl").read_text().splitlines()]
     assert rows[:2] == [{"origin": "row 0", "reason": "broken"}, {"origin": "row 1", "reason": "broken"}]
     assert rows[30:] == [
         {"origin": "row 31", "reason": "the text contains a NUL byte"},
         {"origin": "", "reason": "the text is empty"},
     ]
     report, _ = index([Document("good", key="1"), broken[5]], folder)
-    assert report.skipped_file and report.skipped_file.read_text().count("\n") == 1
+    assert report.skipped_file is not None and report.skipped_file.read_text().count("\n") == 1
     report, _ = index([Document("good", key="1")], folder)
     assert report.skipped_file is None and not (folder / "skipped.jsonl").exists()
 

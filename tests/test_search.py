@@ -1,0 +1,397 @@
+"""Search against naive computations: every mode, filters, paging, similar documents, TREC runs, evaluation."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+from fake_encoder import FakeEncoder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kill_corpus import WORDS, documents
+
+from sonde.app.api import Collection
+from sonde.indexer.ann import AnnSettings
+from sonde.indexer.build import BuildSettings, index_documents
+from sonde.indexer.document import Document
+from sonde.indexer.errors import SondeError, UsageError
+from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, modes, randomisation, read_qrels
+from sonde.pipelines.results import Mode
+from sonde.pipelines.search import MODES, Fusion, SearchSettings, search
+from sonde.pipelines.trec import read_queries, run_queries
+
+QUERIES = ("apple river cloud", "number 17 winter letter", "the same text again", "music", "coffee bridge 42")
+
+
+@pytest.fixture(scope="module", params=["exact", "hnsw"])
+def collection(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Documents with tombstones and rows newer than the FAISS index, under two kinds of index."""
+    folder = tmp_path_factory.mktemp("search") / "c.sonde"
+    corpus = list(documents())
+    build = partial(index_documents, folder=folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    asked = BuildSettings(batch=100, language="en", ann=AnnSettings(kind=request.param, target_recall=1.0))
+    build([replace(corpus[0], text="replaced later"), *corpus[1:300]], settings=asked)
+    build(corpus, settings=BuildSettings(language="en"))
+    made = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    made.delete(["13", "20"])
+    assert made.info().tombstones > 0
+    return made
+
+
+Naive = dict[str, tuple[float, float]]
+
+
+def naive(collection: Collection, query: str) -> list[tuple[str, int, float, float]]:
+    """Every passage's document, row, cosine and BM25, from all vectors and the index's score of each row."""
+    vector = FakeEncoder().encode_texts([query], query=True)[0]
+    with collection.view() as view:
+        rows = np.flatnonzero(view.generation.alive)
+        cosine = view.generation.segments.read(rows) @ vector
+        assert view.generation.lexical is not None
+        bm25 = view.generation.lexical.score_rows(query, rows)
+        keys = dict(view.catalog.connection.execute("SELECT row, key FROM passages JOIN documents USING (doc)"))
+    return [(keys[row], row, float(c), float(b)) for row, c, b in zip(rows.tolist(), cosine, bm25, strict=True)]
+
+
+def best(scored: list[tuple[str, int, float]]) -> list[tuple[str, float]]:
+    """The best passage of every document, ordered as hits are: by score, then by row."""
+    found: dict[str, float] = {}
+    for key, _, score in sorted(scored, key=lambda item: (-round(item[2], 5), item[1])):
+        found.setdefault(key, score)
+    return list(found.items())
+
+
+def same(hits: list[tuple[str, float]], expected: list[tuple[str, float]], k: int) -> None:
+    """The scores are those of the k best, place by place, and every id has its own score: ties leave a choice."""
+    assert [score for _, score in hits] == pytest.approx([score for _, score in expected[:k]], abs=2e-4)
+    known = dict(expected)
+    assert all(score == pytest.approx(known[key], abs=2e-4) for key, score in hits)
+
+
+def run(collection: Collection, query: str, k: int, **given: object) -> list[tuple[str, float]]:
+    return [(hit.id, hit.score) for hit in collection.search(query, k=k, **given)]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("k", [1, 10, 60])
+def test_dense_and_lexical(collection: Collection, query: str, k: int) -> None:
+    table = naive(collection, query)
+    same(run(collection, query, k, mode="dense"), best([(key, row, cosine) for key, row, cosine, _ in table]), k)
+    matching = [(key, row, bm25) for key, row, _, bm25 in table if bm25 > 0]
+    same(run(collection, query, k, mode="lexical"), best(matching), k)
+
+
+def fused(table: list[tuple[str, int, float, float]], fusion: Fusion, weight: float) -> list[tuple[str, float]]:
+    """Both halves over all passages, by the formulas of the papers."""
+    cosines = np.array([cosine for _, _, cosine, _ in table])
+    bm25 = np.array([score for *_, score in table])
+    if fusion == "convex":
+        dense = (cosines - cosines.min()) / (cosines.max() - cosines.min())
+        scores = weight * dense + (1 - weight) * bm25 / (bm25.max() or 1)
+    else:
+        dense_rank = {place: rank for rank, place in enumerate(np.argsort(-cosines, kind="stable"), 1)}
+        lexical_rank = {place: rank for rank, place in enumerate(np.argsort(-bm25, kind="stable"), 1)}
+        scores = np.array(
+            [
+                weight / (60 + dense_rank[place])
+                + ((1 - weight) / (60 + lexical_rank[place]) if bm25[place] > 0 else 0)
+                for place in range(len(table))
+            ]
+        )
+    return best([(key, row, score) for (key, row, *_), score in zip(table, scores.tolist(), strict=True)])
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 1.0])
+def test_convex_fusion(collection: Collection, query: str, weight: float) -> None:
+    expected = fused(naive(collection, query), "convex", weight)
+    same(run(collection, query, 20, weight=weight, depth=10_000), expected, 20)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_reciprocal_rank_fusion(collection: Collection, query: str) -> None:
+    table = naive(collection, query)
+    hits = run(collection, query, 20, fusion="rrf", depth=10_000)
+    ties = len({round(cosine, 5) for _, _, cosine, _ in table}) < len(table)
+    expected = fused(table, "rrf", 0.5)[:20]
+    assert [score for _, score in hits] == pytest.approx([score for _, score in expected], abs=1e-3 if ties else 1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_hits_carry_the_parts_of_their_scores(collection: Collection, mode: Mode) -> None:
+    query = "number 17 winter letter"
+    table = {row: (cosine, bm25) for _, row, cosine, bm25 in naive(collection, query)}
+    for rank, hit in enumerate(collection.search(query, k=15, mode=mode), 1):
+        assert hit.rank == rank
+        with collection.view() as view:
+            doc = view.document_number(hit.id)
+            assert doc is not None
+            places = {(p.start, p.end): row for row, p in view.passages(view.rows_of(doc)).items()}
+        cosine, bm25 = table[places[hit.passage.start, hit.passage.end]]
+        assert hit.scores.dense == (None if mode == "lexical" else pytest.approx(cosine, abs=2e-4))
+        assert hit.scores.lexical == (None if mode == "dense" else pytest.approx(bm25, abs=2e-3))
+        assert hit.scores.rerank is None
+
+
+Condition = tuple[str, Callable[[dict[str, object]], bool]]
+
+
+def conditions() -> st.SearchStrategy[Condition]:
+    """Conditions in SQL, and the same in Python."""
+
+    def compare(operator: str, value: int) -> Condition:
+        test = {"<": int.__lt__, ">=": int.__ge__, "=": int.__eq__, "!=": int.__ne__}[operator]
+        return f"year {operator} {value}", lambda row: row["year"] is not None and test(row["year"], value)
+
+    single = st.one_of(
+        st.builds(compare, st.sampled_from(("<", ">=", "=", "!=")), st.integers(1999, 2021)),
+        st.lists(st.integers(2000, 2020), min_size=1, max_size=3).map(
+            lambda years: (f"year IN ({', '.join(map(str, years))})", lambda row: row["year"] in years)
+        ),
+        st.integers(0, 9).map(lambda n: (f"title LIKE '%{n}'", lambda row: str(row["title"]).endswith(str(n)))),
+        st.integers(0, 700).map(lambda n: (f"length > {n}", lambda row: len(str(row["text"])) > n)),
+        st.sampled_from(("5", "200", "no such id")).map(lambda n: (f"id = '{n}'", lambda row: row["id"] == n)),
+    )
+
+    def joined(parts: tuple[str, Condition, Condition]) -> Condition:
+        word, (left, left_holds), (right, right_holds) = parts
+        both = (
+            (lambda row: left_holds(row) and right_holds(row))
+            if word == "AND"
+            else (lambda row: left_holds(row) or right_holds(row))
+        )
+        return f"({left}) {word} ({right})", both
+
+    return st.one_of(single, st.tuples(st.sampled_from(("AND", "OR")), single, single).map(joined))
+
+
+@settings(max_examples=25)
+@given(condition=conditions(), query=st.sampled_from(QUERIES), k=st.sampled_from((1, 7, 500)))
+def test_filters_never_under_return(collection: Collection, condition: Condition, query: str, k: int) -> None:
+    where, holds = condition
+    passing = {str(row["id"]) for row in collection.rows() if holds(row)}
+    table = [entry for entry in naive(collection, query) if entry[0] in passing]
+    dense = best([(key, row, cosine) for key, row, cosine, _ in table])
+    matching = best([(key, row, bm25) for key, row, _, bm25 in table if bm25 > 0])
+    same(run(collection, query, k, mode="dense", where=where), dense, k)
+    same(run(collection, query, k, mode="lexical", where=where), matching, k)
+    hybrid = run(collection, query, k, where=where)
+    assert len(hybrid) == min(k, len(passing)) and {key for key, _ in hybrid} <= passing
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical"])
+@pytest.mark.parametrize("where", [None, "year >= 2010"])
+def test_paging(collection: Collection, mode: Mode, where: str | None) -> None:
+    for query in QUERIES:
+        whole = run(collection, query, 40, mode=mode, where=where)
+        pages = [run(collection, query, 10, mode=mode, where=where, offset=offset) for offset in (0, 10, 20, 30)]
+        assert [hit for page in pages for hit in page] == whole
+    page = collection.search("apple", k=5, mode=mode, offset=5)
+    assert [hit.rank for hit in page] == [6, 7, 8, 9, 10]
+    beyond = collection.search("apple", k=5, mode=mode, offset=5_000)
+    assert len(beyond) == 0 and "there are only" in beyond.notes[-1]
+
+
+def test_threshold(collection: Collection) -> None:
+    whole = collection.search("apple river cloud", k=400, mode="dense")
+    cut = whole[7].score
+    assert [hit.id for hit in collection.search("apple river cloud", k=400, mode="dense", threshold=cut)] == [
+        hit.id for hit in whole if hit.score >= cut
+    ]
+    assert {hit.id for hit in collection.search("apple river cloud", k=400, threshold=cut)} == {
+        hit.id for hit in whole if hit.score >= cut
+    }
+    for mode in MODES:
+        none = collection.search("apple river cloud", mode=mode, threshold=1_000)
+        top = collection.search("apple river cloud", k=400, mode=mode)
+        highest = max((hit.scores.lexical if mode == "lexical" else hit.scores.dense) or 0 for hit in top)
+        assert len(none) == 0
+        assert none.notes == (f"nothing similar enough: the best score, {highest:.3f}, is below the threshold 1000",)
+
+
+def test_nothing_found_is_said(collection: Collection) -> None:
+    assert collection.search("xyzzy", mode="lexical").notes == ("no document has any of these words",)
+    assert collection.search("apple", where="year = 1").notes == ("no document passes the filter",)
+    assert collection.search("apple", mode="lexical", where="year = 1").notes == (
+        "no document that passes the filter has these words",
+    )
+
+
+def test_similar(collection: Collection) -> None:
+    vectors = {row["id"]: row["vector"] for row in collection.rows(vectors=True)}
+    for key in ("5", "10", "111", "399"):
+        hits = collection.similar(key, k=12)
+        assert key not in [hit.id for hit in hits]
+        table = []
+        with collection.view() as view:
+            rows = np.flatnonzero(view.generation.alive)
+            owners = dict(view.catalog.connection.execute("SELECT row, key FROM passages JOIN documents USING (doc)"))
+            cosines = view.generation.segments.read(rows) @ vectors[key]
+            table = [(owners[row], row, float(c)) for row, c in zip(rows.tolist(), cosines, strict=True)]
+        same([(hit.id, hit.score) for hit in hits], best([entry for entry in table if entry[0] != key]), 12)
+    assert all(hit.metadata["year"] == 2003 for hit in collection.similar("5", k=50, where="year = 2003"))
+    with pytest.raises(SondeError, match="no document with the id 'nope'"):
+        collection.similar("nope")
+
+
+def test_like(collection: Collection) -> None:
+    row = next(row for row in collection.rows() if row["id"] == "4")
+    hit = collection.like(f"{row['title']}\n{row['text']}", k=1)[0]
+    assert (hit.id, hit.score) == ("4", pytest.approx(1.0, abs=1e-3))
+    with pytest.raises(UsageError, match="example text is empty"):
+        collection.like(" ")
+
+
+def test_explain_points_at_the_words(collection: Collection) -> None:
+    pointed = 0
+    for mode in MODES:
+        for hit in collection.search("winter letters", k=10, mode=mode, explain=True):
+            assert hit.why is not None
+            for start, end in hit.why.terms:
+                assert hit.text[start:end].lower() in ("winter", "letter")
+                assert hit.passage.start <= start < end <= hit.passage.end
+                pointed += 1
+            assert hit.why.title_terms == ()
+            similarities = [sentence.similarity for sentence in hit.why.sentences]
+            assert similarities == sorted(similarities, reverse=True) and bool(similarities) == (mode != "lexical")
+            for sentence in hit.why.sentences:
+                assert hit.text[sentence.start : sentence.end].strip() == sentence.text
+                expected = (
+                    FakeEncoder().encode_texts([sentence.text])[0]
+                    @ FakeEncoder().encode_texts(["winter letters"], query=True)[0]
+                )
+                assert sentence.similarity == pytest.approx(float(expected), abs=1e-4)
+    assert pointed > 10
+    [hit] = collection.search("number 17", k=1, mode="lexical", explain=True)
+    assert hit.why is not None and [hit.title[start:end] for start, end in hit.why.title_terms] == ["number", "17"]
+    assert all(hit.why is None for hit in collection.search("winter"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_many_queries_are_as_single_ones(collection: Collection, mode: Mode) -> None:
+    queries = [" ".join(random.Random(n).choices(WORDS, k=3)) for n in range(30)]
+    for query, results in zip(queries, collection.search_many(queries, k=5, mode=mode), strict=True):
+        single = collection.search(query, k=5, mode=mode)
+        assert (results.query, results.mode) == (query, mode)
+        assert [(hit.id, hit.passage) for hit in results] == [(hit.id, hit.passage) for hit in single]
+        assert [hit.score for hit in results] == pytest.approx([hit.score for hit in single], abs=1e-6)
+
+
+def test_a_long_query_is_cut_with_a_note(collection: Collection) -> None:
+    results = collection.search("apple " * 100, k=1)
+    assert results.notes == ("the query has 100 tokens; the model reads the first 64",)
+    assert collection.search("apple " * 100, k=1, mode="lexical").notes == ()
+
+
+def test_strategy_is_said(collection: Collection) -> None:
+    info = collection.info()
+    assert info.ann is not None
+    said = collection.search("apple", k=1, mode="dense").strategy
+    if info.ann["kind"] == "exact":
+        assert said == f"exact scan of {info.passages:,} passages"
+    assert collection.search("apple", mode="lexical").strategy == "lexical index"
+    assert collection.search("apple", where="id = '5'").strategy.startswith("exact scan of ")
+
+
+def test_long_documents_do_not_crowd_out_others(tmp_path: Path) -> None:
+    """Hundreds of passages of one document come before the passages of all others."""
+    words = ". ".join("apple apple apple apple apple apple" for _ in range(3_000))
+    corpus = [Document(words, key="long"), *(Document(f"apple {WORDS[n]}", key=str(n)) for n in range(12))]
+    encoder = FakeEncoder()
+    index_documents(corpus, tmp_path / "c.sonde", settings=BuildSettings(language="en"), encoder=encoder)  # type: ignore[arg-type]
+    made = Collection.open(tmp_path / "c.sonde", encoder=encoder)  # type: ignore[arg-type]
+    assert made.info().passages > 200
+    for mode in MODES:
+        assert len(made.search("apple", k=10, mode=mode)) == 10
+        assert len(made.search("apple", k=50, mode=mode)) == 13
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> tuple[Path, Path]:
+    queries = tmp_path / "q.jsonl"
+    queries.write_text("".join(f'{{"_id": "q{n}", "text": "{query}"}}\n' for n, query in enumerate(QUERIES)))
+    chance = random.Random(3)
+    lines = [f"q{n}\t{chance.randrange(400)}\t{chance.choice((1, 1, 2))}\n" for n in range(4) for _ in range(120)]
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    return queries, qrels
+
+
+def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
+    queries = read_queries(judged[0])
+    assert queries == [(f"q{n}", query) for n, query in enumerate(QUERIES)]
+    found = run_queries(collection, queries, SearchSettings(k=25, mode="dense"), tmp_path / "run.trec")
+    read = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
+    assert [(line.query_id, line.doc_id) for line in read] == [(key, hit.id) for key, hits in found for hit in hits]
+    assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
+
+
+def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
+    queries, qrels = read_queries(judged[0]), read_qrels(judged[1])
+    found = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    again = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    assert [(q.mode, q.queries) for q in found] == [("dense", 4), ("lexical", 4), ("hybrid", 4)]
+    assert [q.to_dict() for q in found] == [q.to_dict() for q in again]
+    assert found[0].p is None and found[0].difference is None
+    for quality in found:
+        run_file = tmp_path / f"{quality.mode}.trec"
+        run_queries(collection, queries, SearchSettings(k=100, mode=quality.mode), run_file)  # type: ignore[arg-type]
+        names = {"ndcg@10": "nDCG@10", "recall@100": "R@100", "mrr@10": "RR@10", "map@100": "AP@100"}
+        measures = [ir_measures.parse_measure(name) for name in names.values()]
+        expected = ir_measures.calc_aggregate(measures, qrels, list(ir_measures.read_trec_run(str(run_file))))
+        for name, measure in zip(names, measures, strict=True):
+            assert quality.measures[name] == pytest.approx(expected[measure], abs=1e-6)
+        low, high = quality.interval
+        assert low <= quality.measures["ndcg@10"] <= high
+        if quality.difference is not None:
+            assert quality.difference == pytest.approx(quality.measures["ndcg@10"] - found[0].measures["ndcg@10"])
+
+
+def test_intervals_and_p_values() -> None:
+    chance = random.Random(5)
+    values = [chance.random() for _ in range(100)]
+    low, high = bootstrap(values)
+    error = 1.96 * np.std(values) / 10
+    assert (low, high) == (
+        pytest.approx(np.mean(values) - error, abs=0.01),
+        pytest.approx(np.mean(values) + error, abs=0.01),
+    )
+    assert bootstrap(values) == (low, high) != bootstrap(values, seed=1)
+    assert randomisation([0.1] * 20) == pytest.approx(1 / 2_001, abs=1e-3)
+    assert randomisation([0.0] * 20) == 1.0
+    assert randomisation([0.1, -0.1] * 10) > 0.9
+    assert randomisation([0.2, 0.1, -0.05, 0.1]) == randomisation([0.2, 0.1, -0.05, 0.1])
+
+
+def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) -> None:
+    trec = tmp_path / "trec.txt"
+    trec.write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d1 1\n")
+    assert read_qrels(trec) == {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
+    for content, message in (("", "holds no judgement"), ("q1 0 d1 1\nq1 d1\n", "line 2 .* is no judgement")):
+        trec.write_text(content)
+        with pytest.raises(SondeError, match=message):
+            read_qrels(trec)
+    with pytest.raises(SondeError, match="cannot read the judgements"):
+        read_qrels(tmp_path / "none.txt")
+    with pytest.raises(SondeError, match="no query has a judgement"):
+        evaluate_search(collection, [("a", "apple")], {"b": {"1": 1}}, modes(("dense",)))
+
+
+def test_settings_that_cannot_be(collection: Collection) -> None:
+    for wrong, message in (
+        ({"k": 0}, "k is 0"),
+        ({"mode": "both"}, "'both'"),
+        ({"fusion": "sum"}, "'sum'"),
+        ({"offset": -1}, "offset is -1"),
+        ({"weight": 2.0}, r"weight is 2\.0"),
+        ({"where": "colour = 'red'"}, "colour"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            collection.search("apple", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="query 2 is empty"):
+        list(collection.search_many(["apple", " "]))
+    assert search(collection, "a\0pple apple", SearchSettings(k=3))[0].text
