@@ -20,8 +20,11 @@ from .why import explain
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 Fusion = Literal["convex", "rrf"]
 FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
-DEPTH = 100
-"""Passages that each half of a hybrid search hands to the fusion, at least."""
+DEPTH = 50
+"""Passages that the dense half of a hybrid search hands to the fusion, at least."""
+
+LEXICAL_SHARE = 4
+"""So many times as many come from the lexical half, which costs little more for a longer list."""
 
 QUERIES_AT_ONCE = 256
 
@@ -38,7 +41,8 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1.
-        depth: Passages that each half of hybrid hands to the fusion; at least 4 (k + offset) are taken.
+        depth: Passages that the dense half of hybrid hands to the fusion, at least 4 (k + offset); the lexical half
+            hands four times as many.
         explain: Also say why each hit matched.
     """
 
@@ -163,17 +167,25 @@ class FirstStage:
     def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":
         if self.settings.mode == "dense" and dense is not None:
             return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
-        lexical = lexical_search(self.view, query, depth, self.allowed)
+        deep = depth * LEXICAL_SHARE if dense is not None else depth
+        lexical = lexical_search(self.view, query, deep, self.allowed)
         if dense is None:
             return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows))
         rows = np.union1d(dense.rows, lexical.rows)
-        similarity = self.view.generation.segments.read(rows) @ vector
+        similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
         fuse = convex if self.settings.fusion == "convex" else reciprocal_rank
         fused = fuse(similarity, bm25, self.settings.weight)
         order = np.lexsort((rows, -fused))
-        candidates = max(len(dense.rows), len(lexical.rows))
+        candidates = max(len(dense.rows), len(lexical.rows) // LEXICAL_SHARE)
         return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)
+
+    def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
+        """Return the similarity of ascending `rows`: the dense search's own where it found them, else computed."""
+        scores, known = np.empty(len(rows), np.float32), np.isin(rows, dense.rows)
+        scores[known] = dense.scores[np.argsort(dense.rows)]
+        scores[~known] = self.view.generation.segments.read(rows[~known]) @ vector
+        return scores
 
     def _bm25(self, query: str, rows: np.ndarray, lexical: Candidates) -> np.ndarray:
         index = self.view.generation.lexical

@@ -19,6 +19,7 @@ WORDS = (
     "planet",
     "coffee",
 )
+WORDS += ("bridge", "winter", "letter")
 COUNT, BATCH = 400, 50
 
 
