@@ -12,7 +12,7 @@ from ..collection import Collection, check_folder
 from ..derived import LexicalFollower, update_derived
 from ..disk import explained
 from ..document import Document, Skipped
-from ..encoder import Encoder, ModelSpec, load_encoder, load_encoder_for
+from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import SondeError, UsageError
 from ..languages import detect, normalise
 from ..lock import writer_lock
@@ -136,10 +136,10 @@ def _unborn(folder: Path) -> bool:
 
 
 def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
-    given = settings.model_options() | ({} if settings.model is None else {"name": settings.model})
+    given = settings.model_options() | ({} if settings.model is None else {"name": canonical_name(settings.model)})
     for name, value in given.items():
         has = getattr(spec, name)
-        if value != has and not (name == "name" and str(value).endswith(f"/{has}")):
+        if value != has:
             label = "model" if name == "name" else name
             raise UsageError(
                 f"{folder} was built with {label} {has!r}, not {value!r}: leave it out, or index into a new folder"
