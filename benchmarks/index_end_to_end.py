@@ -30,7 +30,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     corpus = subset(folder / "corpus.jsonl", arguments.documents)
-    model = str(locate("all-MiniLM-L6-v2").path)
+    model = str(locate("all-MiniLM-L6-v2", print).folder)
     encoder = sonde.load_encoder()
     peer = Embeddings({"path": model, "hybrid": True, "content": True, "gpu": False})
 

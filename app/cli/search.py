@@ -152,9 +152,8 @@ def print_results(results: "Results", json: bool, extra: dict[str, str] | None =
     for hit in results:
         print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit)
     if not json:
-        say(
-            f"{len(results)} hit{'' if len(results) == 1 else 's'} · {results.mode} · {results.strategy} · {results.seconds * 1000:,.0f} ms"
-        )
+        hits = "1 hit" if len(results) == 1 else f"{len(results)} hits"
+        say(f"{hits} · {results.mode} · {results.strategy} · {results.seconds * 1000:,.0f} ms")
 
 
 def _print_hit(hit: "Hit") -> None:
