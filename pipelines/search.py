@@ -14,7 +14,8 @@ from ..indexer.view import View
 from .allowed import allowed_rows
 from .candidates import Candidates, DenseSearch, lexical_search
 from .fusion import WEIGHT, convex, reciprocal_rank
-from .results import Hit, Mode, Passage, Results, Scores
+from .ranked import NOTHING, Ranked
+from .results import Hit, Mode, Passage, Results
 from .why import explain
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
@@ -25,6 +26,9 @@ DEPTH = 50
 
 LEXICAL_SHARE = 4
 """So many times as many come from the lexical half, which costs little more for a longer list."""
+
+PER_HIT = 4
+"""Passages that are looked at for every hit: a document may have several."""
 
 QUERIES_AT_ONCE = 256
 
@@ -41,8 +45,8 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1.
-        depth: Passages that the dense half of hybrid hands to the fusion, at least 4 (k + offset); the lexical half
-            hands four times as many.
+        depth: Passages that the dense half of hybrid hands to the fusion at first, then four times as many and so on
+            until there are 4 for every hit; the lexical half hands four times as many.
         explain: Also say why each hit matched.
     """
 
@@ -60,6 +64,8 @@ class SearchSettings:
         """Raise UsageError, naming the value, where a setting cannot be."""
         if self.k < 1:
             raise UsageError(f"k is {self.k}: ask for at least 1 hit")
+        if self.depth < 1:
+            raise UsageError(f"depth is {self.depth}: hand at least 1 passage to the fusion")
         if self.offset < 0:
             raise UsageError(f"offset is {self.offset}: it counts hits to leave out, 0 or more")
         if self.mode not in MODES:
@@ -145,26 +151,38 @@ class FirstStage:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
         return cls(view, settings, DenseSearch(view, allowed), allowed)
 
-    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list["Ranked"]:
-        """Return the ranked documents of every query."""
-        depth = 4 * (self.settings.k + self.settings.offset)
-        depth = max(depth, self.settings.depth) if self.settings.mode == "hybrid" else depth
-        depth = min(depth, max(1, len(self.view.generation.owners)))
-        dense = self.dense.search(vectors, depth) if self.settings.mode != "lexical" else [None] * len(queries)
-        return [self._rank(query, vector, depth, d) for query, vector, d in zip(queries, vectors, dense, strict=True)]
+    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
+        """Return the ranked documents of every query, looking deeper until there are enough of them.
 
-    def _rank(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":
-        wanted = self.settings.k + self.settings.offset
-        while True:
-            ranked = self._fuse(query, vector, depth, dense).grouped(self.view.generation.owners)
-            passages = len(self.view.generation.owners)
-            if len(ranked.rows) >= wanted or ranked.candidates < depth or depth >= passages:
-                return ranked
-            # Long documents filled the list with passages of few documents: look deeper.
+        The steps in depth do not depend on how many hits are asked for, and what a step has settled stays in its
+        place: the first pages of a search are the same however many pages follow.
+        """
+        passages = max(1, len(self.view.generation.owners))
+        depth = min(self.settings.depth if self.settings.mode == "hybrid" else PER_HIT * self._wanted, passages)
+        found: list[Ranked] = [NOTHING] * len(queries)
+        waiting = list(range(len(queries)))
+        while waiting:
+            dense = self.dense.search(vectors[waiting], depth) if self.settings.mode != "lexical" else None
+            for number, place in enumerate(waiting):
+                half = dense[number] if dense is not None else None
+                ranked = self._fuse(queries[place], vectors[place], depth, half).grouped(self.view.generation.owners)
+                found[place] = found[place].followed_by(ranked, self.view.generation.owners)
+            waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]
+            waiting = [place for place in waiting if self._settled(found[place], depth) < self._wanted]
+            for place in waiting:
+                found[place] = found[place].take(np.arange(self._settled(found[place], depth)))
             depth = min(depth * 4, passages)
-            dense = self.dense.search(vector[None], depth)[0] if dense is not None else None
+        return found
 
-    def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> "Ranked":
+    @property
+    def _wanted(self) -> int:
+        return self.settings.k + self.settings.offset
+
+    def _settled(self, ranked: Ranked, depth: int) -> int:
+        """How many of the ranked documents a greater depth would not be likely to move."""
+        return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
+
+    def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> Ranked:
         if self.settings.mode == "dense" and dense is not None:
             return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
         deep = depth * LEXICAL_SHARE if dense is not None else depth
@@ -194,39 +212,6 @@ class FirstStage:
         missing = scores < 0
         scores[missing] = index.score_rows(query, rows[missing]) if index and missing.any() else 0.0
         return scores
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Passages of one query, best first, with the parts of their scores; `candidates` tells how many a half found."""
-
-    rows: np.ndarray
-    scores: np.ndarray
-    dense: np.ndarray | None
-    lexical: np.ndarray | None
-    candidates: int
-
-    def take(self, places: np.ndarray) -> "Ranked":
-        """Return the passages at these places."""
-        dense, lexical = (None if part is None else part[places] for part in (self.dense, self.lexical))
-        return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates)
-
-    def grouped(self, owners: np.ndarray) -> "Ranked":
-        """Keep the best passage of every document."""
-        _, first = np.unique(owners[self.rows], return_index=True)
-        return self.take(np.sort(first))
-
-    def above(self, threshold: float | None) -> "Ranked":
-        """Keep what is at least as similar as the threshold: the cosine where there is one, else BM25."""
-        similarity = self.dense if self.dense is not None else self.lexical
-        return self if threshold is None or similarity is None else self.take(np.flatnonzero(similarity >= threshold))
-
-    def scores_at(self, place: int) -> Scores:
-        """Return the parts of one passage's score."""
-        return Scores(
-            dense=None if self.dense is None else float(self.dense[place]),
-            lexical=None if self.lexical is None else float(self.lexical[place]),
-        )
 
 
 def build_results(

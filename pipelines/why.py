@@ -19,7 +19,9 @@ def explain(view: View, hit: Hit, query: str, vector: np.ndarray) -> Why:
         vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
     """
     lexical = view.generation.lexical
-    language = view.catalog.get("language")
+    sql = "SELECT language FROM documents WHERE key = ?"
+    [own] = view.catalog.connection.execute(sql, (hit.id,)).fetchone()
+    language = own or view.catalog.get("language")
     spans = lexical.matches(query, hit.passage.text, language) if lexical else []
     in_title = lexical.matches(query, hit.title, language) if lexical else []
     terms = tuple((hit.passage.start + start, hit.passage.start + end) for start, end in spans)

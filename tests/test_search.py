@@ -183,13 +183,19 @@ def test_filters_never_under_return(collection: Collection, condition: Condition
     assert len(hybrid) == min(k, len(passing)) and {key for key, _ in hybrid} <= passing
 
 
-@pytest.mark.parametrize("mode", ["dense", "lexical"])
 @pytest.mark.parametrize("where", [None, "year >= 2010"])
-def test_paging(collection: Collection, mode: Mode, where: str | None) -> None:
-    for query in QUERIES:
-        whole = run(collection, query, 40, mode=mode, where=where)
-        pages = [run(collection, query, 10, mode=mode, where=where, offset=offset) for offset in (0, 10, 20, 30)]
-        assert [hit for page in pages for hit in page] == whole
+@pytest.mark.parametrize(
+    ("mode", "fusion"), [("dense", "convex"), ("lexical", "convex"), ("hybrid", "convex"), ("hybrid", "rrf")]
+)
+def test_paging(collection: Collection, mode: Mode, fusion: Fusion, where: str | None) -> None:
+    given = {"mode": mode, "fusion": fusion, "where": where}
+    for query in QUERIES[:3]:
+        whole = run(collection, query, 120, **given)
+        for size in (10, 60):
+            pages = [run(collection, query, size, **given, offset=offset) for offset in range(0, 120, size)]
+            assert [key for page in pages for key, _ in page] == [key for key, _ in whole]
+        scores = [score for _, score in whole]
+        assert scores == sorted(scores, reverse=True)
     page = collection.search("apple", k=5, mode=mode, offset=5)
     assert [hit.rank for hit in page] == [6, 7, 8, 9, 10]
     beyond = collection.search("apple", k=5, mode=mode, offset=5_000)
@@ -387,6 +393,7 @@ def test_settings_that_cannot_be(collection: Collection) -> None:
         ({"mode": "both"}, "'both'"),
         ({"fusion": "sum"}, "'sum'"),
         ({"offset": -1}, "offset is -1"),
+        ({"depth": 0}, "depth is 0"),
         ({"weight": 2.0}, r"weight is 2\.0"),
         ({"where": "colour = 'red'"}, "colour"),
     ):
