@@ -1,0 +1,47 @@
+"""Writes docs/cli.md from the help of every command: python docs/make_cli.py."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner
+
+from sonde.app.cli.main import app
+
+WIDTH = 110
+HEAD = f"""<!-- made by docs/make_cli.py with Typer {typer.__version__}; tests/test_docs.py compares -->
+
+# The command line
+
+Every command ends with exit code 0 (done), 1 (failed, and said why in one line) or 2 (bad usage). With `--json`,
+standard output holds JSON lines and nothing else; progress and notes go to standard error.
+"""
+
+
+def commands() -> Iterator[list[str]]:
+    """Yield the words after `sonde` of every command, groups before what they hold."""
+    waiting = [([], typer.main.get_command(app))]
+    while waiting:
+        words, command = waiting.pop(0)
+        yield words
+        inner = getattr(command, "commands", {})
+        waiting = [([*words, name], inner[name]) for name in inner] + waiting
+
+
+def help_of(words: list[str]) -> str:
+    """Return what `sonde WORDS --help` prints, at a fixed width."""
+    environment = {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH), "NO_COLOR": "1"}
+    ran = CliRunner().invoke(app, [*words, "--help"], prog_name="sonde", env=environment, terminal_width=WIDTH)
+    if ran.exit_code:
+        raise SystemExit(f"sonde {' '.join(words)} --help failed: {ran.output}")
+    return "\n".join(line.rstrip() for line in ran.output.strip("\n").splitlines())
+
+
+def page() -> str:
+    """Return the whole page."""
+    sections = [f"## {' '.join(['sonde', *words])}\n\n```\n{help_of(words)}\n```\n" for words in commands()]
+    return "\n".join([HEAD, *sections])
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("cli.md").write_text(page(), encoding="utf-8")

