@@ -55,11 +55,11 @@ def main() -> None:
 
 
 def subset(path: Path, count: int) -> Path:
-    """The first texts of the BBC set, title and text in one column, as JSONL."""
+    """The first texts of the BBC set as JSONL, short enough for one passage each, since txtai cuts off longer ones."""
     with gzip.open(DATA / "topics" / "bbc.jsonl.gz", "rt", encoding="utf-8") as lines, path.open("w") as out:
         for number, line in zip(range(count), lines, strict=False):
             row = json.loads(line)
-            out.write(json.dumps({"id": str(number), "text": f"{row['title']}\n{row['text']}"[:1000]}) + "\n")
+            out.write(json.dumps({"id": str(number), "text": f"{row['title']}\n{row['text']}"[:700]}) + "\n")
     return path
 
 

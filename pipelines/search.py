@@ -24,7 +24,7 @@ FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
 DEPTH = 50
 """Passages that the dense half of a hybrid search hands to the fusion, at least."""
 
-LEXICAL_SHARE = 4
+LEXICAL_SHARE = 2
 """So many times as many come from the lexical half, which costs little more for a longer list."""
 
 PER_HIT = 4
@@ -46,7 +46,7 @@ class SearchSettings:
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1.
         depth: Passages that the dense half of hybrid hands to the fusion at first, then four times as many and so on
-            until there are 4 for every hit; the lexical half hands four times as many.
+            until there are 4 for every hit; the lexical half hands twice as many.
         explain: Also say why each hit matched.
     """
 

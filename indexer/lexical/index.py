@@ -164,8 +164,9 @@ class LexicalIndex:
 
     def _hits(self, query: Query, limit: int) -> tuple[np.ndarray, np.ndarray]:
         with explained(self.folder):
-            hits = self._searcher.search(query, limit, count=False).hits
-            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+            searcher = self._searcher  # taken once: addresses mean nothing to the searcher of another commit
+            hits = searcher.search(query, limit, count=False).hits
+            rows = searcher.fast_field_values("row", [address for _, address in hits])
         return _steady(np.array([score for score, _ in hits], np.float32)), np.array(rows, np.int64)
 
 
