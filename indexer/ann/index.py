@@ -87,9 +87,9 @@ class AnnIndex:
     def _breadth(self, k: int, share: float) -> int:
         """The tuned efSearch or nprobe, raised for many answers and for a filter that admits `share`.
 
-        Searches ask for four times the answers that are wanted, so up to 40 the breadth tuned for 10 will do.
+        Searches ask for four times the answers that are wanted, so up to 20 the breadth tuned for 10 will do.
         """
-        return int(self.info.breadth / share * max(1.0, k / 40) ** DEPTH)
+        return int(self.info.breadth / share * max(1.0, k / 20) ** DEPTH)
 
     def _admitted(self, allowed: np.ndarray | None) -> Admitted:
         """What the mask leaves. A mask that cannot be written to is worked out once and remembered."""
