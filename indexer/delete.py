@@ -1,6 +1,6 @@
 """Deleting documents: one commit, then the derived indexes follow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from .sweep import sweep
 from .writing import delete_documents
 
 
-def delete_by_number(folder: Path, docs: Sequence[int], notify: Notify = silent) -> int:
-    """Delete documents by number, all in one commit; return how many there were.
+def delete_chosen(folder: Path, choose: Callable[[Catalog], Sequence[int]], notify: Notify = silent) -> int:
+    """Delete the documents whose numbers `choose` returns, all in one commit; return how many there were.
+
+    They are chosen inside the transaction that deletes them: a number that another writer freed may be used again.
 
     Raises:
         SondeError: Another process is writing, or the collection cannot be written.
@@ -24,7 +26,7 @@ def delete_by_number(folder: Path, docs: Sequence[int], notify: Notify = silent)
         sweep(folder, catalog)
         with catalog.transaction(write=True):
             before = catalog.counts()[0]
-            delete_documents(catalog, docs)
+            delete_documents(catalog, choose(catalog))
             deleted = before - catalog.counts()[0]
             if deleted:
                 catalog.advance()

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from ..indexer.catalog import Catalog
 from ..indexer.collection import Collection
-from ..indexer.delete import delete_by_number, numbers_of
+from ..indexer.delete import delete_chosen, numbers_of
 from ..indexer.errors import UsageError
 from ..indexer.progress import Notify, silent
 from .filters import compile_filter
@@ -18,9 +19,12 @@ def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = 
     """
     if not ids and where is None:
         raise UsageError("say which documents to delete: their ids, or a filter with --where")
-    with collection.view() as view:
-        docs = numbers_of(view.catalog, ids)
+
+    def choose(catalog: Catalog) -> list[int]:
+        docs = numbers_of(catalog, ids)
         if where is not None:
-            compiled = compile_filter(where, view.fields)
-            docs += view.catalog.documents_where(compiled.sql, compiled.parameters).tolist()
-    return delete_by_number(collection.path, sorted(set(docs)), notify)
+            compiled = compile_filter(where, catalog.fields())
+            docs += catalog.documents_where(compiled.sql, compiled.parameters).tolist()
+        return sorted(set(docs))
+
+    return delete_chosen(collection.path, choose, notify)

@@ -376,7 +376,7 @@ def test_broken_queries(
         ("--format", "cvs", ("'cvs'", "csv")),
         ("--encoding", "utf-9", ("utf-9",)),
         ("--delimiter", "ab", ("ab",)),
-                ("--language", "klingon", ("klingon",)),
+        ("--language", "klingon", ("klingon",)),
     ],
 )
 def test_an_option_of_index_that_cannot_be(

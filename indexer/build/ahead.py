@@ -2,11 +2,14 @@
 
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _END = object()
+PATIENCE = 10.0
+"""Seconds to wait for the thread after an error: it may be blocked for ever on standard input, and dies with us."""
 
 
 class Ahead(Generic[T]):
@@ -24,7 +27,8 @@ class Ahead(Generic[T]):
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        while self._thread.is_alive():
+        patience = time.monotonic() + PATIENCE
+        while self._thread.is_alive() and time.monotonic() < patience:
             self._drain()
             self._thread.join(0.05)
 
