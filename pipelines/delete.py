@@ -19,6 +19,8 @@ def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = 
     """
     if not ids and where is None:
         raise UsageError("say which documents to delete: their ids, or a filter with --where")
+    with collection.view() as view:  # an id that does not exist should not have to wait for a writer
+        numbers_of(view.catalog, ids)
 
     def choose(catalog: Catalog) -> list[int]:
         docs = numbers_of(catalog, ids)

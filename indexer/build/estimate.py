@@ -9,6 +9,8 @@ from ..document import Document
 from ..encoder import Encoder
 
 PROBE_DOCUMENTS = 64
+GLANCE_DOCUMENTS = 6
+"""Enough to tell a short run, whose probe would be a good part of the work, from one that is worth probing."""
 LONG_RUN_SECONDS = 60.0
 INDEX_BYTES_PER_ROW = 300
 """Links of the graph and postings of the lexical index, beside the vectors and the texts."""
@@ -41,9 +43,9 @@ class Estimate:
         )
 
 
-def estimate(sample: Sequence[Document], documents: int, encoder: Encoder) -> Estimate:
-    """Embed `sample` and extrapolate to `documents` documents; the sample is best the first ones of the source."""
-    probe = [document for document in sample[:PROBE_DOCUMENTS] if document.text.strip() or document.title.strip()]
+def estimate(sample: Sequence[Document], documents: int, encoder: Encoder, count: int = PROBE_DOCUMENTS) -> Estimate:
+    """Embed the first `count` documents of `sample` and extrapolate to `documents` documents."""
+    probe = [document for document in sample[:count] if document.text.strip() or document.title.strip()]
     passages = [passage for split in Chunker(encoder).split(probe) for passage in split]
     encoder.encode([passage.tokens for passage in passages[:2]])  # the first pass is slower than those after it
     began = time.perf_counter()

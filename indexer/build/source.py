@@ -9,7 +9,7 @@ from ..document import Document, Skipped
 from ..encoder import Encoder
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions, read
-from .estimate import PROBE_DOCUMENTS, Estimate, estimate
+from .estimate import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, Estimate, estimate
 from .index import encoder_for, index_documents
 from .report import BuildReport
 from .settings import BuildSettings
@@ -38,8 +38,10 @@ def index_source(
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     encoder = encoder or encoder_for(folder, settings, notify)
-    if not folder.exists() and (expected := _estimate(reading, sample, encoder)) and expected.long:
-        notify(f"estimate: {expected.describe()}")
+    if not folder.exists() and _looks_long(reading, sample, encoder):
+        expected = _estimate(reading, sample, encoder)
+        if expected and expected.long:
+            notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
     return index_documents(
         with_progress, folder, settings=settings, sample=sample, encoder=encoder, notify=with_progress.notify
@@ -67,13 +69,20 @@ def estimate_source(
     return expected or estimate(sample, len(sample), encoder_for(folder, settings, notify))
 
 
-def _estimate(reading: Reading, sample: list[Document], encoder: Encoder) -> Estimate | None:
+def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:
+    glance = _estimate(reading, sample, encoder, GLANCE_DOCUMENTS)
+    return glance is not None and glance.seconds > LONG_RUN_SECONDS / 2
+
+
+def _estimate(
+    reading: Reading, sample: list[Document], encoder: Encoder, count: int = PROBE_DOCUMENTS
+) -> Estimate | None:
     """Return the estimate for the whole source, None where the source does not tell how long it is."""
     done = reading.progress()
     if not sample or not done.total or not done.done:
         return None
     documents = max(len(sample), round(len(sample) * done.total / done.done))
-    return estimate(sample, documents, encoder)
+    return estimate(sample, documents, encoder, count)
 
 
 class _Followed:
