@@ -5,26 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clustered import KINDS, clustered, stored
 
-from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, Kind, build, load
+from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, build, load
 from sonde.indexer.errors import SondeError, UsageError
 
 pytest.importorskip("faiss")
 
-KINDS: tuple[Kind, ...] = ("exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq")
-ROWS, DIMENSION = 1_500, 32
-
-
-def clustered(rows: int, dimension: int = DIMENSION, seed: int = 0) -> np.ndarray:
-    """Unit vectors around 30 centres, as texts of a few topics lie."""
-    centres = np.random.default_rng(99).standard_normal((30, dimension))
-    random = np.random.default_rng(seed)
-    points = centres[random.integers(30, size=rows)] + 0.8 * random.standard_normal((rows, dimension))
-    return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
-
-
-def stored(vectors: np.ndarray) -> ArraySource:
-    return ArraySource(vectors.astype(np.float16))
+ROWS = 1_500
 
 
 @pytest.fixture(scope="module")

@@ -69,11 +69,11 @@ def test_the_same_bytes_twice_and_once_from_the_cache(tiny, cache, tmp_path, mon
 
 def test_a_kill_leaves_no_half_model(tiny, cache, monkeypatch):
     def stop(*_):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
     with monkeypatch.context() as patch:
         patch.setattr("sonde.indexer.encoder.loading.distil", stop)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="killed"):
             load_encoder(f"static:{tiny}")
     assert list((cache / "static").iterdir()) == []
     assert load_encoder(f"static:{tiny}").encode_texts(TEXTS[:1]).shape == (1, 32)

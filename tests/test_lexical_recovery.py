@@ -41,11 +41,11 @@ def add_one(folder: Path) -> None:
 
 def test_a_kill_before_the_commit_leaves_the_old_state(folder, monkeypatch):
     def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
     announce = states.announce
     monkeypatch.setattr(states, "announce", lambda *state: (announce(*state), killed()))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="killed"):
         add_one(folder)
     index = LexicalIndex.open(folder)
     assert (index.state, index.rows) == (LexicalState(3, 1), 3)
@@ -53,9 +53,9 @@ def test_a_kill_before_the_commit_leaves_the_old_state(folder, monkeypatch):
 
 def test_a_kill_after_the_commit_leaves_the_new_state(folder, monkeypatch):
     def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="killed"):
         patch.setattr(states, "confirm", killed)
         add_one(folder)
     index = LexicalIndex.open(folder)

@@ -79,6 +79,7 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
+    from ...indexer.ann.library import has_gpu
     from ...indexer.build import BuildSettings, estimate_source, index_source
     from ...indexer.readers import ReadOptions
 
@@ -86,7 +87,7 @@ def index(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
         encoding=encoding, sheet=sheet,
     )  # fmt: skip
-    device_of_ann = "cuda" if device != "cpu" and _gpu_faiss() else "cpu"
+    device_of_ann = "cuda" if device != "cpu" and has_gpu() else "cpu"
     budget = None if memory is None else memory * 1_000_000
     kind = cast("Kind", ann)  # AnnSettings refuses any other string
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=device_of_ann)
@@ -103,12 +104,6 @@ def index(
             return
         report = index_source(source, to, options, settings, notify=notify)
     print_json(report.to_dict()) if json else _print_report(report, to)
-
-
-def _gpu_faiss() -> bool:
-    import faiss
-
-    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
 def _print_report(report: "BuildReport", to: Path) -> None:

@@ -16,6 +16,12 @@ def faiss() -> Any:
         raise MissingExtraError("FAISS", "cpu", "vector search") from error
 
 
+def has_gpu() -> bool:
+    """Whether the installed FAISS can use a GPU and finds one; MissingExtraError where FAISS is not installed."""
+    module = faiss()
+    return hasattr(module, "StandardGpuResources") and module.get_num_gpus() > 0
+
+
 def faiss_gpu() -> Any:
     """The FAISS module, checked to reach a GPU.
 
