@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
@@ -13,9 +13,11 @@ import numpy as np
 
 from .catalog import CHUNK
 from .collection import Collection
+from .document_vectors import document_vectors
 from .errors import MissingExtraError, SondeError, UsageError
 from .fields import Field, as_text, plain
 from .files import write_durably
+from .run_columns import RunColumns
 from .view import View
 
 if TYPE_CHECKING:
@@ -27,44 +29,30 @@ PARQUET_ROWS = 10_000
 
 
 def rows(collection: Collection, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield one dictionary per document in the order of their numbers: id, title, text, metadata and, if asked, vector.
+    """Yield one dictionary per document in the order of their numbers: id, title, text, metadata, runs and vector.
 
-    All documents come from one generation. A metadata column named like a built-in one is called `metadata.NAME`.
+    All documents come from one generation. `RunColumns` says which columns runs add. A metadata column named like
+    one of those is called `metadata.NAME`.
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
         docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
-        names = {name: column_name(name) for name in view.fields}
+        runs = RunColumns(view.catalog)
+        names = {name: column_name(name, runs.types) for name in view.fields}
         for offset in range(0, len(docs), CHUNK):
             some = docs[offset : offset + CHUNK]
             means = document_vectors(view, some) if vectors else None
-            found = view.documents(some)
+            found, said = view.documents(some), runs.of(some)
             for place, doc in enumerate(some):
                 document = found[doc]
                 row: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
-                row |= {column: document.metadata.get(name) for name, column in names.items()}
+                row |= {column: document.metadata.get(name) for name, column in names.items()} | said[doc]
                 yield row | ({"vector": means[place]} if means is not None else {})
 
 
-def column_name(field: str) -> str:
-    """Return the name under which a metadata field is exported."""
-    return f"metadata.{field}" if field in (*BUILT_IN, "vector") else field
-
-
-def document_vectors(view: View, docs: list[int]) -> np.ndarray:
-    """Return float32 [n, d]: for each document the mean of its passages' vectors, normalised if the model's are."""
-    pairs = np.array(
-        list(view.catalog.select_in("SELECT doc, row FROM passages WHERE doc IN (?) ORDER BY row", docs)),
-        dtype=np.int64,
-    ).reshape(-1, 2)
-    places = {doc: place for place, doc in enumerate(docs)}
-    owners = np.array([places[doc] for doc in pairs[:, 0].tolist()], dtype=np.int64)
-    sums = np.zeros((len(docs), view.generation.segments.dimension), dtype=np.float32)
-    np.add.at(sums, owners, view.generation.segments.read(pairs[:, 1]))
-    counts = np.bincount(owners, minlength=len(docs))[:, None]
-    means = sums / np.maximum(counts, 1).astype(np.float32)
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    return means / np.where(lengths > 0, lengths, 1) if view.collection.spec.normalize else means
+def column_name(field: str, taken: Container[str] = ()) -> str:
+    """Return the name under which a metadata field is exported, where runs have `taken` some."""
+    return f"metadata.{field}" if field in (*BUILT_IN, "vector") or field in taken else field
 
 
 def to_pandas(collection: Collection, *, vectors: bool = False) -> "pd.DataFrame":
@@ -132,7 +120,9 @@ def _write_lines(_: Collection, documents: _Counted, stream: IO[bytes], __: bool
 def _write_csv(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     with collection.view() as view:
-        names = [*BUILT_IN, *map(column_name, view.fields), *(["vector"] if vectors else [])]
+        runs = RunColumns(view.catalog).types
+        fields = [column_name(name, runs) for name in view.fields]
+        names = [*BUILT_IN, *fields, *runs, *(["vector"] if vectors else [])]
     writer = csv.DictWriter(text, names)
     writer.writeheader()
     for row in documents:
@@ -163,11 +153,14 @@ def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
     """Return the columns' types; times and lists of mixed items are kept as text, as JSON in the case of lists."""
     import pyarrow as pa
 
+    runs = RunColumns(view.catalog).types
     kinds = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
     columns = [(name, pa.string()) for name in BUILT_IN]
     for field in view.fields.values():
         kind = kinds.get(field.type) or (_date_type(view, field) if field.type == "date" else _list_type(view, field))
-        columns.append((column_name(field.name), kind))
+        columns.append((column_name(field.name, runs), kind))
+    run_types = {"integer": pa.int64(), "text": pa.string(), "texts": pa.list_(pa.string()), "real": pa.float64()}
+    columns += [(name, run_types[kind]) for name, kind in runs.items()]
     if vectors:
         columns.append(("vector", pa.list_(pa.float32(), view.generation.segments.dimension)))
     return pa.schema(columns)

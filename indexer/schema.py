@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .errors import SondeError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the collection on disk. Version n is reached by running `MIGRATIONS[:n]` in order."""
 
 MIGRATIONS: tuple[str, ...] = (
@@ -38,6 +38,39 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE TABLE fields(name TEXT PRIMARY KEY, column TEXT NOT NULL UNIQUE, type TEXT NOT NULL);
     CREATE TABLE metadata(doc INTEGER PRIMARY KEY);
+    """,
+    """
+    CREATE TABLE runs(
+        run INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,        -- cluster, topic, map, label …
+        name TEXT NOT NULL,
+        complete INTEGER NOT NULL, -- 0: stopped on its way, to be gone on with
+        created TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        generation INTEGER NOT NULL,
+        parameters TEXT NOT NULL,  -- JSON, the seed included
+        versions TEXT NOT NULL,    -- JSON: library to version
+        report TEXT NOT NULL,      -- JSON: what the run measured
+        UNIQUE(kind, name)
+    );
+    CREATE TABLE run_items(  -- a run's clusters, topics or labels
+        run INTEGER NOT NULL, item INTEGER NOT NULL, name TEXT NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY(run, item)
+    ) WITHOUT ROWID;
+    CREATE TABLE run_documents(  -- which of them a document belongs to, and how much
+        run INTEGER NOT NULL, doc INTEGER NOT NULL, item INTEGER NOT NULL, score REAL,
+        PRIMARY KEY(run, doc, item)
+    ) WITHOUT ROWID;
+    CREATE INDEX run_documents_doc ON run_documents(doc);
+    CREATE TABLE run_places(  -- where a map puts a document
+        run INTEGER NOT NULL, doc INTEGER NOT NULL, x REAL NOT NULL, y REAL NOT NULL,
+        PRIMARY KEY(run, doc)
+    ) WITHOUT ROWID;
+    CREATE INDEX run_places_doc ON run_places(doc);
+    CREATE TABLE run_arrays(  -- centroids, topic vectors …, each a .npy file's bytes
+        run INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY(run, name)
+    ) WITHOUT ROWID;
     """,
 )
 

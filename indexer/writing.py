@@ -9,6 +9,9 @@ from .document import Document, Value
 from .errors import SondeError
 from .fields import Field, canonical, load, store, type_of, widen
 
+RUN_TABLES = ("run_documents", "run_places")
+"""Tables with what a run says of single documents."""
+
 MAX_FIELDS = 1_900
 """SQLite allows 2,000 columns in a table."""
 
@@ -107,8 +110,10 @@ def _put_document(catalog: Catalog, key: str, document: Document, identity: Iden
 
 
 def bury_passages(catalog: Catalog, docs: Sequence[int]) -> None:
-    """Make tombstones of all passages of these documents."""
+    """Make tombstones of all passages of these documents, and forget what runs said of the old text."""
     catalog.connection.executemany("UPDATE passages SET doc = NULL WHERE doc = ?", [(doc,) for doc in docs])
+    for table in RUN_TABLES:
+        catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
 
 
 def delete_documents(catalog: Catalog, docs: Sequence[int]) -> None:

@@ -9,6 +9,7 @@ from ..indexer.catalog import storable
 from ..indexer.chunker import Chunker
 from ..indexer.collection import Collection
 from ..indexer.document import Document
+from ..indexer.document_vectors import document_vectors, normalized
 from ..indexer.errors import SondeError, UsageError
 from ..indexer.view import View
 from .results import Results
@@ -29,8 +30,7 @@ def similar(collection: Collection, key: str, settings: SearchSettings = SearchS
         doc = view.document_number(key)
         if doc is None:
             raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
-        rows = np.array(view.rows_of(doc), dtype=np.int64)
-        vector = mean_vector(view.generation.segments.read(rows), collection.spec.normalize)
+        [vector] = document_vectors(view, [doc])
         return _closest(view, key, vector, settings, began, without=doc)
 
 
@@ -49,15 +49,9 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
     [passages] = Chunker(collection.encoder).split([Document(text)])
     vectors = collection.encoder.encode([passage.tokens for passage in passages])
     with collection.view() as view:
-        vector = mean_vector(vectors, collection.spec.normalize)
+        mean = vectors.mean(axis=0, keepdims=True)
+        [vector] = normalized(mean) if collection.spec.normalize else mean
         return _closest(view, text, vector, settings, began)
-
-
-def mean_vector(vectors: np.ndarray, normalize: bool) -> np.ndarray:
-    """Return the mean of float32 [n, d] passage vectors as float32 [d], of length 1 when `normalize`."""
-    mean = vectors.mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    return mean / length if normalize and length > 0 else mean
 
 
 def _closest(

@@ -1,0 +1,61 @@
+"""What runs say of each document, as columns of an export."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .catalog import Catalog
+from .runs import Run, items_by_document, items_of, list_runs, places_by_document
+
+
+class RunColumns:
+    """The columns `cluster:RUN`, `topic:RUN` (numbers, with their names beside them), `label:RUN`, `x` and `y`.
+
+    A label is its name; with several labels per text, a list of names. `x` and `y` are those of the newest map.
+
+    Attributes:
+        types: "integer", "text", "texts" (a list) or "real" by column name, in order.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Read which runs are complete."""
+        self._catalog = catalog
+        runs = [run for run in list_runs(catalog) if run.complete]
+        self._assigned = [run for run in runs if run.kind != "map"]
+        self._map = next((run for run in reversed(runs) if run.kind == "map"), None)
+        self._names = {
+            run.number: {item.number: item.name for item in items_of(catalog, run)} for run in self._assigned
+        }
+        self.types: dict[str, str] = {}
+        for run in self._assigned:
+            self.types |= _columns(run)
+        if self._map:
+            self.types |= {"x": "real", "y": "real"}
+
+    def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Return every column's value by document; None where a run says nothing of it."""
+        found: dict[int, dict[str, Any]] = {doc: dict.fromkeys(self.types) for doc in docs}
+        for run in self._assigned:
+            for doc, values in items_by_document(self._catalog, run, docs).items():
+                found[doc] |= self._cells(run, [number for number, _ in values])
+        if self._map:
+            for doc, (x, y) in places_by_document(self._catalog, self._map, docs).items():
+                found[doc] |= {"x": x, "y": y}
+        return found
+
+    def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
+        column = f"{run.kind}:{run.name}"
+        names = [self._names[run.number].get(number, "") for number in numbers]
+        if _several(run):
+            return {column: names}
+        return {column: names[0]} if run.kind == "label" else {column: numbers[0], f"{column} name": names[0]}
+
+
+def _columns(run: Run) -> dict[str, str]:
+    column = f"{run.kind}:{run.name}"
+    if run.kind == "label":
+        return {column: "texts" if _several(run) else "text"}
+    return {column: "integer", f"{column} name": "text"}
+
+
+def _several(run: Run) -> bool:
+    return bool(run.parameters.get("multi_label"))
