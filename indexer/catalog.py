@@ -82,7 +82,7 @@ class Catalog:
         version = schema.check(connection, path.parent)
         if version < schema.FORMAT:
             if not write:
-                raise SondeError(f"{path.parent} has an older format: run `sonde repair {path.parent}` to upgrade it")
+                raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
             schema.upgrade(connection, version)
         return cls(connection)
 

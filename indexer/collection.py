@@ -3,15 +3,17 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from .catalog import Catalog
+from . import schema
+from .catalog import Catalog, connect
 from .derived import Loaded
 from .encoder import Encoder, ModelSpec, load_encoder_for
 from .errors import SondeError
+from .lock import writer_lock
 from .view import Generation, View
 
 ATTEMPTS = 5
@@ -38,10 +40,13 @@ class Collection:
     def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> Self:
         """Open an existing collection; the model is loaded when a search first needs it.
 
+        One of an older format is first brought up to date.
+
         Raises:
-            SondeError: There is no collection at `path`, or its format cannot be read.
+            SondeError: There is no collection at `path`, or its format cannot be read or brought up to date.
         """
         folder = check_folder(Path(path))
+        _bring_up_to_date(folder)
         collection = cls(folder, encoder, device)
         collection.open_catalog().get("generation")
         return collection
@@ -137,6 +142,14 @@ class Collection:
             if generation and generation.number == catalog.get("generation", 0):
                 return generation
         raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+
+
+def _bring_up_to_date(folder: Path) -> None:
+    with closing(connect(folder / "catalog.db")) as connection:
+        outdated = schema.check(connection, folder) < schema.FORMAT
+    if outdated:
+        with writer_lock(folder):
+            Catalog.open(folder / "catalog.db", write=True).close()
 
 
 def check_folder(folder: Path) -> Path:

@@ -13,7 +13,6 @@ from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
 from sonde.indexer import schema
-from sonde.indexer.catalog import Catalog
 from sonde.indexer.document_vectors import document_vectors
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.run_writing import (
@@ -182,18 +181,15 @@ def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) ->
     assert json.loads(exporting[2].read_text().splitlines()[2])["label:one"] is None
 
 
-def test_a_collection_of_the_first_format_is_upgraded_by_repair(fruit: Collection) -> None:
+def test_a_collection_of_the_first_format_is_upgraded_when_it_is_opened(fruit: Collection) -> None:
     fruit.close()
     with closing(sqlite3.connect(fruit.path / "catalog.db")) as connection:
         for table in ("runs", "run_items", "run_documents", "run_places", "run_arrays"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(SondeError, match=r"has an older format: run `sonde repair .*` to upgrade it"):
-        Collection.open(fruit.path, encoder=FakeEncoder())  # type: ignore[arg-type]
-    with closing(Catalog.open(fruit.path / "catalog.db", write=True)) as catalog:
-        assert catalog.connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 2
-        assert list_runs(catalog) == []
     reopened = Collection.open(fruit.path, encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert reopened.open_catalog().connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 2
+    assert list_runs(reopened.open_catalog()) == []
     assert len(reopened) == 4
     assert reopened.verify() == []
 
