@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -162,10 +163,9 @@ class FirstStage:
         found: list[Ranked] = [NOTHING] * len(queries)
         waiting = list(range(len(queries)))
         while waiting:
-            dense = self.dense.search(vectors[waiting], depth) if self.settings.mode != "lexical" else None
-            for number, place in enumerate(waiting):
-                half = dense[number] if dense is not None else None
-                ranked = self._fuse(queries[place], vectors[place], depth, half).grouped(self.view.generation.owners)
+            halves = self._halves([queries[place] for place in waiting], vectors[waiting], depth)
+            for place, dense, lexical in zip(waiting, *halves, strict=True):
+                ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
                 found[place] = found[place].followed_by(ranked, self.view.generation.owners)
             waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]
             waiting = [place for place in waiting if self._settled(found[place], depth) < self._wanted]
@@ -182,13 +182,28 @@ class FirstStage:
         """How many of the ranked documents a greater depth would not be likely to move."""
         return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
 
-    def _fuse(self, query: str, vector: np.ndarray, depth: int, dense: Candidates | None) -> Ranked:
-        if self.settings.mode == "dense" and dense is not None:
-            return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
-        deep = depth * LEXICAL_SHARE if dense is not None else depth
-        lexical = lexical_search(self.view, query, deep, self.allowed)
-        if dense is None:
-            return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows))
+    def _halves(
+        self, queries: Sequence[str], vectors: np.ndarray, depth: int
+    ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
+        """Return the dense and the lexical candidates of every query; None for a half that the mode leaves out.
+
+        Hybrid looks for both at the same time: FAISS and Tantivy work outside Python's lock.
+        """
+        nothing = [None] * len(queries)
+        if self.settings.mode == "dense":
+            return self.dense.search(vectors, depth), nothing
+        if self.settings.mode == "lexical":
+            return nothing, self._lexical(queries, depth)
+        with ThreadPoolExecutor(1) as beside:
+            lexical = beside.submit(self._lexical, queries, depth * LEXICAL_SHARE)
+            return self.dense.search(vectors, depth), lexical.result()
+
+    def _lexical(self, queries: Sequence[str], depth: int) -> list[Candidates]:
+        return [lexical_search(self.view, query, depth, self.allowed) for query in queries]
+
+    def _fuse(self, query: str, vector: np.ndarray, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+        if dense is None or lexical is None:
+            return _alone(dense, lexical)
         rows = np.union1d(dense.rows, lexical.rows)
         similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
@@ -212,6 +227,12 @@ class FirstStage:
         missing = scores < 0
         scores[missing] = index.score_rows(query, rows[missing]) if index and missing.any() else 0.0
         return scores
+
+
+def _alone(dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+    if dense is not None:
+        return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
+    return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows)) if lexical else NOTHING
 
 
 def build_results(
