@@ -136,14 +136,14 @@ class LexicalFollower:
             return
         self._writer.delete_from(self._through)
         self._writer.add(self._live(self._through, end))
-        self._writer.commit(end, self._index.state.generation)
+        self._writer.commit(end, self._index.state.settled)
         self._through = end
 
     def bury(self) -> None:
         """Delete the catalog's tombstones."""
         if tombstones := self._tombstones():
             self._writer.delete(tombstones)
-            self._writer.commit(self._through, self._index.state.generation)
+            self._writer.commit(self._through, self._index.state.settled)
 
     def settle(self) -> None:
         """Rebuild the index where deleted passages still count in its statistics, and so in every BM25 score.
@@ -153,7 +153,7 @@ class LexicalFollower:
         passages is left alone. The index's state remembers how many tombstones it was last built without.
         """
         _, live, tombstones = self.catalog.counts()
-        residue = tombstones - self._index.state.generation
+        residue = tombstones - self._index.state.settled
         if residue and (live <= SETTLED_ROWS or residue > SETTLED_SHARE * live):
             self._writer.delete_from(0)
             self._writer.add(self._live(0, self._through))
@@ -225,8 +225,8 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
 
 def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
     """Return the settings with what was asked for in earlier runs, and remember what is asked for now."""
-    plain, known = AnnSettings(), catalog.get("ann", {})
-    asked = {name: getattr(given, name) for name in ASKED if getattr(given, name) != getattr(plain, name)}
+    known = catalog.get("ann", {})
+    asked = {name: getattr(given, name) for name in ASKED if getattr(given, name) is not None}
     if known | asked != known:
         catalog.set("ann", known | asked)
     kept = known | asked
@@ -243,7 +243,7 @@ def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSetti
     info = index.info
     stale = info.rows > len(vectors) or (~alive[: info.rows]).mean() > DEAD_SHARE
     outgrown = info.vectors * 2 < alive.sum()  # another kind may suit twice as many vectors
-    asked = settings.kind not in ("auto", info.kind) or settings.target_recall > info.target
+    asked = settings.kind not in (None, "auto", info.kind) or settings.target_recall not in (None, info.target)
     return None if stale or outgrown or asked else index
 
 

@@ -233,12 +233,12 @@ def test_commits_deletes_and_refresh(tmp_path):
     with index.writer() as writer:
         assert writer.add(ENTRIES) == 6
         assert index.rows == 0, "nothing is visible before the commit"
-        assert writer.commit(6, generation=4) == LexicalState(6, 4)
+        assert writer.commit(6, settled=4) == LexicalState(6, 4)
         writer.delete([0, 77])
         writer.add([LexicalEntry(0, "", "a new battery", "en")])
         writer.delete_from(4)
         writer.add([LexicalEntry(4, "", "battery again", "en")])
-        writer.commit(5, generation=5)
+        writer.commit(5, settled=5)
     assert (index.rows, index.state) == (5, LexicalState(5, 5))
     assert sorted(index.search("new again 电池", 9)[1].tolist()) == [0, 4]
     assert other.rows == 0, "a reader keeps the commit that it opened"

@@ -77,7 +77,7 @@ with index.writer() as writer:
     for row in range(start, start + 300, 20):
         writer.delete_from(row)
         writer.add(LexicalEntry(n, "", f"common word{n} parity{n % 2}", "en") for n in range(row, row + 20))
-        writer.commit(row + 20, generation=row)
+        writer.commit(row + 20, settled=row)
 """
 
 

@@ -371,3 +371,21 @@ def test_delete(damaged: Path) -> None:
     assert all(hit.metadata["year"] != 2019 for hit in collection.search("apple", k=400))
     assert collection.delete(where="year = 2019") == 0
     assert problems(damaged) == []
+
+
+def test_what_was_asked_of_the_faiss_index_stays_until_something_else_is_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+
+    def index_with(**asked: object) -> tuple[str, float]:
+        settings = BuildSettings(ann=AnnSettings(**asked))  # type: ignore[arg-type]
+        index_documents(documents(), folder, settings=settings, encoder=FakeEncoder())  # type: ignore[arg-type]
+        with closing(opened(folder)) as collection:
+            found = collection.info().ann
+            assert found
+            return found["kind"], found["target"]
+
+    assert index_with() == ("exact", 0.98)
+    assert index_with(kind="hnsw", target_recall=0.9) == ("hnsw", 0.9)
+    assert index_with() == ("hnsw", 0.9)
+    assert index_with(target_recall=0.98) == ("hnsw", 0.98)
+    assert index_with(kind="auto", target_recall=1.0) == ("exact", 1.0)

@@ -55,8 +55,13 @@ def index(
     document_prompt: Annotated[
         str | None, typer.Option("--document-prompt", help="Text put before every passage.")
     ] = None,
-    ann: Annotated[str, typer.Option("--ann", help="Kind of FAISS index, or auto.")] = "auto",
-    recall: Annotated[float, typer.Option("--recall", help="recall@10 that the FAISS index is tuned to.")] = 0.98,
+    ann: Annotated[
+        str | None, typer.Option("--ann", help="Kind of FAISS index, or auto; as before if not given, at first auto.")
+    ] = None,
+    recall: Annotated[
+        float | None,
+        typer.Option("--recall", help="recall@10 that the FAISS index is tuned to; as before, at first 0.98."),
+    ] = None,
     memory: Annotated[
         int | None, typer.Option("--memory", metavar="MB", help="Memory that the FAISS index may take.")
     ] = None,
@@ -89,7 +94,7 @@ def index(
     )  # fmt: skip
     device_of_ann = "cuda" if device != "cpu" and has_gpu() else "cpu"
     budget = None if memory is None else memory * 1_000_000
-    kind = cast("Kind", ann)  # AnnSettings refuses any other string
+    kind = cast("Kind | None", ann)  # AnnSettings refuses any other string
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=device_of_ann)
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,

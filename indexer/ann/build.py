@@ -12,7 +12,7 @@ from .growth import Notify, grow, held_out, silent, timed
 from .index import AnnIndex
 from .library import faiss, faiss_gpu, threads
 from .nodes import Nodes
-from .settings import AnnInfo, AnnSettings, Kind
+from .settings import TARGET, AnnInfo, AnnSettings, Kind
 from .source import VectorSource
 
 
@@ -56,7 +56,7 @@ def build(
             vectors=len(nodes),
             dimension=vectors.dimension,
             metric=settings.metric,
-            target=settings.target_recall,
+            target=TARGET if settings.target_recall is None else settings.target_recall,
             trained_on=trained_on,
             reason=reason,
             seed=settings.seed,

@@ -15,7 +15,7 @@ BUDGET_SHARE = 0.25
 
 def choose(settings: AnnSettings, dimension: int, vectors: int) -> tuple[Kind, str]:
     """The kind to build for so many distinct vectors, and one line that says why."""
-    if settings.kind != "auto":
+    if settings.kind not in (None, "auto"):
         kind, why = settings.kind, "as asked"
     else:
         budget = settings.memory_budget or int(BUDGET_SHARE * psutil.virtual_memory().available)

@@ -10,19 +10,22 @@ Metric = Literal["cosine", "dot"]
 Device = Literal["cpu", "cuda"]
 GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8")
 """Kinds that FAISS can hold on a GPU."""
+TARGET = 0.98
+"""recall@10 that an index is tuned to unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnSettings:
     """How to build an index.
 
+    A `kind` or `target_recall` of None means what the collection was last asked for, and at first "auto" and `TARGET`.
     `target_recall` is recall@10 against the exact scan, in (0, 1]. `memory_budget` is in bytes; None takes a quarter
     of the memory that is free. `metric` says what the inner product of the vectors means: "cosine" if they are
     normalised. `threads` of None leaves FAISS's own choice.
     """
 
-    kind: Kind | Literal["auto"] = "auto"
-    target_recall: float = 0.98
+    kind: Kind | Literal["auto"] | None = None
+    target_recall: float | None = None
     memory_budget: int | None = None
     metric: Metric = "cosine"
     seed: int = 0
@@ -30,12 +33,12 @@ class AnnSettings:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("index kind", self.kind, ("auto", *get_args(Kind)))
+        _one_of("index kind", self.kind or "auto", ("auto", *get_args(Kind)))
         _one_of("metric", self.metric, get_args(Metric))
         _one_of("device", self.device, get_args(Device))
-        if self.device == "cuda" and self.kind not in ("auto", *GPU_KINDS):
+        if self.device == "cuda" and self.kind not in (None, "auto", *GPU_KINDS):
             raise UsageError(f"FAISS has no GPU form of {self.kind!r}; with device 'cuda' use {', '.join(GPU_KINDS)}")
-        if not 0 < self.target_recall <= 1:
+        if self.target_recall is not None and not 0 < self.target_recall <= 1:
             raise UsageError(f"target recall is {self.target_recall}; it must lie above 0 and be at most 1")
         if self.memory_budget is not None and self.memory_budget <= 0:
             raise UsageError(f"memory budget is {self.memory_budget} bytes; it must be positive")

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 8_000_000
 class PlannedDocument:
     """A document to be written under `key` with its passages; None: those that it has stay as they are.
 
-    `again` tells that an earlier batch of the same run wrote the same id.
+    `again` tells that an earlier batch of the same run met the same id.
     """
 
     key: str

@@ -13,10 +13,13 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class LexicalState:
-    """Which state of the catalog the last commit holds: its rows below `through_row`, as of `generation`."""
+    """What the last commit holds: the catalog's rows below `through_row`.
+
+    `settled` counts the tombstones that its statistics are known to be free of.
+    """
 
     through_row: int = 0
-    generation: int = 0
+    settled: int = 0
 
 
 def read_state(folder: Path) -> LexicalState:

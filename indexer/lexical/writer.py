@@ -70,17 +70,17 @@ class LexicalWriter:
             every = Query.range_query(self._schema, "row", FieldType.Unsigned, lower_bound=row)
             self._writer.delete_documents_by_query(every)
 
-    def commit(self, through_row: int, generation: int = 0) -> LexicalState:
+    def commit(self, through_row: int, settled: int = 0) -> LexicalState:
         """Make everything since the last commit durable and visible, and say what the index now holds.
 
         Args:
             through_row: Every living row below this one is in the index.
-            generation: The caller's number of the catalog's state.
+            settled: The caller's tombstones that the statistics no longer count.
 
         Raises:
             SondeError: The index cannot be written; the last commit stays as it was.
         """
-        coming = LexicalState(through_row, generation)
+        coming = LexicalState(through_row, settled)
         with explained(self._folder):
             states.announce(self._folder, self._state, coming)
             self._writer.commit()
