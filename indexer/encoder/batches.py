@@ -15,13 +15,17 @@ def plan_batches(tokens: Sequence[Tokens], budget: int) -> list[np.ndarray]:
     """
     lengths = np.fromiter((len(text.ids) for text in tokens), dtype=np.int64, count=len(tokens))
     queries = np.fromiter((text.query for text in tokens), dtype=bool, count=len(tokens))
+    roles = [np.flatnonzero(queries == role) for role in (False, True)]
+    return [places[batch] for places in roles for batch in by_length(lengths[places], budget)]
+
+
+def by_length(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
+    """Return the places of each batch of at most `budget` tokens, padded to its longest text, the longest first."""
+    order = np.argsort(-lengths, kind="stable")
     batches = []
-    for role in (False, True):
-        places = np.flatnonzero(queries == role)
-        order = places[np.argsort(-lengths[places], kind="stable")]
-        start = 0
-        while start < len(order):
-            size = max(1, budget // max(1, int(lengths[order[start]])))
-            batches.append(order[start : start + size])
-            start += size
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, int(lengths[order[start]])))
+        batches.append(order[start : start + size])
+        start += size
     return batches

@@ -1,0 +1,1 @@
+"""Zero-shot labelling: labels for texts from their names, without training data."""

@@ -1,0 +1,106 @@
+"""From a name to a pair model: a folder or the hub's "org/name", safetensors only, never a silent other model."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...indexer.encoder import hub
+from ...indexer.encoder.devices import resolve_devices, resolve_dtype
+from ...indexer.encoder.loading import quiet
+from ...indexer.encoder.models import Located
+from ...indexer.encoder.weights import weight_files
+from ...indexer.errors import SondeError, UsageError
+from .model import PairModel
+
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+Notify = Callable[[str], object]
+
+
+def load_pair_model(
+    name: str, *, device: str = "auto", dtype: str = "auto", window: int | None = None,
+    notify: Notify = lambda _: None, option: str = "--model",
+) -> PairModel:  # fmt: skip
+    """Load a sequence-classification model.
+
+    Args:
+        name: A model's folder, or the hub's "org/name". Only the second may reach the network, says so first, and
+            only if it is not in the hub's cache.
+        device: "auto", "cpu", "cuda", "cuda:1", "mps", or a list.
+        dtype: "auto" (half precision on an NVIDIA GPU, else float32), "float32", "bfloat16" or "float16".
+        window: Fewer tokens of a pair than the model takes.
+        notify: Receives sentences that the user should read.
+        option: The option that the name came from, for messages.
+
+    Raises:
+        UsageError: The name, the device or the precision cannot be right.
+        SondeError: The model cannot be had, is damaged, or classifies nothing.
+    """
+    devices = resolve_devices(device)
+    precision = resolve_dtype(dtype, devices[0])
+    if precision == "int8":
+        raise UsageError("int8 is for bi-encoders: give --dtype float32, bfloat16 or float16")
+    located = locate(name, notify, option)
+    model, tokenizer = load_folder(located, precision, devices[0])
+    return PairModel(model, tokenizer, name=located.name, devices=devices, window=window)
+
+
+def locate(name: str, notify: Notify, option: str = "--model") -> Located:
+    """Find a model: a folder as it is, "org/name" in the hub's cache or, said first, on the hub.
+
+    Raises:
+        UsageError: It is neither a folder nor an "org/name".
+        SondeError: It cannot be had.
+    """
+    name = name.strip()
+    folder = Path(name).expanduser()
+    if name and folder.is_dir():
+        return Located(str(folder.resolve()), folder)
+    if name[:1] in (".", "~", os.sep) or not _REPOSITORY.fullmatch(name):
+        raise UsageError(f"there is no model {name!r}: give {option} a model's folder or a hub name such as org/name")
+    found = hub.fetch(name, None, notify)
+    return Located(name, found, found.name)
+
+
+def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -> tuple[Any, Any]:
+    """Return the model and the tokenizer of a local folder.
+
+    Raises:
+        SondeError: It is damaged, has only pickled weights, or is no sequence-classification model.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    _check(located.folder)
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(located.folder, **options)
+            model, report = AutoModelForSequenceClassification.from_pretrained(
+                located.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
+            )
+            model = model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        raise SondeError(f"{located.name} does not fit into the memory of {device}: use --device cpu") from error
+    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SondeError(f"{located.name} cannot be loaded as a model of pairs: {reason}") from error
+    if missing := sorted(report["missing_keys"]):
+        raise SondeError(f"{located.name} has no weights for {missing[0]}: it is no model that scores pairs")
+    return model, tokenizer
+
+
+def _check(folder: Path) -> None:
+    """Refuse what is no model, is pickled, or is another kind of model, before anything is loaded."""
+    config = folder / "config.json"
+    if not config.is_file():
+        raise SondeError(f"{folder} holds no model: there is no config.json in it")
+    try:
+        kinds = [str(kind) for kind in json.loads(config.read_text("utf-8")).get("architectures") or ()]
+    except (ValueError, AttributeError, TypeError, OSError) as error:
+        raise SondeError(f"{config} cannot be read ({error}): the model is damaged, fetch it again") from error
+    if kinds and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        raise SondeError(f"{folder} is a {kinds[0]}, not a model that scores pairs (…ForSequenceClassification)")
+    weight_files(folder)

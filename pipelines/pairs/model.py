@@ -1,0 +1,149 @@
+"""A model that reads two texts at once: pairs in, logits out, in length-sorted batches of a token budget."""
+
+import copy
+import queue
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS
+from ...indexer.encoder.batches import by_length
+from ...indexer.encoder.crew import Crew
+from ...indexer.encoder.encoder import SMALLEST_BATCH, cores
+from ...indexer.encoder.replica import fetch
+from ...indexer.errors import SondeError, UsageError
+from .cutting import CUTS, Cut
+from .forward import PairReplica
+from .tokens import Pair, PairTokenizer
+from .window import window_of
+
+if TYPE_CHECKING:
+    import torch
+
+ACTIVATIONS = {"Sigmoid": "sigmoid", "Identity": "identity", "Softmax": "softmax"}
+
+
+class PairModel:
+    """Scores pairs of texts with a sequence-classification model of transformers.
+
+    Several threads may use it at the same time. `load_pair_model` makes one from a name; a model that is already in
+    memory is taken as it is.
+
+    Attributes:
+        name: What to call it: a hub's "org/name", a folder, "bundled".
+        config: The model's configuration.
+        devices: The devices that it runs on.
+        dtype: The precision of the forward pass.
+        tokenizer: Turns pairs into tokens.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str = "model", devices: Sequence[str] = ("cpu",),
+        window: int | None = None, batch_tokens: int | None = None,
+    ) -> None:  # fmt: skip
+        """Take a finished model and its tokenizer.
+
+        Args:
+            model: A `…ForSequenceClassification`, in the precision that it is to run in.
+            tokenizer: A transformers tokenizer.
+            name: What to call it.
+            devices: Where to run it, as `resolve_devices` names them.
+            window: The most tokens of a pair; the model's own where None.
+            batch_tokens: The most tokens of a batch, padding included; by device where None.
+        """
+        self.name = name
+        self.config = model.config
+        self.devices = list(dict.fromkeys(devices))
+        self.dtype = str(model.dtype).removeprefix("torch.")
+        most = window_of(model, tokenizer)
+        self.tokenizer = PairTokenizer(tokenizer, min(window or most, most))
+        self.batch_tokens = batch_tokens or BATCH_TOKENS[devices[0].partition(":")[0]]
+        self._replicas = [PairReplica(each, self.tokenizer, device) for each, device in _copies(model, list(devices))]
+        self._crew = Crew(len(self._replicas), max(1, cores() // len(self._replicas)))
+
+    @property
+    def num_labels(self) -> int:
+        """How many logits a pair gets."""
+        return int(self.config.num_labels)
+
+    @property
+    def id2label(self) -> dict[int, str]:
+        """The name of each logit."""
+        return {int(number): str(name) for number, name in self.config.id2label.items()}
+
+    @property
+    def window(self) -> int:
+        """The most tokens of a pair, special ones included."""
+        return self.tokenizer.window
+
+    @property
+    def activation(self) -> str:
+        """What makes a score of the logits, as a `CrossEncoder` would: "sigmoid", "identity" or another's name.
+
+        A model folder may name it; otherwise it is the sigmoid for one label and nothing for several.
+        """
+        stored = getattr(self.config, "sentence_transformers", None) or {}
+        path = stored.get("activation_fn") or getattr(self.config, "sbert_ce_default_activation_function", None)
+        if path and str(path).startswith("torch."):
+            kind = str(path).rpartition(".")[2]
+            return ACTIVATIONS.get(kind, kind)
+        return "sigmoid" if self.num_labels == 1 else "identity"
+
+    def logits(
+        self, pairs: Sequence[Pair], *, cut: Cut = "first", on_batch: Callable[[int], object] | None = None
+    ) -> np.ndarray:
+        """Return float32 [n, labels], the raw logits in the order given.
+
+        A pair longer than the window is cut, never refused: `cut` "first" cuts the first text (and the second one to
+        half the window where it alone would fill it), "longest" cuts the longer one.
+
+        Args:
+            pairs: The texts; each distinct one is tokenised once.
+            cut: Which text is cut.
+            on_batch: Called with the number of pairs of each batch, from the thread that ran it.
+
+        Raises:
+            UsageError: There is no such `cut`.
+            SondeError: The model gives numbers that are not finite, or a device's memory is too small for one pair.
+        """
+        if cut not in CUTS:
+            raise UsageError(f"there is no cut {cut!r}: use {' or '.join(CUTS)}")
+        found = np.zeros((len(pairs), self.num_labels), np.float32)
+        tokens = self.tokenizer.tokenize(pairs, cut)
+        planned = by_length(tokens.lengths, self._budget(int(tokens.lengths.sum())))
+        batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        for batch in planned:
+            batches.put(batch)
+
+        def work(number: int) -> None:
+            results: list[tuple[np.ndarray, torch.Tensor]] = []
+            while not batches.empty():
+                try:
+                    batch = batches.get_nowait()
+                except queue.Empty:  # another worker was quicker
+                    break
+                results.append((batch, self._replicas[number].run(tokens, batch)))
+                if on_batch:
+                    on_batch(len(batch))
+            fetch(results, found)
+
+        if len(planned) > 1 and len(self._replicas) > 1:
+            self._crew.run(work)
+        else:  # a single batch may use all cores
+            work(0)
+        if not np.isfinite(found).all():
+            raise SondeError(f"{self.name} gives numbers that are not finite in {self.dtype}: try --dtype float32")
+        return found
+
+    def _budget(self, tokens: int) -> int:
+        """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
+        return min(self.batch_tokens, max(tokens // (2 * len(self._replicas)), SMALLEST_BATCH))
+
+
+def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
+    """Return a model for each worker: one per device, or as many as there are cores sharing one model."""
+    model.eval()
+    if devices == ["cpu"]:
+        return [(model, "cpu")] * min(cores(), MOST_WORKERS)
+    return [(model.to(devices[0]), devices[0]), *((copy.deepcopy(model).to(each), each) for each in devices[1:])]

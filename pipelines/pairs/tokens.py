@@ -1,0 +1,127 @@
+"""Tokens of pairs: every distinct text is tokenised once, and joined to its partners when a batch is made."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...indexer.encoder.tokenizer import FastTokenizer
+from ...indexer.encoder.tokens import Tokens
+from .cutting import Cut, fit
+from .template import PairTemplate, alone, find_template
+
+Pair = tuple[str, str]
+
+
+class TokenPairs(Protocol):
+    """Tokenised pairs of texts."""
+
+    lengths: np.ndarray
+    """int64 [n]: tokens of each pair, special ones included, cut to the window."""
+
+    def features(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids and the token types of one pair: int64 [length] each."""
+        ...
+
+
+class JoinedPairs:
+    """Texts tokenised apart and joined by the tokenizer's template."""
+
+    def __init__(
+        self, texts: Sequence[Tokens], places: np.ndarray, template: PairTemplate, window: int, cut: Cut, left: bool
+    ) -> None:
+        """Take the distinct texts, and int64 [n, 2] which of them each pair holds."""
+        self._texts = texts
+        self._places = places
+        self._template = template
+        self._left = left
+        sizes = np.fromiter((text.total for text in texts), np.int64, len(texts))[places].reshape(-1, 2)
+        room = window - template.special
+        for row in np.flatnonzero(sizes.sum(axis=1) > room):
+            sizes[row] = fit(int(sizes[row, 0]), int(sizes[row, 1]), room, cut)
+        self._sizes = sizes
+        self.lengths = sizes.sum(axis=1) + template.special
+
+    def features(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids and the token types of one pair."""
+        sizes = self._sizes[place].tolist()
+        first, second = (self._part(*each) for each in zip(self._places[place], sizes, strict=True))
+        return self._template.ids(first, second), self._template.token_types(*sizes)
+
+    def _part(self, text: int, size: int) -> np.ndarray:
+        ids = self._texts[text].ids
+        return ids[len(ids) - size :] if self._left else ids[:size]
+
+
+class PlainPairs:
+    """Pairs as the tokenizer itself makes them."""
+
+    def __init__(self, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+        self._found = found
+        self.lengths = np.fromiter((len(ids) for ids, _ in found), np.int64, len(found))
+
+    def features(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids and the token types of one pair."""
+        return self._found[place]
+
+
+class PairTokenizer:
+    """Turns pairs into tokens with a model's tokenizer.
+
+    Where the tokenizer joins two texts by a template, each distinct text is tokenised once; special tokens that stand
+    in a text as plain words are then read as words. Elsewhere every pair goes through the tokenizer.
+    """
+
+    def __init__(self, tokenizer: Any, window: int) -> None:
+        """Take a transformers tokenizer and the most tokens of a pair."""
+        self.tokenizer = tokenizer
+        self.window = window
+        self.left = tokenizer.truncation_side == "left"
+        self.template = find_template(tokenizer) if getattr(tokenizer, "is_fast", False) else None
+        self._fast = self._own_backend() if self.template else None
+
+    def _own_backend(self) -> FastTokenizer:
+        from tokenizers import Tokenizer
+
+        backend = Tokenizer.from_str(self.tokenizer.backend_tokenizer.to_str())
+        backend.encode_special_tokens = True
+        fast = FastTokenizer(backend, self.window, ("", ""), special=False)
+        fast.left = self.left
+        return fast
+
+    def tokenize(self, pairs: Sequence[Pair], cut: Cut) -> TokenPairs:
+        """Tokenise pairs, cut by `cut` to the window."""
+        if self.template is None or self._fast is None:
+            return PlainPairs([self._plain(first, second, cut) for first, second in pairs])
+        numbers: dict[str, int] = {}
+        places = [numbers.setdefault(text, len(numbers)) for pair in pairs for text in pair]
+        texts = self._fast.tokenize(list(numbers), False)
+        return JoinedPairs(texts, np.array(places, np.int64).reshape(-1, 2), self.template, self.window, cut, self.left)
+
+    def _plain(self, first: str, second: str, cut: Cut) -> tuple[np.ndarray, np.ndarray]:
+        strategy = "only_first" if cut == "first" else "longest_first"
+        room = self.window - self.tokenizer.num_special_tokens_to_add(pair=True)
+        if cut == "first" and len(tokens := alone(self.tokenizer, second)) >= room:
+            second = self.tokenizer.decode(tokens[: room // 2])
+            strategy = "longest_first"  # what was decoded may have another number of tokens
+        options: dict[str, Any] = {"truncation": strategy, "max_length": self.window, "return_token_type_ids": True}
+        found = self.tokenizer(first, second, **options)
+        return np.array(found["input_ids"], np.int64), np.array(found["token_type_ids"], np.int64)
+
+    def collate(self, pairs: TokenPairs, batch: np.ndarray) -> dict[str, Any]:
+        """Return ids, attention mask and, where the model takes them, token types: int64 [pairs, longest]."""
+        import torch
+
+        rows = [pairs.features(place) for place in batch.tolist()]
+        shape = len(rows), int(pairs.lengths[batch].max())
+        ids = np.full(shape, self.tokenizer.pad_token_id or 0, np.int64)
+        types = np.full(shape, self.tokenizer.pad_token_type_id, np.int64)
+        mask = np.zeros(shape, np.int64)
+        for row, (found, kinds) in enumerate(rows):
+            start = shape[1] - len(found) if self.tokenizer.padding_side == "left" else 0
+            there = slice(start, start + len(found))
+            ids[row, there], types[row, there], mask[row, there] = found, kinds, 1
+        features = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            features["token_type_ids"] = types
+        return {name: torch.from_numpy(values) for name, values in features.items()}
