@@ -14,7 +14,10 @@ from sonde.indexer.collection import Collection
 from sonde.indexer.encoder import DEFAULT_MODEL
 from sonde.indexer.verify import verify
 
-TABLES = ("documents", "metadata", "fields", "passages", "segments", "properties")
+TABLES = (
+    *("documents", "metadata", "fields", "passages", "segments", "properties"),
+    *("runs", "run_items", "run_documents", "run_places", "run_arrays"),
+)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401  (fixtures)
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
