@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from . import demo, evaluate, index, search, upkeep
+from . import demo, evaluate, index, search, serve, upkeep
 
 app = typer.Typer(
     name="sonde",
@@ -34,6 +34,7 @@ index.register(app)
 search.register(app)
 evaluate.register(app)
 upkeep.register(app)
+serve.register(app)
 demo.register(app)
 
 

@@ -1,0 +1,75 @@
+"""`sonde serve` and `sonde key`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from .output import say
+
+if TYPE_CHECKING:
+    from ..http.keys import Rights
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("serve")(serve)
+    app.command("key")(key)
+
+
+def serve(
+    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to serve.")],
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8080,
+    keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Requests a second for each client.")] = None,
+    queue: Annotated[int, typer.Option("--queue", help="Searches that may wait; beyond it, 503.")] = 256,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time to an answer.")] = 30.0,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+) -> None:
+    """Serve collections over HTTP: search, similar, documents, runs, metrics; OpenAPI at /openapi.json.
+
+    Listens on this machine alone unless --host says otherwise, which needs --keys. What an index run or a delete
+    commits meanwhile is served from the next request on.
+
+    \b
+    Examples:
+      sonde serve reviews.sonde …
+      sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json …
+    """
+    from ...indexer.errors import MissingExtraError
+
+    try:
+        import fastapi
+        import prometheus_client
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "serve", "`sonde serve`") from None
+    del fastapi, prometheus_client
+    from ..http.hosted import Hosts
+    from ..http.service import create_app
+    from ..http.settings import ServeSettings
+
+    settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate)
+    settings.check_exposure()
+    service = create_app(Hosts.open(collections, settings), settings)
+    say(f"serving {', '.join(service.state.context.hosts.hosted)} at http://{host}:{port}, stop with Ctrl-C")
+    uvicorn.run(service, host=host, port=port, log_level="warning", timeout_graceful_shutdown=30)
+
+
+def key(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of API keys; made if it is absent.")],
+    name: Annotated[str, typer.Option("--name", help="What to call the key.")],
+    rights: Annotated[str, typer.Option("--rights", help="read, or write, which includes reading.")] = "read",
+) -> None:
+    """Add an API key for `sonde serve` and print it: only its digest is kept, so it cannot be shown again.
+
+    \b
+    Examples:
+      sonde key keys.json --name reader
+      sonde key keys.json --name importer --rights write
+    """
+    from ..http.keys import add_key
+
+    print(add_key(file, name, cast("Rights", rights)))
+    say(f"{file} knows the key {name!r}; keep what stands above, it is not shown again")

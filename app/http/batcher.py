@@ -1,0 +1,83 @@
+"""Micro-batches: what arrives while one batch is worked on becomes the next one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+
+
+class BusyError(Exception):
+    """The queue is full."""
+
+
+class MicroBatcher(Generic[Job, Answer]):
+    """Hands jobs to one worker thread, as many together as are waiting.
+
+    A lone job starts at once: nothing waits for company. `work` gets the jobs and returns for each an answer, or the
+    exception that its job ends with.
+    """
+
+    def __init__(
+        self, work: Callable[[Sequence[Job]], Sequence[Answer | Exception]], *, waiting: int, together: int
+    ) -> None:
+        """Allow `waiting` jobs in the queue, and `together` jobs in a batch."""
+        self._work = work
+        self._together = together
+        self._queue: asyncio.Queue[tuple[Job, asyncio.Future[Answer]]] = asyncio.Queue(waiting)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sonde-batch")
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return self._queue.qsize()
+
+    async def submit(self, job: Job) -> Answer:
+        """Return the answer to a job.
+
+        Raises:
+            BusyError: Too many jobs are waiting.
+        """
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        try:
+            self._queue.put_nowait((job, future))
+        except asyncio.QueueFull:
+            raise BusyError from None
+        return await future
+
+    async def close(self) -> None:
+        """Answer what is waiting, then stop."""
+        while not self._queue.empty():
+            await asyncio.sleep(0.01)
+        if self._task is not None:
+            self._task.cancel()
+        self._thread.shutdown(wait=True)
+
+    async def _run(self) -> None:
+        while True:
+            batch = [await self._queue.get()]
+            while not self._queue.empty() and len(batch) < self._together:
+                batch.append(self._queue.get_nowait())
+            batch = [entry for entry in batch if not entry[1].done()]  # its client has gone
+            if batch:
+                await self._answer(batch)
+
+    async def _answer(self, batch: list[tuple[Job, "asyncio.Future[Answer]"]]) -> None:
+        loop = asyncio.get_running_loop()
+        jobs = [job for job, _ in batch]
+        try:
+            answers = await loop.run_in_executor(self._thread, self._work, jobs)
+        except Exception as error:
+            answers = [error] * len(batch)
+        for (_, future), answer in zip(batch, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

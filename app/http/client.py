@@ -1,0 +1,200 @@
+"""A collection on another machine, with the methods of a local one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from ...indexer.document import Value
+from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...pipelines.results import Hit, Passage, Results, Scores, Sentence, Why
+
+if TYPE_CHECKING:
+    import httpx2
+    import numpy as np
+
+AT_ONCE = 500
+"""Documents in one request."""
+
+
+class RemoteCollection:
+    """A collection behind `sonde serve`.
+
+    Example:
+        >>> remote = sonde.connect(service.url)
+        >>> remote.search("a yellow fruit", k=1)[0].text
+        'Bananas are yellow.'
+    """
+
+    def __init__(self, http: "httpx2.Client", collection: str | None = None) -> None:
+        """Take an open HTTP client whose base is the service, and the collection's name there."""
+        self._http = http
+        self.collection = collection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.info()["documents"]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def search(self, query: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents that answer the query best; `settings` as the service's `/search` takes them.
+
+        Raises:
+            UsageError: A setting, the filter or the query cannot be right.
+            SondeError: The service cannot be reached, refuses the key, or is too busy.
+        """
+        return _results(self._post("/search", {"query": query, "k": k, **settings}))
+
+    def similar(self, id: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents most similar to the stored document `id`, itself left out.
+
+        Raises:
+            SondeError: There is no such document, or as for `search`.
+        """
+        return _results(self._post("/similar", {"id": id, "k": k, **settings}))
+
+    def like(self, text: str, k: int = 10, **settings: Any) -> Results:
+        """Return the k documents most similar to an example text.
+
+        Raises:
+            UsageError: The text is empty or a setting cannot be right.
+            SondeError: As for `search`.
+        """
+        return _results(self._post("/similar", {"text": text, "k": k, **settings}))
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> "np.ndarray":
+        """Return float32 [n, d], the texts' vectors from the service's model.
+
+        Raises:
+            SondeError: As for `search`.
+        """
+        import numpy as np
+
+        return np.array(self._post("/embed", {"texts": list(texts), "query": query})["vectors"], np.float32)
+
+    def get(self, id: str) -> dict[str, Any]:
+        """Return a stored document: id, title, text and metadata.
+
+        Raises:
+            SondeError: There is no such document, or as for `search`.
+        """
+        return self._call("GET", f"/documents/{quote(id, safe='')}", params=self._named())
+
+    def put(self, documents: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        """Add or replace documents of the fields id, text, title and metadata; return how many of each.
+
+        Raises:
+            UsageError: A document cannot be used; those of earlier slices of 500 are then written.
+            SondeError: The key may only read, another process is writing, or as for `search`.
+        """
+        counts = {"added": 0, "replaced": 0, "unchanged": 0}
+        for start in range(0, len(documents), AT_ONCE):
+            some = [dict(document) for document in documents[start : start + AT_ONCE]]
+            written = self._call("PUT", "/documents", json=self._named() | {"documents": some})
+            counts = {name: count + written[name] for name, count in counts.items()}
+        return counts
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete documents by id, one request each; return how many.
+
+        Raises:
+            SondeError: An id does not exist, or as for `put`.
+        """
+        paths = [f"/documents/{quote(id, safe='')}" for id in ids]
+        return sum(self._call("DELETE", path, params=self._named())["deleted"] for path in paths)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the collection holds, as `sonde info --json` prints it.
+
+        Raises:
+            SondeError: As for `search`.
+        """
+        found = self._call("GET", "/collections")
+        chosen = [each for each in found if self.collection in (None, each["name"])]
+        if not chosen:
+            raise SondeError(f"the service has no collection {self.collection!r}")
+        return chosen[0]
+
+    def rows(self, kind: str, run: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the items of a run: its "clusters", "topics" or "labels".
+
+        Raises:
+            SondeError: There is no such run, or as for `search`.
+        """
+        yield from self._call("GET", f"/{kind}", params=self._named() | ({"run": run} if run else {}))["items"]
+
+    def _named(self) -> dict[str, Any]:
+        return {"collection": self.collection} if self.collection else {}
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        return self._call("POST", path, json=self._named() | body)
+
+    def _call(self, method: str, path: str, **given: Any) -> Any:
+        import httpx2
+
+        try:
+            answer = self._http.request(method, path, **given)
+        except httpx2.HTTPError as error:
+            raise SondeError(f"{self._http.base_url} cannot be reached: {error}") from None
+        if answer.is_success:
+            return answer.json()
+        try:
+            detail = answer.json()["detail"]
+        except (ValueError, KeyError, TypeError):
+            detail = f"status {answer.status_code}"
+        raise (UsageError if answer.status_code == 422 else SondeError)(f"{self._http.base_url}: {detail}")
+
+
+def connect(url: str, *, key: str | None = None, collection: str | None = None, timeout: float = 60.0) -> Any:
+    """Open a collection that `sonde serve` serves.
+
+    Args:
+        url: The service, "http://127.0.0.1:8080".
+        key: An API key, where the service asks for one.
+        collection: Its name there; may be left out where there is only one.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        MissingExtraError: httpx2 is not installed.
+
+    Example:
+        >>> with sonde.connect(service.url) as remote:
+        ...     len(remote)
+        3
+    """
+    try:
+        import httpx2
+    except ImportError:
+        raise MissingExtraError("httpx2", "serve", "`sonde.connect`") from None
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return RemoteCollection(httpx2.Client(base_url=url, headers=headers, timeout=timeout), collection)
+
+
+def _results(found: dict[str, Any]) -> Results:
+    hits = tuple(_hit(hit) for hit in found["hits"])
+    notes = tuple(found["notes"])
+    return Results(found["query"], found["mode"], hits, found["strategy"], notes, found["seconds"])
+
+
+def _hit(values: dict[str, Any]) -> Hit:
+    metadata: dict[str, Value] = values["metadata"]
+    known = {field.name for field in fields(Scores)}
+    scores = Scores(**{name: value for name, value in values["scores"].items() if name in known})
+    passage, why = Passage(**values["passage"]), values.get("why")
+    return Hit(
+        values["rank"], values["id"], values["score"], values["title"], values["text"], metadata, scores, passage,
+        _why(why) if why else None,
+    )  # fmt: skip
+
+
+def _why(values: dict[str, Any]) -> Why:
+    terms, title_terms = (tuple((start, end) for start, end in values[name]) for name in ("terms", "title_terms"))
+    return Why(terms, title_terms, tuple(Sentence(**sentence) for sentence in values["sentences"]))

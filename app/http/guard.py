@@ -1,0 +1,117 @@
+"""Who may ask, how often and how much: keys, rates, and the size of a body."""
+
+import time
+from collections import OrderedDict
+from typing import Any
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .keys import Key, Keys, Rights
+from .problems import ProblemError, problem
+
+MOST_CLIENTS = 10_000
+"""Clients whose rate is remembered; the one that was silent longest is forgotten first."""
+
+
+class Guard:
+    """Checks a request's key and its client's rate."""
+
+    def __init__(self, keys: Keys | None, rate: float | None) -> None:
+        """Take the keys, None where none is asked for, and the requests a second for each client."""
+        self.keys = keys
+        self._buckets = Buckets(rate) if rate else None
+
+    def admit(self, request: Request, rights: Rights) -> None:
+        """Let a request pass.
+
+        Raises:
+            ProblemError: It has no valid key (401), one without these rights (403), or comes too often (429).
+        """
+        key = self._key(request)
+        if key is not None and rights == "write" and key.rights != "write":
+            raise ProblemError(403, "this key may only read")
+        client = key.name if key else (request.client.host if request.client else "")
+        wait = self._buckets.take(client) if self._buckets else 0.0
+        if wait > 0:
+            raise ProblemError(429, "too many requests", headers={"Retry-After": str(max(1, round(wait)))})
+
+    def _key(self, request: Request) -> Key | None:
+        if self.keys is None:
+            return None
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        found = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise ProblemError(
+                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
+            )
+        return found
+
+
+class Buckets:
+    """A token bucket for each client: `rate` requests a second, and as many at once."""
+
+    def __init__(self, rate: float) -> None:
+        """Take the requests a second."""
+        self.rate = rate
+        self.depth = max(1.0, rate)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str, now: float | None = None) -> float:
+        """Take one token; return 0, or the seconds until there is one."""
+        now = time.monotonic() if now is None else now
+        left, since = self._left.pop(client, (self.depth, now))
+        left = min(self.depth, left + (now - since) * self.rate)
+        allowed = left >= 1
+        self._left[client] = (left - 1 if allowed else left, now)
+        if len(self._left) > MOST_CLIENTS:
+            self._left.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self.rate
+
+
+class BodyLimit:
+    """Middleware that refuses bodies above `most` bytes before they are read whole."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self.app = app
+        self.most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body, then hand the request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        stated = dict(scope["headers"]).get(b"content-length", b"0")
+        if stated.isdigit() and int(stated) > self.most:
+            await self._refuse(scope, receive, send)
+            return
+        body = b""
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the client has gone
+            body += message.get("body", b"")
+            if len(body) > self.most:
+                await self._refuse(scope, receive, send)
+                return
+            if not message.get("more_body"):
+                break
+        await self.app(scope, _Replay(body, receive), send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: Any = problem(413, f"the body has more than {self.most:,} bytes", headers={"Connection": "close"})
+        await answer(scope, receive, send)
+
+
+class _Replay:
+    """Gives a body that was read once more, then goes on listening."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self.body: bytes | None = body
+        self.receive = receive
+
+    async def __call__(self) -> Message:
+        if self.body is None:
+            return await self.receive()
+        body, self.body = self.body, None
+        return {"type": "http.request", "body": body, "more_body": False}

@@ -1,0 +1,110 @@
+"""The collections that a service holds open, each with its batches of searches."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...indexer.encoder import Encoder
+from ...indexer.errors import SondeError, UsageError
+from ...pipelines.results import Results
+from ...pipelines.search import SearchSettings, search_many
+from ..api import Collection
+from .batcher import MicroBatcher
+from .problems import ProblemError
+from .settings import ServeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SearchJob:
+    """One query with its settings."""
+
+    query: str
+    settings: SearchSettings
+
+
+@dataclass(slots=True)
+class Hosted:
+    """One open collection; `writing` lets its writes wait for each other."""
+
+    name: str
+    collection: Collection
+    searches: MicroBatcher[SearchJob, Results]
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Hosts:
+    """All collections of a service by name; a request can name no other, so no path is ever made from one."""
+
+    def __init__(self, hosted: dict[str, Hosted]) -> None:
+        """Take the open collections."""
+        self.hosted = hosted
+
+    @classmethod
+    def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
+        """Open collections; each is known by its folder's name without `.sonde`.
+
+        Raises:
+            SondeError: One cannot be opened.
+            UsageError: Two have the same name, or there is none.
+        """
+        if not paths:
+            raise UsageError("name at least one collection to serve")
+        hosted: dict[str, Hosted] = {}
+        for path in paths:
+            name = path.name.removesuffix(".sonde") or path.absolute().name
+            if name in hosted:
+                raise UsageError(f"two collections are called {name!r}: rename the folder of one")
+            collection = Collection.open(path, device=settings.device, encoder=encoder)
+            batcher = MicroBatcher(_searcher(collection), waiting=settings.queue, together=settings.batch)
+            hosted[name] = Hosted(name, collection, batcher)
+        return cls(hosted)
+
+    def find(self, name: str | None) -> Hosted:
+        """Return the collection of this name, or the only one.
+
+        Raises:
+            ProblemError: There is no such collection (404), or several and none was named (422).
+        """
+        if name is None and len(self.hosted) > 1:
+            raise ProblemError(422, f"name one of the collections: {', '.join(self.hosted)}", "collection")
+        found = next(iter(self.hosted.values())) if name is None else self.hosted.get(name)
+        if found is None:
+            raise ProblemError(404, f"there is no such collection; there are: {', '.join(self.hosted)}", "collection")
+        return found
+
+    def warm(self) -> None:
+        """Load models and indexes, so that no first request waits for them."""
+        for host in self.hosted.values():
+            list(search_many(host.collection, ["warm"], SearchSettings(k=1)))
+
+    async def close(self) -> None:
+        """Answer what is waiting, then close."""
+        for host in self.hosted.values():
+            await host.searches.close()
+
+
+def _searcher(collection: Collection):  # noqa: ANN202  (a closure for `MicroBatcher`, typed there)
+    def search(jobs: Sequence[SearchJob]) -> list[Results | Exception]:
+        """Answer all jobs; those with equal settings are encoded and searched together."""
+        answers: list[Results | Exception] = [SondeError("no answer")] * len(jobs)
+        places: dict[SearchSettings, list[int]] = {}
+        for place, job in enumerate(jobs):
+            places.setdefault(job.settings, []).append(place)
+        for settings, some in places.items():
+            for place, answer in zip(some, _together(collection, [jobs[p].query for p in some], settings), strict=True):
+                answers[place] = answer
+        return answers
+
+    return search
+
+
+def _together(
+    collection: Collection, queries: Sequence[str], settings: SearchSettings
+) -> Sequence[Results | Exception]:
+    try:
+        return list(search_many(collection, queries, settings))
+    except Exception as error:
+        if len(queries) == 1:
+            return [error]
+        return [answer for query in queries for answer in _together(collection, [query], settings)]

@@ -1,0 +1,98 @@
+"""Errors as problem details (RFC 9457): never a stack trace, and the field that is wrong where there is one."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from ...indexer.errors import SondeError, UsageError
+from .batcher import BusyError
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+log = logging.getLogger("sonde.http")
+
+
+class ProblemError(Exception):
+    """A request that cannot be answered: HTTP status, what is wrong, and the field that is."""
+
+    def __init__(
+        self, status: int, detail: str, field: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.field = field
+        self.headers = headers
+
+
+def problem(
+    status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """Return a problem document; `errors` name the fields that are wrong."""
+    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    body |= {"detail": detail} | ({"errors": errors} if errors else {})
+    return JSONResponse(body, status, headers, MEDIA_TYPE)
+
+
+def busy(detail: str) -> JSONResponse:
+    """Return 503, to be tried again."""
+    return problem(503, detail, headers={"Retry-After": str(RETRY_SECONDS)})
+
+
+def register(app: FastAPI) -> None:
+    """Let every failure come out as a problem document."""
+    app.add_exception_handler(ProblemError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(SondeError, _failed)
+    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(TimeoutError, _late)
+    app.add_exception_handler(Exception, _broken)
+
+
+def _problem(_: Request, error: Any) -> JSONResponse:
+    errors = [{"field": error.field, "problem": error.detail}] if error.field else None
+    return problem(error.status, error.detail, errors, error.headers)
+
+
+def _invalid(_: Request, error: Any) -> JSONResponse:
+    errors = [{"field": _field(found["loc"]), "problem": str(found["msg"])} for found in error.errors()[:20]]
+    first = errors[0]
+    return problem(422, f"{first['field']}: {first['problem']}", errors)
+
+
+def _field(place: tuple[Any, ...]) -> str:
+    """Return where a value stands, without the part of the request that it came in."""
+    parts = place[1:] if len(place) > 1 and place[0] in ("body", "query", "path", "header") else place
+    return ".".join(str(part) for part in parts)
+
+
+def _refused(_: Request, error: Any) -> JSONResponse:
+    return problem(error.status_code, str(error.detail), headers=error.headers)
+
+
+def _failed(_: Request, error: Any) -> JSONResponse:
+    if isinstance(error, UsageError):
+        return problem(422, str(error))
+    if "is being written by" in str(error):
+        return problem(409, str(error), headers={"Retry-After": str(RETRY_SECONDS)})
+    log.error("%s", error)
+    return problem(500, str(error))
+
+
+def _busy(_: Request, __: Any) -> JSONResponse:
+    return busy("too many requests are waiting: try again")
+
+
+def _late(_: Request, __: Any) -> JSONResponse:
+    return busy("the answer took too long: try again, or ask for less")
+
+
+def _broken(request: Request, error: Any) -> JSONResponse:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(500, "the service failed; its log says why")

@@ -1,0 +1,98 @@
+"""Documents: get, put, delete, embed."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from ....indexer.build import BuildReport, BuildSettings, index_documents
+from ....indexer.document import Document
+from ....indexer.errors import SondeError
+from ....indexer.fields import plain
+from ....indexer.view import StoredDocument
+from ....pipelines.delete import delete
+from ..context import PROBLEMS, Context, Reader, Writer
+from ..hosted import Hosted
+from ..problems import ProblemError
+from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
+
+router = APIRouter(tags=["documents"], responses=PROBLEMS)
+Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
+
+
+@router.get("/documents/{id:path}", response_model=DocumentOut, summary="Get a document")
+async def get_document(id: str, context: Reader, collection: Named = None) -> JSONResponse:
+    """Return a stored document with its metadata."""
+    host = context.hosts.find(collection)
+    found = await context.in_thread(_stored, host, id)
+    if found is None:
+        raise ProblemError(404, f"there is no document with the id {id!r}", "id")
+    metadata = {name: plain(value) for name, value in found.metadata.items()}
+    return JSONResponse({"id": found.id, "title": found.title, "text": found.text, "metadata": metadata})
+
+
+@router.put("/documents", response_model=Written, summary="Add or replace documents")
+async def put_documents(body: PutRequest, context: Writer) -> JSONResponse:
+    """Write documents in one commit; searches find them as soon as this answers. Equal ones cost nothing."""
+    host = context.hosts.find(body.collection)
+    context.check_count(len(body.documents), "documents")
+    for place, document in enumerate(body.documents):
+        context.check_text(document.text + document.title, f"documents.{place}.text")
+    documents = [_document(document) for document in body.documents]
+    async with host.writing:
+        report = await context.in_thread(_write, host, documents)
+    skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
+    counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
+    return JSONResponse(counts | {"skipped": skipped})
+
+
+@router.delete("/documents/{id:path}", response_model=Deleted, summary="Delete a document")
+async def delete_document(id: str, context: Writer, collection: Named = None) -> JSONResponse:
+    """Delete a document; no search that begins after this answers finds it."""
+    host = context.hosts.find(collection)
+    if await context.in_thread(_stored, host, id) is None:
+        raise ProblemError(404, f"there is no document with the id {id!r}", "id")
+    async with host.writing:
+        return JSONResponse({"deleted": await context.in_thread(delete, host.collection, [id])})
+
+
+@router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")
+async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
+    """Return a vector for each text; a text longer than the model's window counts by its beginning."""
+    host = context.hosts.find(body.collection)
+    check_texts(context, body.texts, "texts")
+    vectors = await context.in_thread(host.collection.encoder.encode_texts, body.texts, body.query)
+    spec = host.collection.spec
+    return JSONResponse({"model": spec.name, "dimension": spec.dimension, "vectors": vectors.tolist()})
+
+
+def check_texts(context: Context, texts: list[str], field: str) -> None:
+    """Refuse a list that is too long, or holds a text that cannot be taken.
+
+    Raises:
+        ProblemError: It does (422), with the place in the field's name.
+    """
+    context.check_count(len(texts), field)
+    for place, text in enumerate(texts):
+        context.check_text(text, f"{field}.{place}")
+
+
+def _stored(host: Hosted, key: str) -> StoredDocument | None:
+    with host.collection.view() as view:
+        number = view.document_number(key)
+        return None if number is None else view.documents([number])[number]
+
+
+def _document(given: DocumentIn) -> Document:
+    metadata = {name: typed(value) for name, value in given.metadata.items()}
+    return Document(given.text, given.title, given.id, metadata, origin=given.id)
+
+
+def _write(host: Hosted, documents: list[Document]) -> BuildReport:
+    try:
+        settings = BuildSettings(batch=max(1, len(documents)))
+        return index_documents(documents, host.collection.path, settings=settings, encoder=host.collection.encoder)
+    except SondeError as error:
+        if "nothing to index" in str(error):
+            raise ProblemError(422, str(error), "documents") from None
+        raise

@@ -1,0 +1,98 @@
+"""What runs found: clusters, topics, labels and maps."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from ....indexer.errors import SondeError
+from ....indexer.runs import Kind, Run, find_run, items_of, list_runs, places_of
+from ....indexer.view import View
+from ..context import PROBLEMS, Context, Reader
+from ..hosted import Hosted
+from ..problems import ProblemError
+
+router = APIRouter(tags=["runs"], responses=PROBLEMS)
+Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
+RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
+
+
+@router.get("/runs", summary="All runs: clusterings, topic models, labellings, maps")
+async def runs(context: Reader, collection: Named = None) -> list[dict[str, Any]]:
+    """Return every run with its parameters, versions and report."""
+    host = context.hosts.find(collection)
+    return await context.in_thread(_list, host)
+
+
+@router.get("/clusters", summary="The clusters of a run")
+async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+    """Return the clusters with their size, terms and documents nearest the centre."""
+    return await _items(context, "cluster", run, collection)
+
+
+@router.get("/topics", summary="The topics of a run")
+async def topics(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+    """Return the topics with their terms and representative documents."""
+    return await _items(context, "topic", run, collection)
+
+
+@router.get("/labels", summary="The labels of a run")
+async def labels(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+    """Return the labels of a labelling and how many documents have each."""
+    return await _items(context, "label", run, collection)
+
+
+@router.get("/map", summary="Where a map puts the documents")
+async def places(
+    context: Reader,
+    run: RunName = None,
+    collection: Named = None,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+) -> dict[str, Any]:
+    """Return documents' ids and places, a page of `limit` at a time, and the map's regions."""
+    host = context.hosts.find(collection)
+    return await context.in_thread(_places, host, run, offset, limit)
+
+
+async def _items(context: Context, kind: Kind, name: str | None, collection: str | None) -> dict[str, Any]:
+    host = context.hosts.find(collection)
+    return await context.in_thread(_described, host, kind, name)
+
+
+def _list(host: Hosted) -> list[dict[str, Any]]:
+    with host.collection.view() as view:
+        return [run.to_dict() for run in list_runs(view.catalog)]
+
+
+def _found(view: View, kind: Kind, name: str | None) -> Run:
+    try:
+        return find_run(view.catalog, kind, name)
+    except SondeError as error:
+        raise ProblemError(404, str(error), "run") from None
+
+
+def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
+    with host.collection.view() as view:
+        run = _found(view, kind, name)
+        sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
+        sizes = dict(view.catalog.connection.execute(sql, (run.number,)))
+        items = [
+            {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
+            for item in items_of(view.catalog, run)
+        ]
+        return {"run": run.to_dict(), "items": items}
+
+
+def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
+    with host.collection.view() as view:
+        run = _found(view, "map", name)
+        docs, places = places_of(view.catalog, run)
+        page = slice(offset, offset + limit)
+        sql = "SELECT doc, key FROM documents WHERE doc IN (?)"
+        keys = dict(view.catalog.select_in(sql, docs[page].tolist()))
+        points = [
+            {"id": keys[doc], "x": x, "y": y}
+            for doc, (x, y) in zip(docs[page].tolist(), places[page].tolist(), strict=True)
+        ]
+        regions = [{"name": item.name, **item.data} for item in items_of(view.catalog, run)]
+        return {"run": run.to_dict(), "total": len(docs), "points": points, "regions": regions}

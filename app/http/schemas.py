@@ -1,0 +1,131 @@
+"""The bodies of requests and answers, as OpenAPI shows them. Limits that a service may set are checked in `limits`."""
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
+class Body(BaseModel):
+    """A request's body: unknown fields are refused, so that a typo is not ignored."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    collection: str | None = Field(None, description="Which collection; may be left out where there is only one.")
+
+
+class Found(Body):
+    """What every search can be told."""
+
+    k: int = Field(10, ge=1, description="Documents to return.")
+    offset: int = Field(0, ge=0, description="Documents to leave out at the top.")
+    where: str | None = Field(None, description="Filter on metadata, an SQL condition.", examples=["stars <= 2"])
+    threshold: float | None = Field(None, description="Least similarity: the cosine, or BM25 with mode lexical.")
+
+
+class SearchRequest(Found):
+    """A search in words."""
+
+    query: Text = Field(description="What to look for.", examples=["the battery died after a week"])
+    mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
+    fusion: Literal["convex", "rrf"] = "convex"
+    explain: bool = Field(False, description="Say why each hit matched.")
+
+
+class SimilarRequest(Found):
+    """A search by example: a stored document's id, or a text."""
+
+    id: str | None = Field(None, examples=["4711"])
+    text: str | None = Field(None, examples=["Arrived broken, and nobody answers my mails."])
+
+
+class Hits(BaseModel):
+    """Hits, best first, and how they were found."""
+
+    query: str
+    mode: str
+    strategy: str
+    notes: list[str]
+    seconds: float
+    hits: list[dict[str, Any]] = Field(description="As `sonde search --json` prints them.")
+
+
+class EmbedRequest(Body):
+    """Texts to be embedded with the collection's bi-encoder."""
+
+    texts: list[Text] = Field(min_length=1, examples=[["late delivery"]])
+    query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
+
+
+class Vectors(BaseModel):
+    """Vectors in the order of the texts, of length 1 for a normalised model."""
+
+    model: str
+    dimension: int
+    vectors: list[list[float]]
+
+
+class DocumentIn(BaseModel):
+    """A document to be written; one with the same id is replaced."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: Text = Field(max_length=1_000, examples=["4711"])
+    text: str = Field(examples=["The battery died after a week."])
+    title: str = ""
+    metadata: dict[Text, Scalar | list[Scalar] | None] = Field({}, examples=[{"stars": 1}])
+
+
+class PutRequest(Body):
+    """Documents to be added or replaced, all in this request."""
+
+    documents: list[DocumentIn] = Field(min_length=1)
+
+
+class Written(BaseModel):
+    """What was written."""
+
+    added: int
+    replaced: int
+    unchanged: int
+    skipped: list[dict[str, str]] = Field(description="Documents that could not be used, and why.")
+
+
+class DocumentOut(BaseModel):
+    """A stored document."""
+
+    id: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class Deleted(BaseModel):
+    """How many documents were deleted."""
+
+    deleted: int
+
+
+class ProblemOut(BaseModel):
+    """ProblemError details, RFC 9457."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = Field([], description="The fields that are wrong.")
+
+
+def typed(value: Any) -> Any:
+    """Return a metadata value with dates as dates: JSON has no type for them, the catalog has."""
+    if isinstance(value, list):
+        return [typed(item) for item in value]
+    if not isinstance(value, str) or not 10 <= len(value) <= 32 or value[4:5] != "-":
+        return value
+    try:
+        return date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
+    except ValueError:
+        return value

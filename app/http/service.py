@@ -1,0 +1,75 @@
+"""The application: routes, guard, limits and metrics over open collections."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib import metadata
+
+from fastapi import FastAPI, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from . import problems
+from .context import Context
+from .guard import BodyLimit, Guard
+from .hosted import Hosts
+from .keys import Keys
+from .metrics import Metrics
+from .routes import documents, runs, search, state
+from .settings import ServeSettings
+
+ROUTERS = (search.router, documents.router, runs.router, state.router)
+log = logging.getLogger("sonde.http")
+
+
+def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
+    """Return the application; models are loaded when it starts, beside the event loop.
+
+    Raises:
+        SondeError: The file of keys cannot be read.
+    """
+    keys = Keys.load(settings.keys) if settings.keys else None
+    app = FastAPI(
+        title="Sonde",
+        version=metadata.version("sonde"),
+        description="Semantic search over collections of text. Errors are problem details (RFC 9457).",
+        lifespan=_lifespan,
+        redoc_url=None,
+        docs_url=None,  # its page would load scripts from another site
+    )
+    app.state.context = Context(hosts, settings, Guard(keys, settings.rate))
+    app.state.metrics = Metrics(hosts)
+    app.state.ready = asyncio.Event()
+    for router in ROUTERS:
+        app.include_router(router)
+    problems.register(app)
+    app.middleware("http")(_measured)
+    app.add_middleware(BodyLimit, most=settings.max_body)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    hosts: Hosts = app.state.context.hosts
+    warming = asyncio.create_task(_warm(app, hosts))
+    yield
+    warming.cancel()
+    await hosts.close()
+
+
+async def _warm(app: FastAPI, hosts: Hosts) -> None:
+    try:
+        await run_in_threadpool(hosts.warm)
+        app.state.ready.set()
+    except Exception:
+        log.exception("the models cannot be loaded: searches will fail")
+
+
+async def _measured(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    began = time.perf_counter()
+    response = await call_next(request)
+    route = request.scope.get("route")
+    path = getattr(route, "path", "unknown")
+    request.app.state.metrics.count(path, response.status_code, time.perf_counter() - began)
+    return response
