@@ -153,7 +153,9 @@ class RemoteCollection:
         raise (UsageError if answer.status_code == 422 else SondeError)(f"{self._http.base_url}: {detail}")
 
 
-def connect(url: str, *, key: str | None = None, collection: str | None = None, timeout: float = 60.0) -> Any:
+def connect(
+    url: str, *, key: str | None = None, collection: str | None = None, timeout: float = 60.0
+) -> RemoteCollection:
     """Open a collection that `sonde serve` serves.
 
     Args:

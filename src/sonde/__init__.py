@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sonde.app.api import Collection, index, open
+    from sonde.app.http.client import RemoteCollection, connect
     from sonde.indexer.ann import AnnSettings
     from sonde.indexer.build import BuildReport, BuildSettings
     from sonde.indexer.document import Document
@@ -22,6 +23,8 @@ _HOMES = {
     "Collection": "app.api",
     "index": "app.api",
     "open": "app.api",
+    "RemoteCollection": "app.http.client",
+    "connect": "app.http.client",
     "AnnSettings": "indexer.ann",
     "BuildReport": "indexer.build",
     "BuildSettings": "indexer.build",
@@ -49,10 +52,12 @@ __all__ = [
     "MissingExtraError",
     "Progress",
     "ReadOptions",
+    "RemoteCollection",
     "Results",
     "SearchSettings",
     "SondeError",
     "UsageError",
+    "connect",
     "index",
     "load_encoder",
     "open",
