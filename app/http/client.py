@@ -18,13 +18,7 @@ AT_ONCE = 500
 
 
 class RemoteCollection:
-    """A collection behind `sonde serve`.
-
-    Example:
-        >>> remote = sonde.connect(service.url)
-        >>> remote.search("a yellow fruit", k=1)[0].text
-        'Bananas are yellow.'
-    """
+    """A collection behind `sonde serve`, with the methods of a local one."""
 
     def __init__(self, http: "httpx2.Client", collection: str | None = None) -> None:
         """Take an open HTTP client whose base is the service, and the collection's name there."""
@@ -166,11 +160,6 @@ def connect(
 
     Raises:
         MissingExtraError: httpx2 is not installed.
-
-    Example:
-        >>> with sonde.connect(service.url) as remote:
-        ...     len(remote)
-        3
     """
     try:
         import httpx2

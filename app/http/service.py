@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import metadata
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from . import problems
@@ -15,7 +14,7 @@ from .context import Context
 from .guard import BodyLimit, Guard
 from .hosted import Hosts
 from .keys import Keys
-from .metrics import Metrics
+from .metrics import Measured, Metrics
 from .routes import documents, runs, search, state
 from .settings import ServeSettings
 
@@ -44,8 +43,8 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     problems.register(app)
-    app.middleware("http")(_measured)
     app.add_middleware(BodyLimit, most=settings.max_body)
+    app.add_middleware(Measured, metrics=app.state.metrics)
     return app
 
 
@@ -64,12 +63,3 @@ async def _warm(app: FastAPI, hosts: Hosts) -> None:
         app.state.ready.set()
     except Exception:
         log.exception("the models cannot be loaded: searches will fail")
-
-
-async def _measured(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    began = time.perf_counter()
-    response = await call_next(request)
-    route = request.scope.get("route")
-    path = getattr(route, "path", "unknown")
-    request.app.state.metrics.count(path, response.status_code, time.perf_counter() - began)
-    return response
