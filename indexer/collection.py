@@ -12,6 +12,7 @@ from . import schema
 from .catalog import Catalog, connect
 from .derived import Loaded
 from .encoder import Encoder, ModelSpec, load_encoder_for
+from .encoder.models import at_hand
 from .errors import SondeError
 from .lock import writer_lock
 from .view import Generation, View
@@ -84,6 +85,11 @@ class Collection:
             if self._encoder is None:
                 self._encoder = load_encoder_for(self.spec, device=self._device)
             return self._encoder
+
+    @property
+    def encoder_at_hand(self) -> bool:
+        """Whether the bi-encoder is loaded, or can be without a network."""
+        return self._encoder is not None or at_hand(self.spec.name, self.spec.revision)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a stored property of the collection."""

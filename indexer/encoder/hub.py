@@ -18,10 +18,11 @@ def fetch(repository: str, revision: str | None, notify: Callable[[str], object]
     Raises:
         SondeError: There is no such model, or the hub cannot be reached.
     """
-    return _cached(repository, revision) or _download(repository, revision, notify)
+    return cached(repository, revision) or _download(repository, revision, notify)
 
 
-def _cached(repository: str, revision: str | None) -> Path | None:
+def cached(repository: str, revision: str | None) -> Path | None:
+    """Return the folder of a model in the hub's local cache, None where it is not there, or not whole."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

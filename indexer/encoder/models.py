@@ -70,6 +70,17 @@ def locate(name: str, notify: Callable[[str], object], revision: str | None = No
     return _from_hub(name, name, notify, revision)
 
 
+def at_hand(name: str, revision: str | None = None) -> bool:
+    """Return whether a model, by its canonical name, can be had without a network."""
+    tier, _, base = name.partition(":")
+    name = (base or DEFAULT_MODEL) if tier == STATIC_MODEL else name
+    if Path(name).is_absolute():
+        return Path(name).is_dir()
+    if name == DEFAULT_MODEL:
+        return _packaged_default(lambda _: None) is not None or hub.cached(_DEFAULT_REPOSITORY, revision) is not None
+    return bool(_REPOSITORY.fullmatch(name)) and hub.cached(name, revision) is not None
+
+
 def _from_hub(name: str, repository: str, notify: Callable[[str], object], revision: str | None) -> Located:
     folder = hub.fetch(repository, revision, notify)
     return Located(name, folder, folder.name)
