@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from . import demo, evaluate, index, search, serve, upkeep
+from . import cluster, demo, evaluate, index, search, serve, train, upkeep
 
 app = typer.Typer(
     name="sonde",
@@ -32,7 +32,9 @@ def _options(
 
 index.register(app)
 search.register(app)
+cluster.register(app)
 evaluate.register(app)
+train.register(app)
 upkeep.register(app)
 serve.register(app)
 demo.register(app)

@@ -1,0 +1,83 @@
+"""`sonde train nli` and `sonde train reranker`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import Json, print_json, say
+from .progress import progress
+
+To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")]
+Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to begin with: a folder or org/name.")]
+HeldOut = Annotated[
+    Path | None, typer.Option("--held-out", metavar="FILE", help="Data to measure on; otherwise a share of the file.")
+]
+Share = Annotated[float, typer.Option("--share", help="Share held out where no --held-out is given, at most 0.5.")]
+Epochs = Annotated[float, typer.Option("--epochs", help="Passes over the data.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed and data make the same model on one machine.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+DEFAULT = "all-MiniLM-L6-v2"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Train models of your own.", no_args_is_help=True, rich_markup_mode=None)
+    group.callback()(_keep_group)
+    group.command("nli")(train_nli)
+    app.add_typer(group, name="train")
+
+
+def _keep_group() -> None:
+    """Train models of your own."""  # with a callback, Typer keeps a group of one command a group
+
+
+def train_nli(
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS.jsonl", help="Lines with premise, hypothesis and label, also .gz.")
+    ],
+    to: To,
+    base: Base = DEFAULT,
+    held_out: HeldOut = None,
+    share: Share = 0.05,
+    epochs: Epochs = 3.0,
+    rate: Annotated[float, typer.Option("--rate", help="Highest learning rate.")] = 1e-4,
+    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens of a batch.")] = 2048,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="A longer pair is cut.")] = 160,
+    seed: Seed = 7,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Train a model that says whether one text follows from another: entailment, neutral or contradiction.
+
+    The folder made is loaded with --model by the commands that take an NLI model. A killed run goes on from its last
+    checkpoint when the same command is given again. Hypotheses of one premise that stand together in the file are
+    also compared with each other, which is how labels are chosen.
+
+    \b
+    Examples:
+      sonde train nli pairs.jsonl --to my-nli
+      sonde train nli pairs.jsonl --to my-nli --epochs 5 --rate 5e-5 --json
+    """
+    from ...pipelines.train.nli import train_nli as run
+    from ...pipelines.train.settings import TrainSettings
+
+    settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)
+    with progress() as notify:
+        made = run(
+            pairs, to, base=base, settings=settings, held_out=held_out, share=share, device=device, notify=notify
+        )
+    if json:
+        print_json(made.to_dict())
+        return
+    _say_steps(made.report.steps, made.report.resumed, made.report.seconds)
+    print(f"held out: {made.after.pairs:,} pairs; the most frequent label alone: {made.after.majority:.3f}")
+    print(f"accuracy before {made.before.accuracy:.3f}, after {made.after.accuracy:.3f}")
+    for label, share_right in made.after.per_label.items():
+        print(f"  {label:<14} {share_right:.3f}")
+    print(f"wrote {made.folder}")
+
+
+def _say_steps(steps: int, resumed: int, seconds: float) -> None:
+    begun = f", from step {resumed:,}" if resumed else ""
+    say(f"{steps:,} steps{begun} in {seconds:,.0f} s")

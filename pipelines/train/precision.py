@@ -1,0 +1,81 @@
+"""Training in bfloat16 with float32 master weights: on a CPU with AMX several times as fast as float32."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+def training_dtype(wanted: str, device: str) -> str:
+    """Return "bfloat16" or "float32": the wanted one or, for "auto", what the device multiplies fast."""
+    import torch
+
+    if wanted != "auto":
+        return wanted
+    if device.startswith("cuda"):
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    fast = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()  # there is no public way to ask
+    return "bfloat16" if device == "cpu" and fast else "float32"
+
+
+class MasterWeights:
+    """AdamW over float32 copies of a model's trainable weights, written back in the model's precision.
+
+    Attributes:
+        weights: The float32 weights by name.
+        optimizer: The AdamW over them.
+    """
+
+    def __init__(self, named: Iterable[tuple[str, Any]], decay: float) -> None:
+        """Copy the parameters that want a gradient."""
+        import torch
+
+        self._own: dict[str, Any] = {name: weight for name, weight in named if weight.requires_grad}
+        self.weights = {name: weight.detach().float().clone() for name, weight in self._own.items()}
+        matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
+        vectors = [weight for weight in self.weights.values() if weight.dim() <= 1]
+        groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-6, fused=True)
+
+    def step(self, rate: float, clip: float) -> None:
+        """Apply the gradients that lie in the model, and clear them."""
+        import torch
+
+        for name, weight in self._own.items():
+            self.weights[name].grad = None if weight.grad is None else weight.grad.float()
+            weight.grad = None
+        torch.nn.utils.clip_grad_norm_(list(self.weights.values()), clip)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.write()
+
+    def write(self) -> None:
+        """Copy the master weights into the model."""
+        import torch
+
+        with torch.no_grad():
+            for name, weight in self._own.items():
+                weight.copy_(self.weights[name])
+
+    def state(self) -> "dict[str, torch.Tensor]":
+        """Return everything that a resumed run needs, as named tensors."""
+        import torch
+
+        found = {f"weight.{name}": weight for name, weight in self.weights.items()}
+        for name, weight in self.weights.items():
+            for key, value in self.optimizer.state.get(weight, {}).items():
+                found[f"{key}.{name}"] = value if isinstance(value, torch.Tensor) else torch.tensor(value)
+        return found
+
+    def restore(self, state: "dict[str, torch.Tensor]") -> None:
+        """Take what `state` returned."""
+        import torch
+
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(state[f"weight.{name}"])
+                keys = ("step", "exp_avg", "exp_avg_sq")
+                self.optimizer.state[weight] = {key: state[f"{key}.{name}"].clone() for key in keys}
+        self.write()
