@@ -1,4 +1,4 @@
-"""`sonde serve` and `sonde key`."""
+"""`sonde serve`, `sonde key` and `sonde mcp`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -15,6 +15,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("serve")(serve)
     app.command("key")(key)
+    app.command("mcp")(mcp)
 
 
 def serve(
@@ -73,3 +74,22 @@ def key(
 
     print(add_key(file, name, cast("Rights", rights)))
     say(f"{file} knows the key {name!r}; keep what stands above, it is not shown again")
+
+
+def mcp(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+) -> None:
+    """Let an assistant use a collection: an MCP server on standard input and output.
+
+    Its tools search, find similar documents, read one, and list topics and clusters; none of them writes. Name the
+    command in the assistant's settings.
+
+    \b
+    Examples:
+      sonde mcp reviews.sonde …
+    """
+    from ..api import open as open_collection
+    from ..mcp import serve as serve_assistant
+
+    serve_assistant(open_collection(collection, device=device))

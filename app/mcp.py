@@ -1,0 +1,134 @@
+"""An MCP server over one collection, for assistants (Model Context Protocol, over standard input and output)."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..indexer.errors import MissingExtraError, SondeError
+from ..indexer.fields import plain
+from ..indexer.runs import Kind, find_run, items_of
+from ..pipelines.results import Hit, Results
+from .api import Collection
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+MOST_HITS = 50
+SHOWN = 2_000
+"""Characters of a passage in a list of hits; `get_document` gives the whole text."""
+
+
+def serve(collection: Collection) -> None:
+    """Answer one assistant over standard input and output until it goes.
+
+    Raises:
+        MissingExtraError: The MCP SDK is not installed.
+    """
+    server_of(collection).run("stdio")
+
+
+def server_of(collection: Collection) -> "MCPServer[Any]":
+    """Return a server with the tools `search`, `similar`, `get_document`, `list_topics` and `list_clusters`.
+
+    Raises:
+        MissingExtraError: The MCP SDK is not installed.
+    """
+    try:
+        from mcp.server import MCPServer
+        from mcp.types import ToolAnnotations
+    except ImportError:
+        raise MissingExtraError("mcp", "mcp", "`sonde mcp`") from None
+    server = MCPServer("sonde", instructions=_instructions(collection), log_level="WARNING")
+    reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    tools = _Tools(collection)
+    for tool in (tools.search, tools.similar, tools.get_document, tools.list_topics, tools.list_clusters):
+        server.tool(annotations=reading)(tool)
+    return server
+
+
+def _instructions(collection: Collection) -> str:
+    info = collection.info()
+    columns = ", ".join(f"{name} ({kind})" for name, kind in info.fields.items()) or "none"
+    return (
+        f"Search a collection of {info.documents:,} documents ({collection.path.stem}) by meaning and by words. "
+        f"Metadata columns for `where`: {columns}."
+    )
+
+
+class _Tools:
+    """The tools; their docstrings are what the assistant reads."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def search(
+        self,
+        query: Annotated[str, "What to look for, in words."],
+        k: Annotated[int, "Documents to return, 1 to 50."] = 10,
+        where: Annotated[str | None, "SQL condition on metadata, such as: year >= 2020"] = None,
+        mode: Annotated[str, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
+    ) -> dict[str, Any]:
+        """Find the documents that answer a query best; each with its best passage, id, score and metadata."""
+        return _answer(lambda: self._collection.search(query, k=min(k, MOST_HITS), where=where, mode=mode))
+
+    def similar(
+        self,
+        id: Annotated[str, "A document's id, as search returns it."],
+        k: Annotated[int, "Documents to return, 1 to 50."] = 10,
+        where: Annotated[str | None, "SQL condition on metadata."] = None,
+    ) -> dict[str, Any]:
+        """Find the documents most similar to a stored one."""
+        return _answer(lambda: self._collection.similar(id, k=min(k, MOST_HITS), where=where))
+
+    def get_document(self, id: Annotated[str, "A document's id, as search returns it."]) -> dict[str, Any]:
+        """Return the whole text of a document with its title and metadata."""
+        with self._collection.view() as view:
+            number = view.document_number(id)
+            if number is None:
+                raise _tool_error(f"there is no document with the id {id!r}")
+            found = view.documents([number])[number]
+        metadata = {name: plain(value) for name, value in found.metadata.items()}
+        return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
+
+    def list_topics(self, run: Annotated[str | None, "A run's name; the newest if left out."] = None) -> dict[str, Any]:
+        """List the topics that were found in the collection, with their terms."""
+        return self._items("topic", run)
+
+    def list_clusters(
+        self, run: Annotated[str | None, "A run's name; the newest if left out."] = None
+    ) -> dict[str, Any]:
+        """List the clusters that were found in the collection, with their terms."""
+        return self._items("cluster", run)
+
+    def _items(self, kind: Kind, name: str | None) -> dict[str, Any]:
+        try:
+            with self._collection.view() as view:
+                run = find_run(view.catalog, kind, name)
+                items = [
+                    {"number": item.number, "name": item.name, **item.data} for item in items_of(view.catalog, run)
+                ]
+        except SondeError as error:
+            raise _tool_error(str(error)) from None
+        return {"run": run.name, "items": items}
+
+
+def _answer(search: Any) -> dict[str, Any]:
+    try:
+        results: Results = search()
+    except SondeError as error:
+        raise _tool_error(str(error)) from None
+    return {"hits": [_hit(hit) for hit in results], "notes": list(results.notes)}
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.id,
+        "title": hit.title,
+        "score": round(hit.score, 4),
+        "passage": hit.passage.text[:SHOWN],
+        "metadata": {name: plain(value) for name, value in hit.metadata.items()},
+    }
+
+
+def _tool_error(message: str) -> Exception:
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    return ToolError(message)
