@@ -4,6 +4,7 @@ from .encoder import Encoder
 from .loading import load_encoder, load_encoder_for
 from .models import DEFAULT_MODEL, STATIC_MODEL, canonical_name
 from .spec import ModelSpec
+from .token_vectors import TokenVectors
 from .tokens import Tokens
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "STATIC_MODEL",
     "Encoder",
     "ModelSpec",
+    "TokenVectors",
     "Tokens",
     "canonical_name",
     "load_encoder",

@@ -1,7 +1,7 @@
 """The bi-encoder: texts to vectors, tokenised ahead, in batches of a token budget, on one or several devices."""
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +11,14 @@ from .batches import plan_batches
 from .crew import Crew
 from .replica import Replica, fetch
 from .spec import ModelSpec
+from .token_vectors import TokenVectors, run_batch
 from .tokens import TextTokenizer, Tokens
 
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
 OnBatch = Callable[[int], object]
+Batches = Iterator[np.ndarray]
 SMALLEST_BATCH = 256
 """Tokens below which a batch is not split further to give every worker some."""
 
@@ -76,27 +78,48 @@ class Encoder:
         """Whether a sentence gets finite numbers, which not every model gives in half precision."""
         return bool(np.isfinite(self._encode(self.tokenize(["A short sentence, as a probe."]), None)).all())
 
+    def token_vectors(self, tokens: Sequence[Tokens]) -> list[TokenVectors]:
+        """Return the vectors of each text's tokens in their context, in the order given.
+
+        Raises:
+            SondeError: The model has no vectors of tokens.
+        """
+        found: list[TokenVectors | None] = [None] * len(tokens)
+
+        def work(replica: Replica, batches: Batches) -> None:
+            for places in batches:
+                vectors = run_batch(replica, [tokens[place] for place in places], self.spec.name)
+                for place, each in zip(places, vectors, strict=True):
+                    found[place] = each
+
+        self._in_batches(tokens, work)
+        return [each for each in found if each is not None]
+
     def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None) -> np.ndarray:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
-        planned = plan_batches(tokens, self._budget(tokens))
-        batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        for batch in planned:
-            batches.put(batch)
 
-        def work(number: int) -> None:
+        def work(replica: Replica, batches: Batches) -> None:
             results = []
-            while (places := _next(batches)) is not None:
-                results.append((places, self.replicas[number].run([tokens[place] for place in places])))
+            for places in batches:
+                results.append((places, replica.run([tokens[place] for place in places])))
                 if on_batch:
                     on_batch(len(places))
             fetch(results, vectors)
 
+        self._in_batches(tokens, work)
+        return vectors
+
+    def _in_batches(self, tokens: Sequence[Tokens], work: Callable[[Replica, Batches], None]) -> None:
+        """Let every replica work through batches, given by their places in `tokens`, until none is left."""
+        planned = plan_batches(tokens, self._budget(tokens))
+        batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+        for batch in planned:
+            batches.put(batch)
         # A single batch, such as a query, stays in this thread, which may use all cores.
         if len(planned) > 1 and len(self.replicas) > 1:
-            self._crew.run(work)
+            self._crew.run(lambda number: work(self.replicas[number], _drained(batches)))
         else:
-            work(0)
-        return vectors
+            work(self.replicas[0], _drained(batches))
 
     def _budget(self, tokens: Sequence[Tokens]) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
@@ -111,8 +134,10 @@ def cores() -> int:
     return torch.get_num_threads()
 
 
-def _next(batches: "queue.SimpleQueue[np.ndarray]") -> np.ndarray | None:
-    try:
-        return batches.get_nowait()
-    except queue.Empty:
-        return None
+def _drained(batches: "queue.SimpleQueue[np.ndarray]") -> Batches:
+    """Yield what is in the queue, which several threads may empty together."""
+    while True:
+        try:
+            yield batches.get_nowait()
+        except queue.Empty:
+            return

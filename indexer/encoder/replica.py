@@ -44,11 +44,12 @@ class Replica:
     def _forward(self, features: dict[str, Any]) -> "torch.Tensor":
         import torch
 
-        vectors = self.model({name: self._moved(value) for name, value in features.items()})["sentence_embedding"]
+        vectors = self.model({name: self.moved(value) for name, value in features.items()})["sentence_embedding"]
         vectors = vectors[:, : self.truncate].float()
         return torch.nn.functional.normalize(vectors, dim=1) if self.normalize else vectors
 
-    def _moved(self, value: Any) -> Any:
+    def moved(self, value: Any) -> Any:
+        """Return a tensor on the device, without waiting for it; anything else as it is."""
         import torch
 
         if self.device == "cpu" or not isinstance(value, torch.Tensor):
