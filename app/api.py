@@ -15,6 +15,18 @@ from ..indexer.readers import ReadOptions
 from ..indexer.repair import repair
 from ..indexer.verify import Finding, verify
 from ..pipelines.delete import delete
+from ..pipelines.label import (
+    Classified,
+    Entailment,
+    LabelReport,
+    Labels,
+    LabelSettings,
+    check_sentences,
+    label_collection,
+    load_nli,
+)
+from ..pipelines.label import classify as label_texts
+from ..pipelines.label import entail as judge_pair
 from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
@@ -99,6 +111,27 @@ class Collection(stored.Collection):
             'Bananas are yellow.'
         """
         return like(self, text, SearchSettings(k=k, **settings))
+
+    def label(
+        self, labels: Labels, *, settings: LabelSettings | None = None, notify: Notify = silent, **options: Any
+    ) -> LabelReport:
+        """Give every document a label, from the labels' names alone, and keep the result as a run.
+
+        Args:
+            labels: Names, "name: description" texts, or a mapping of names to descriptions.
+            settings: Settings, in place of `options`.
+            notify: Receives progress and sentences to be said.
+            **options: Any field of `sonde.LabelSettings`: `engine`, `multi_label`, `threshold`, `budget`, `name` …
+
+        Raises:
+            UsageError: The labels or a setting cannot be right, or the run's name is taken.
+            SondeError: A model cannot be had, or another process is writing.
+
+        Example:
+            >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
+            {'fruit': 2, 'vehicles': 1}
+        """
+        return label_collection(self, labels, settings or LabelSettings(**options), notify=notify)
 
     def info(self) -> Info:
         """Return what the collection holds: counts, model, index with its measured recall and latency, sizes.
@@ -241,3 +274,57 @@ def index(
     collection = Collection(Path(to), encoder)
     collection.report = report
     return collection
+
+
+def classify(
+    texts: Sequence[str],
+    labels: Labels,
+    *,
+    settings: LabelSettings | None = None,
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+    **options: Any,
+) -> list[Classified]:
+    """Label texts that are in no collection, from the labels' names alone.
+
+    Args:
+        texts: The texts; none may be empty.
+        labels: Names, "name: description" texts, or a mapping of names to descriptions.
+        settings: Settings, in place of `options`.
+        encoder: A bi-encoder of your own.
+        notify: Receives sentences to be said.
+        **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
+
+    Raises:
+        UsageError: The labels, a setting or a text cannot be right.
+        SondeError: A model cannot be had.
+
+    Example:
+        >>> sonde.classify(["My parcel never came."], ["refund", "delivery"], engine="similarity")[0].label
+        'delivery'
+    """
+    return label_texts(texts, labels, settings or LabelSettings(**options), encoder=encoder, notify=notify)
+
+
+def entail(premise: str, hypothesis: str, *, model: str | None = None, device: str = "auto") -> Entailment:
+    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+
+    Args:
+        premise: What is known.
+        hypothesis: What may follow from it.
+        model: "bundled", the folder of an NLI model or a hub name; by default the bundled one, or the hub's
+            facebook/bart-large-mnli on a GPU.
+        device: "auto", "cpu", "cuda" …
+
+    Raises:
+        UsageError: A sentence is empty, or the model's name cannot be right.
+        SondeError: The model cannot be had, or is no NLI model.
+
+    Example:
+        >>> sonde.entail("A man plays a guitar.", "", model="bundled")
+        Traceback (most recent call last):
+        ...
+        sonde.indexer.errors.UsageError: the hypothesis is empty: give two sentences
+    """
+    check_sentences(premise, hypothesis)
+    return judge_pair(premise, hypothesis, load_nli(model, device=device))

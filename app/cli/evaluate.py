@@ -1,11 +1,11 @@
-"""`sonde evaluate search`."""
+"""`sonde evaluate search` and `sonde evaluate labels`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .output import Json, print_json
+from .output import Json, print_json, say, snippet
 
 
 def register(app: typer.Typer) -> None:
@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("search")(evaluate_search)
+    group.command("labels")(evaluate_labels)
     app.add_typer(group, name="evaluate")
 
 
@@ -62,3 +63,42 @@ def evaluate_search(
         p = f"{quality.p:.3f}" if quality.p is not None else "–"
         shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {f'{low:.3f} to {high:.3f}':>15}"
         print(f"{shown} {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f} {p:>6}")
+
+
+def evaluate_labels(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="The column that holds the true labels.")],
+    run: Annotated[
+        str | None, typer.Option("--name", "--run", metavar="RUN", help="The run of labels; the newest by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare a run of labels with the truth: accuracy, macro F1, per class, and what is taken for what.
+
+    Names are compared without regard to case. With several labels per text, accuracy counts those that are all right.
+
+    \b
+    Examples:
+      sonde evaluate labels tickets.sonde --truth status
+    """
+    from ...pipelines.evaluate.labels import evaluate_labels as measure
+    from ..api import open as open_collection
+
+    found = measure(open_collection(collection), run, truth)
+    if json:
+        print_json(found.to_dict())
+        return
+    width = min(40, max(len(quality.label) for quality in found.classes))
+    print(f"{'class':<{width}} {'precision':>9} {'recall':>7} {'F1':>6} {'documents':>9}")
+    for quality in found.classes:
+        shown = f"{snippet(quality.label, width):<{width}} {quality.precision:>9.3f} {quality.recall:>7.3f}"
+        print(f"{shown} {quality.f1:>6.3f} {quality.support:>9,}")
+    print(f"accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {found.documents:,} documents")
+    for one, two, count in [row for row in found.confusion if row[0] != row[1]][:CONFUSED]:
+        print(f"  {snippet(one, 40)} taken for {snippet(two, 40)}: {count:,}")
+    for note in found.notes:
+        say(f"note: {note}")
+
+
+CONFUSED = 5
+"""Confusions that are printed, the most frequent first; `--json` has all."""

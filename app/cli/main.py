@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from . import cluster, demo, evaluate, index, search, serve, train, upkeep
+from . import cluster, demo, evaluate, index, label, search, serve, train, upkeep
 
 app = typer.Typer(
     name="sonde",
@@ -33,6 +33,7 @@ def _options(
 index.register(app)
 search.register(app)
 cluster.register(app)
+label.register(app)
 evaluate.register(app)
 train.register(app)
 upkeep.register(app)

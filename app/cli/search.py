@@ -129,11 +129,16 @@ def similar(
     if id is not None:
         print_results(opened.similar(id, **given), json)
     else:
-        example = _standard_input() if text == "-" else text
+        example = standard_input() if text == "-" else text
         print_results(opened.like(example or "", **given), json)
 
 
-def _standard_input() -> str:
+def standard_input() -> str:
+    """Return what comes from standard input.
+
+    Raises:
+        UsageError: It is not in the terminal's encoding.
+    """
     import sys
 
     from ...indexer.errors import UsageError

@@ -1,1 +1,33 @@
 """Zero-shot labelling: labels for texts from their names, without training data."""
+
+from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
+from .labels import Label, Labels, make_labels, read_labels
+from .nli import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
+from .outcome import NONE, NONE_NAME, Classified, LabelReport
+from .run import classify, label_collection
+from .settings import LabelSettings
+
+__all__ = [
+    "DEFAULT_ENGINE",
+    "ENGINES",
+    "HUB_MODEL",
+    "NONE",
+    "NONE_NAME",
+    "Classified",
+    "Entailment",
+    "Judge",
+    "Label",
+    "LabelReport",
+    "LabelSettings",
+    "Labels",
+    "NliClasses",
+    "NliJudge",
+    "RerankerJudge",
+    "check_sentences",
+    "classify",
+    "entail",
+    "label_collection",
+    "load_nli",
+    "make_labels",
+    "read_labels",
+]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sonde.app.api import Collection, index, open
+    from sonde.app.api import Collection, classify, entail, index, open
     from sonde.app.http.client import RemoteCollection, connect
     from sonde.indexer.ann import AnnSettings
     from sonde.indexer.build import BuildReport, BuildSettings
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.label import Label, LabelSettings
     from sonde.pipelines.results import Hit, Results
     from sonde.pipelines.search import SearchSettings
 
 _HOMES = {
     "Collection": "app.api",
+    "classify": "app.api",
+    "entail": "app.api",
     "index": "app.api",
     "open": "app.api",
     "RemoteCollection": "app.http.client",
@@ -36,6 +39,8 @@ _HOMES = {
     "UsageError": "indexer.errors",
     "Progress": "indexer.progress",
     "ReadOptions": "indexer.readers",
+    "Label": "pipelines.label",
+    "LabelSettings": "pipelines.label",
     "Hit": "pipelines.results",
     "Results": "pipelines.results",
     "SearchSettings": "pipelines.search",
@@ -49,6 +54,8 @@ __all__ = [
     "Document",
     "Encoder",
     "Hit",
+    "Label",
+    "LabelSettings",
     "MissingExtraError",
     "Progress",
     "ReadOptions",
@@ -57,7 +64,9 @@ __all__ = [
     "SearchSettings",
     "SondeError",
     "UsageError",
+    "classify",
     "connect",
+    "entail",
     "index",
     "load_encoder",
     "open",

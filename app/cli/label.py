@@ -1,0 +1,162 @@
+"""`sonde label` and `sonde entail`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...pipelines.label import Classified, LabelReport, LabelSettings
+
+Model = Annotated[str | None, typer.Option("--model", metavar="M", help="bundled, a model's folder or a hub name.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("label")(label)
+    app.command("entail")(entail)
+
+
+def label(
+    collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.")] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` says more.")
+    ] = None,
+    labels_file: Annotated[
+        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="Label this text in place of a collection; - is standard input.")
+    ] = None,
+    multi_label: Annotated[bool, typer.Option("--multi-label", help="Each label by itself: several, or none.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", metavar="T", help="Below this probability: none of these.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="nli, similarity, reranker or ensemble (nli and similarity).")
+    ] = None,
+    model: Model = None,
+    template: Annotated[str | None, typer.Option("--template", help="NLI's hypothesis, with {} for the label.")] = None,
+    shortlist: Annotated[
+        int | None, typer.Option("--shortlist", help="Judge so many labels a text, the most similar; 0 for all.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="B", help="Judge a sample: so many judgements, or a time, 5m.")
+    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Label only what passes this filter.")] = None,
+    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "labels",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which texts a budget is spent on.")] = 0,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    json: Json = False,
+) -> None:
+    """Give every document of a collection a label, from the labels' names alone, and keep the result as a run.
+
+    Which engine ran is always said. A run that was stopped goes on where it stopped.
+
+    \b
+    Examples:
+      sonde label reviews.sonde --labels refund,praise,delivery
+      sonde label reviews.sonde --labels refund,praise --multi-label --threshold 0.7 --name topics
+      sonde label reviews.sonde --labels-file labels.txt --engine similarity --name plain
+      sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
+      sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
+      sonde label --text - --labels refund,delivery < letter.txt
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.label import LabelSettings, read_labels
+
+    if (collection is None) == (text is None):
+        raise UsageError("give a collection, or a text with --text")
+    if labels is not None and labels_file is not None:
+        raise UsageError("give --labels or --labels-file, not both")
+    chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
+    settings = LabelSettings(
+        engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
+        name=name, replace=replace, device=device, dtype=dtype, seed=seed,
+        **{key: value for key, value in chosen.items() if value is not None},
+    )  # fmt: skip
+    given = read_labels(labels_file) if labels_file else labels or ""
+    with progress(quiet=json) as notify:
+        if text is None:
+            from ..api import open as open_collection
+
+            assert collection is not None
+            found: Any = open_collection(collection, device=device).label(given, settings=settings, notify=notify)
+        else:
+            found = _one_text(text, given, settings, notify)
+    if json:
+        print_json(found.to_dict())
+    elif text is None:
+        _print_report(found)
+    else:
+        _print_text(found)
+
+
+def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
+    from ...indexer.errors import UsageError
+    from ...pipelines.label import classify
+    from .search import standard_input
+
+    if settings.where is not None or settings.budget is not None:
+        raise UsageError("--where and --budget are for collections, not for --text")
+    return classify([standard_input() if text == "-" else text], labels, settings, notify=notify)[0]
+
+
+def _print_report(report: "LabelReport") -> None:
+    width = max(len(name) for name in report.counts)
+    for name, count in sorted(report.counts.items(), key=lambda pair: -pair[1]):
+        print(f"{snippet(name, 60):<{min(width, 60)}}  {count:>9,}  {count / max(report.documents, 1):6.1%}")
+    judged = ""
+    if report.calls:
+        judged = f" · {report.calls:,} of {report.full_calls:,} judgements, {report.judged:,} documents judged"
+    if report.agreement is not None:
+        judged += f" · agreement with {report.engine} on {report.held_back:,} held back: {report.agreement:.1%}"
+    say(
+        f"run {report.name}: {report.documents:,} documents · {report.engine}, {report.model}{judged}"
+        f" · {report.seconds:,.1f} s"
+    )
+    if report.changed:
+        say(f"note: {report.changed:,} documents changed meanwhile; the run says nothing of them")
+
+
+def _print_text(found: "Classified") -> None:
+    for name, score in found.scores.items():
+        print(f"{'*' if name in found.labels else ' '} {score:.3f}  {snippet(name, 60)}")
+    say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
+
+
+def entail(
+    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="What is known; - is standard input.")],
+    hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="What may follow from it.")],
+    model: Model = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    json: Json = False,
+) -> None:
+    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+
+    \b
+    Examples:
+      sonde entail "A man is playing a guitar." "Somebody makes music."
+    """
+    from ...indexer.progress import silent
+    from ...pipelines.label import entail as judge
+    from ...pipelines.label import load_nli
+    from .search import standard_input
+
+    with progress(quiet=json) as notify:
+        pairs = load_nli(model, device=device, dtype=dtype, notify=silent if json else notify)
+        found = judge(standard_input() if premise == "-" else premise, hypothesis, pairs)
+    if json:
+        print_json(found.to_dict())
+        return
+    for name in ("entailment", "neutral", "contradiction"):
+        print(f"{'*' if name == found.label else ' '} {getattr(found, name):.3f}  {name}")
+    say(f"{found.label} · {found.model}")

@@ -1,0 +1,178 @@
+"""Margins of every text of a corpus: by similarity, by a judge, by a judge of a sample, or by both together."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...indexer.progress import Notify, Progress, silent
+from .budget import Budget
+from .carry import carry
+from .engines import EngineName, Judge
+from .journal import Journal
+from .labels import Label
+from .scale import log_odds, probabilities, standardised
+from .settings import LabelSettings
+from .similarity import ENOUGH, adapted_margins, similarity_margins
+
+AT_ONCE = 32
+"""Texts judged between two entries of the journal: what a kill can cost."""
+PROBE = 16
+"""Texts judged before a budget of time is turned into a number of texts."""
+TOGETHER = 2.0
+"""Two standardised margins, averaged, times this are the ensemble's log-odds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What is labelled.
+
+    Attributes:
+        vectors: float32 [n, d].
+        keys: Digests of the texts' content.
+        read: Returns the texts at some places.
+    """
+
+    vectors: np.ndarray
+    keys: list[str]
+    read: Callable[[np.ndarray], list[str]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The margins of a corpus, and how they came about.
+
+    Attributes:
+        margins: float [n, labels] log-odds.
+        calls: Judgements of a text against a label.
+        judged: How many texts were judged.
+        agreement: Share of held-back texts with the judge's label, where a sample was judged.
+        held_back: How many those are.
+    """
+
+    margins: np.ndarray
+    calls: int = 0
+    judged: int = 0
+    agreement: float | None = None
+    held_back: int = 0
+
+
+def label_corpus(
+    corpus: Corpus, labels: Sequence[Label], of_labels: np.ndarray, engine: EngineName, judge: Judge | None,
+    settings: LabelSettings, journal: Journal | None = None, notify: Notify = silent,
+) -> Found:  # fmt: skip
+    """Return the margins of all texts.
+
+    Args:
+        corpus: The texts.
+        labels: The labels.
+        of_labels: float32 [labels, d], their vectors.
+        engine: Which engine.
+        judge: Its judge; None for similarity.
+        settings: How to label.
+        journal: What the judge has said already, and where to write the rest.
+        notify: Receives progress.
+    """
+    plain = similarity_margins(corpus.vectors, of_labels, settings.multi_label)
+    enough = len(corpus) >= ENOUGH
+    adapt = enough and not settings.multi_label
+    similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
+    if judge is None:
+        return Found(similar)
+    asking = _Asking(corpus, labels, judge, settings, shortlist(similar, settings), journal, notify)
+    found = asking.run(similar)
+    if engine != "ensemble":
+        return found
+    joined = together(similar, found.margins, settings.multi_label, enough)
+    return Found(joined, found.calls, found.judged, found.agreement, found.held_back)
+
+
+def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None:
+    """Return bool [n, labels], the labels to be judged of each text; None for all."""
+    size = settings.shortlist
+    if not size or similar.shape[1] <= size:
+        return None
+    chosen = np.zeros(similar.shape, bool)
+    np.put_along_axis(chosen, np.argpartition(-similar, size - 1, axis=1)[:, :size], True, axis=1)
+    return chosen
+
+
+def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool, enough: bool) -> np.ndarray:
+    """Return the ensemble's margins.
+
+    Over a corpus each engine's margins are standardised per label, so that neither a label nor an engine that always
+    scores high wins by that. A few texts say nothing of what is usual: there the log-odds are averaged.
+    """
+    known = log_odds(probabilities(judged, multi_label), multi_label)
+    if not enough or multi_label:
+        return (log_odds(probabilities(similar, multi_label), multi_label) + known) / 2
+    return TOGETHER * (standardised(similar) + standardised(known)) / 2
+
+
+class _Asking:
+    """The judge's work on a corpus: in batches, through the journal, within the budget."""
+
+    def __init__(
+        self, corpus: Corpus, labels: Sequence[Label], judge: Judge, settings: LabelSettings,
+        chosen: np.ndarray | None, journal: Journal | None, notify: Notify,
+    ) -> None:  # fmt: skip
+        self.corpus = corpus
+        self.labels = labels
+        self.judge = judge
+        self.settings = settings
+        self.chosen = chosen
+        self.journal = journal or Journal.nowhere()
+        self.notify = notify
+        self.budget = Budget.parse(settings.budget)
+        self.cost = len(labels) if chosen is None else settings.shortlist
+        self.judged = 0
+        self.total = len(corpus)
+
+    def run(self, hints: np.ndarray) -> Found:
+        """Judge all texts, or as many as the budget allows and carry the rest."""
+        self.total = min(self._affordable(), len(self.corpus))
+        if self.total == len(self.corpus):
+            margins = self.ask(np.arange(len(self.corpus)))
+            if len(margins) == len(self.corpus):
+                return Found(margins, self.judged * self.cost, self.judged)
+        multi = self.settings.multi_label
+        carried = carry(self.ask, self.corpus.vectors, hints, self.total, multi, self.settings.seed)
+        return Found(
+            carried.margins, self.judged * self.cost, len(carried.judged), carried.agreement, carried.held_back
+        )
+
+    def _affordable(self) -> int:
+        if self.budget.calls is not None:
+            return max(1, self.budget.calls // self.cost)
+        if self.budget.seconds is None:
+            return len(self.corpus)
+        rng = np.random.default_rng(self.settings.seed)
+        began = time.monotonic()
+        probe = rng.choice(len(self.corpus), min(PROBE, len(self.corpus)), replace=False)
+        self.ask(np.sort(probe))
+        return max(len(probe), int(self.budget.seconds / max(time.monotonic() - began, 1e-6) * len(probe)))
+
+    def ask(self, rows: np.ndarray) -> np.ndarray:
+        """Return float32 [m, labels]; fewer rows than asked for when the time is up."""
+        found = []
+        for start in range(0, len(rows), AT_ONCE):
+            if self.judged and self.budget.over():
+                break
+            found.append(self._batch(rows[start : start + AT_ONCE]))
+            self.notify(Progress("judging", self.judged, max(self.total, self.judged), "texts"))
+        return np.concatenate(found) if found else np.empty((0, len(self.labels)), np.float32)
+
+    def _batch(self, rows: np.ndarray) -> np.ndarray:
+        keys = [self.corpus.keys[row] for row in rows.tolist()]
+        new = np.array([key not in self.journal.known for key in keys], bool)
+        if new.any():
+            some = rows[new]
+            chosen = None if self.chosen is None else self.chosen[some]
+            margins = self.judge.margins(self.corpus.read(some), self.labels, self.settings.multi_label, chosen)
+            self.journal.add([key for key, fresh in zip(keys, new, strict=True) if fresh], margins)
+        self.judged += len(rows)
+        return np.array([self.journal.known[key] for key in keys], np.float32)

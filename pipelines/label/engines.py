@@ -1,0 +1,156 @@
+"""The engines: what judges a text against a label, and which of them runs when nobody chose."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, Protocol, cast, get_args
+
+import numpy as np
+
+from ...indexer.encoder.devices import resolve_devices
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ..pairs import PairModel, load_pair_model
+from .hypotheses import TEMPLATE
+from .labels import Label
+from .nli import HUB_MODEL, NliJudge
+
+EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+DEFAULT_ENGINE: EngineName = "similarity"
+"""What runs without --engine, chosen by measurement on the development sets: see docs/labelling.md."""
+BUNDLED_MODEL = "bundled"
+RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+class Judge(Protocol):
+    """Reads a text and a label together; slow, and better than vectors where it is well trained."""
+
+    name: str
+    """What it does: "nli" or "reranker"."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    def margins(
+        self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
+        chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return float32 [texts, labels] log-odds, NaN where `chosen` (bool [texts, labels]) is False."""
+        ...
+
+
+class RerankerJudge:
+    """A cross-encoder for search that reads the label with its description as the query, the text as the passage."""
+
+    name = "reranker"
+
+    def __init__(self, pairs: PairModel) -> None:
+        """Take a model of one logit.
+
+        Raises:
+            SondeError: It gives several.
+        """
+        if pairs.num_labels != 1:
+            raise SondeError(
+                f"{pairs.name} gives {pairs.num_labels} scores a pair, a reranker one: take another, or --engine nli"
+            )
+        self.pairs = pairs
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.pairs.name
+
+    def margins(
+        self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
+        chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return float32 [texts, labels], the raw scores; as log-odds they are not calibrated."""
+        places = np.argwhere(np.ones((len(texts), len(labels)), bool) if chosen is None else chosen)
+        pairs = [(labels[label].wording, texts[text]) for text, label in places.tolist()]
+        found = np.full((len(texts), len(labels)), np.nan, np.float32)
+        found[places[:, 0], places[:, 1]] = self.pairs.logits(pairs, cut="longest", on_batch=on_batch)[:, 0]
+        return found
+
+
+def check_engine(name: str | None) -> EngineName:
+    """Return the engine of this name, or the default.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    if name is None:
+        return DEFAULT_ENGINE
+    if name not in ENGINES:
+        raise UsageError(f"there is no engine {name!r}: use {', '.join(ENGINES)}")
+    return cast("EngineName", name)
+
+
+def load_judge(
+    engine: EngineName, model: str | None = None, *, template: str = TEMPLATE, device: str = "auto",
+    dtype: str = "auto", notify: Notify = silent,
+) -> Judge | None:  # fmt: skip
+    """Return the judge of an engine; None for similarity, which needs none.
+
+    Args:
+        engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
+        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model, or the hub's on a GPU.
+        template: The hypothesis template of NLI.
+        device: "auto", "cpu", "cuda" …
+        dtype: "auto", "float32", "bfloat16" or "float16".
+        notify: Receives sentences that the user should read.
+
+    Raises:
+        UsageError: The name, the template or the device cannot be right.
+        SondeError: The model cannot be had, or does not fit the engine.
+    """
+    if engine == "similarity":
+        if model is not None:
+            raise UsageError("--model is for the engines nli, reranker and ensemble: similarity has the collection's")
+        return None
+    if engine == "reranker":
+        return RerankerJudge(load_pair_model(model or RERANKER_MODEL, device=device, dtype=dtype, notify=notify))
+    return NliJudge(load_nli(model, device=device, dtype=dtype, notify=notify), template)
+
+
+def load_nli(
+    model: str | None = None, *, device: str = "auto", dtype: str = "auto", notify: Notify = silent
+) -> PairModel:
+    """Return an NLI model by name; where None, the bundled one, or the hub's default on a GPU.
+
+    Raises:
+        UsageError: The name or the device cannot be right.
+        SondeError: The model cannot be had.
+    """
+    if model is None:
+        gpu = resolve_devices(device)[0].startswith("cuda")
+        model = BUNDLED_MODEL if has_bundled() and not gpu else HUB_MODEL
+    if model == BUNDLED_MODEL:
+        return load_bundled_nli(device, dtype, notify)
+    return load_pair_model(model, device=device, dtype=dtype, notify=notify)
+
+
+def has_bundled() -> bool:
+    """Whether this installation brings an NLI model."""
+    return any((Path(__file__).parents[1] / "bundled" / "nli").glob("*.safetensors"))
+
+
+def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
+    """Return the NLI model that Sonde brings.
+
+    Raises:
+        SondeError: This installation has none, or it is damaged.
+    """
+    if not has_bundled():
+        raise SondeError(f"this installation brings no NLI model: give --model a folder, or {HUB_MODEL}")
+    import torch
+
+    from ...indexer.encoder.devices import resolve_dtype
+    from ..bundled import load_bundled
+
+    devices = resolve_devices(device)
+    model, tokenizer, _ = load_bundled("nli", notify)
+    model = model.to(getattr(torch, resolve_dtype(dtype, devices[0])))
+    return PairModel(model, tokenizer, name=BUNDLED_MODEL, devices=devices)

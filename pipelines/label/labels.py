@@ -1,0 +1,80 @@
+"""Labels: a name and perhaps a description, from a list, a mapping, a comma-separated text or a file."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...indexer.errors import SondeError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label: what it is called and, if its name does not say it all, what it means."""
+
+    name: str
+    description: str = ""
+
+    @property
+    def wording(self) -> str:
+        """The name with its description, as models read it: "refund: the customer wants money back"."""
+        return f"{self.name}: {self.description}" if self.description else self.name
+
+    @classmethod
+    def parse(cls, text: str) -> "Label":
+        """Read "name" or "name: description"."""
+        name, _, description = text.strip().partition(": ")
+        return cls(" ".join(name.split()), " ".join(description.split()))
+
+
+Labels = Iterable[str | Label] | Mapping[str, str] | str
+
+
+def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
+    """Return the labels that a user gave.
+
+    Args:
+        given: Names, "name: description" texts or `Label`s; a mapping of names to descriptions; or one
+            comma-separated text.
+        several: Whether a text may get several labels; a single label then asks for yes or no.
+
+    Raises:
+        UsageError: There is none, only one to choose from, an empty one, or one that comes twice.
+    """
+    if isinstance(given, str):
+        labels = tuple(map(Label.parse, given.split(","))) if given.strip() else ()
+    elif isinstance(given, Mapping):
+        pairs = given.items()
+        labels = tuple(Label(" ".join(name.split()), " ".join((text or "").split())) for name, text in pairs)
+    else:
+        labels = tuple(each if isinstance(each, Label) else Label.parse(str(each)) for each in given)
+    if not labels:
+        raise UsageError("there are no labels: give some, as refund,praise,delivery")
+    seen: dict[str, int] = {}
+    for number, label in enumerate(labels, 1):
+        if not label.name:
+            raise UsageError(f"label {number} of {len(labels)} is empty: leave it out")
+        if (first := seen.setdefault(label.name.casefold(), number)) != number:
+            raise UsageError(f"label {number} {label.name!r} is there already, as label {first}: leave one out")
+    if len(labels) == 1 and not several:
+        raise UsageError(
+            f"{labels[0].name!r} is the only label, so every text would get it: give two or more, or --multi-label"
+        )
+    return labels
+
+
+def read_labels(path: Path) -> list[str]:
+    """Return the lines of a file of labels: one a line, "name" or "name: description"; "#" begins a comment.
+
+    Raises:
+        SondeError: The file cannot be read, or holds no label.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise SondeError(f"cannot read the labels in {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SondeError(f"cannot read the labels in {path}: it is not UTF-8") from None
+    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not found:
+        raise UsageError(f"{path} holds no label: write one a line, as `refund: the customer wants money back`")
+    return found

@@ -1,0 +1,154 @@
+"""Natural language inference: does a text entail "This example is LABEL."? (Yin, Hay and Roth, EMNLP 2019)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.errors import SondeError, UsageError
+from ..pairs import PairModel
+from .hypotheses import TEMPLATE, check_template, hypotheses
+from .labels import Label
+
+HUB_MODEL = "facebook/bart-large-mnli"
+
+
+@dataclass(frozen=True, slots=True)
+class NliClasses:
+    """Which logit stands for what; `neutral` is None for a model of two classes."""
+
+    entailment: int
+    contradiction: int
+    neutral: int | None
+
+    @classmethod
+    def of(cls, model: PairModel) -> "NliClasses":
+        """Read the classes from the model's configuration; nothing is assumed about their order.
+
+        A model of two classes, "entailment" and "not_entailment", has the second in the place of contradiction.
+
+        Raises:
+            SondeError: The model names no class of entailment.
+        """
+        names = {name.lower().strip(): number for number, name in model.id2label.items()}
+        entailment = _first(names, ("entail",))
+        if entailment is None:
+            known = ", ".join(model.id2label.values())
+            raise SondeError(f"{model.name} is no NLI model: none of its classes is entailment (they are {known})")
+        contradiction = _first(names, ("contra", "not_entail", "not entail", "non_entail", "non-entail"))
+        others = [number for number in names.values() if number != entailment]
+        if contradiction is None and len(others) == 1:
+            contradiction = others[0]
+        if contradiction is None:
+            known = ", ".join(model.id2label.values())
+            raise SondeError(f"{model.name} is no NLI model: none of its classes is contradiction (they are {known})")
+        return cls(entailment, contradiction, _first(names, ("neutral",)))
+
+
+def _first(names: dict[str, int], beginnings: tuple[str, ...]) -> int | None:
+    return next((number for name, number in names.items() if name.startswith(beginnings)), None)
+
+
+class NliJudge:
+    """Judges texts against labels by entailment; the numbers are those of transformers' zero-shot pipeline.
+
+    Attributes:
+        name: "nli".
+        model: The pair model's name.
+        template: The hypothesis template.
+    """
+
+    name = "nli"
+    calls_per_label = 1
+
+    def __init__(self, pairs: PairModel, template: str = TEMPLATE) -> None:
+        """Take a pair model of NLI.
+
+        Raises:
+            UsageError: The template has no place for the label.
+            SondeError: The model has no class of entailment.
+        """
+        self.pairs = pairs
+        self.classes = NliClasses.of(pairs)
+        self.template = check_template(template)
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.pairs.name
+
+    def margins(
+        self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
+        chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return float32 [texts, labels] log-odds; higher is likelier.
+
+        With one label per text they are the entailment logits, whose softmax over the labels is the probability; with
+        several, entailment's logit minus contradiction's, whose sigmoid is.
+
+        Args:
+            texts: The premises.
+            labels: What the hypotheses are made of.
+            multi_label: Whether a text may get several labels.
+            chosen: bool [texts, labels], the pairs to judge; others get NaN. All where None.
+            on_batch: Called with the number of pairs of each batch.
+        """
+        wordings = hypotheses(labels, self.template)
+        places = np.argwhere(np.ones((len(texts), len(labels)), bool) if chosen is None else chosen)
+        logits = self.pairs.logits(
+            [(texts[text], wordings[label]) for text, label in places.tolist()], on_batch=on_batch
+        )
+        found = np.full((len(texts), len(labels)), np.nan, np.float32)
+        margin = logits[:, self.classes.entailment]
+        if multi_label:
+            margin = margin - logits[:, self.classes.contradiction]
+        found[places[:, 0], places[:, 1]] = margin
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Entailment:
+    """Whether a hypothesis follows from a premise: three probabilities that sum to one (two without neutral).
+
+    Attributes:
+        label: The likeliest: "entailment", "neutral" or "contradiction".
+        entailment: Probability, 0 to 1.
+        neutral: Probability; 0 for a model of two classes.
+        contradiction: Probability; of "not entailment" for a model of two classes.
+        model: What judged it.
+    """
+
+    label: str
+    entailment: float
+    neutral: float
+    contradiction: float
+    model: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def check_sentences(premise: str, hypothesis: str) -> None:
+    """Raise UsageError where one of them is empty."""
+    for kind, text in (("premise", premise), ("hypothesis", hypothesis)):
+        if not text.strip():
+            raise UsageError(f"the {kind} is empty: give two sentences")
+
+
+def entail(premise: str, hypothesis: str, pairs: PairModel) -> Entailment:
+    """Judge whether `hypothesis` follows from `premise`.
+
+    Raises:
+        UsageError: One of them is empty.
+        SondeError: The model has no class of entailment.
+    """
+    check_sentences(premise, hypothesis)
+    classes = NliClasses.of(pairs)
+    logits = pairs.logits([(premise, hypothesis)])[0].astype(np.float64)
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    found = {"entailment": float(shares[classes.entailment]), "contradiction": float(shares[classes.contradiction])}
+    found["neutral"] = float(shares[classes.neutral]) if classes.neutral is not None else 0.0
+    return Entailment(max(found, key=lambda name: found[name]), model=pairs.name, **found)

@@ -1,0 +1,178 @@
+"""Labelling a collection as a named run, and texts that are in none."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.document_vectors import document_vectors
+from ...indexer.encoder import Encoder, load_encoder
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
+from ...indexer.runs import Item
+from ...indexer.view import View
+from ..filters import compile_filter
+from .corpus import Corpus, Found, label_corpus
+from .engines import Judge, check_engine, load_judge
+from .journal import Journal, open_journal
+from .labels import Label, Labels, make_labels
+from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide
+from .settings import LabelSettings
+from .similarity import label_vectors
+
+LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
+
+
+def label_collection(
+    collection: Collection, labels: Labels, settings: LabelSettings = LabelSettings(), *,
+    judge: Judge | None = None, notify: Notify = silent,
+) -> LabelReport:  # fmt: skip
+    """Label a collection's documents and store that as a run of kind "label".
+
+    A run that was killed goes on where it stopped when it is started again under the same settings.
+
+    Args:
+        collection: The collection.
+        labels: Names, perhaps with descriptions.
+        settings: How to label.
+        judge: A judge of your own in place of the engine's.
+        notify: Receives progress and sentences.
+
+    Raises:
+        UsageError: The labels or a setting cannot be right, or the run's name is taken.
+        SondeError: A model cannot be had, the collection is empty or cannot be written.
+    """
+    began = time.monotonic()
+    settings.check()
+    engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
+    check_name(collection.open_catalog(), "label", settings.name, settings.replace)
+    with collection.view() as view:
+        snapshot = Snapshot.of(view)
+        docs, keys = _documents(view, snapshot, settings.where)
+        vectors = document_vectors(view, docs)
+    judge = judge or _judge(engine, settings, notify)
+    corpus = Corpus(vectors, keys, lambda rows: _texts(collection, docs[rows]))
+    fingerprint = _fingerprint(made, settings, judge)
+    kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
+    with kept as journal:
+        if journal.known:
+            notify(f"going on with {len(journal.known):,} documents that were judged before")
+        of_labels = label_vectors(collection.encoder, made)
+        found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
+        texts, numbers, scores = decide(found.margins, settings.multi_label, settings.least)
+        model = judge.model if judge else collection.spec.name
+        seconds = time.monotonic() - began
+        report = _report(made, settings, engine, model, found, numbers, len(docs), seconds)
+        new = NewRun(
+            kind="label", name=settings.name, parameters=_parameters(made, settings, engine, model),
+            libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
+            assignments=(docs[texts], numbers, scores),
+        )  # fmt: skip
+        changed = write_run(collection.path, new, snapshot, replace=settings.replace)
+    return replace(report, changed=changed)
+
+
+def classify(
+    texts: Sequence[str], labels: Labels, settings: LabelSettings = LabelSettings(), *,
+    encoder: Encoder | None = None, judge: Judge | None = None, notify: Notify = silent,
+) -> list[Classified]:  # fmt: skip
+    """Label texts that are in no collection.
+
+    From 50 texts on they are a corpus of their own: similarity adapts its labels to them, and the ensemble
+    standardises over them. Fewer are each labelled by themselves.
+
+    Raises:
+        UsageError: The labels, a setting or a text (an empty one) cannot be right.
+        SondeError: A model cannot be had.
+    """
+    settings.check()
+    if isinstance(texts, str):
+        raise UsageError("give a list of texts, not one text")
+    engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise UsageError(f"text {number} of {len(texts)} is empty: there is nothing to label")
+    judge = judge or _judge(engine, settings, notify)
+    if not texts:
+        return []
+    encoder = encoder or load_encoder(device=settings.device, notify=notify)
+    corpus = Corpus(
+        encoder.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [str(texts[n]) for n in rows]
+    )
+    found = label_corpus(corpus, made, label_vectors(encoder, made), engine, judge, settings, notify=notify)
+    model = judge.model if judge else encoder.spec.name
+    return classified(found.margins, made, settings.multi_label, settings.least, engine, model)
+
+
+def _judge(engine: Any, settings: LabelSettings, notify: Notify) -> Judge | None:
+    return load_judge(
+        engine, settings.model, template=settings.template, device=settings.device, dtype=settings.dtype, notify=notify
+    )
+
+
+def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.ndarray, list[str]]:
+    """Return the numbers of the documents to label, and digests of their contents."""
+    chosen = np.ones(len(snapshot.docs), bool)
+    if where is not None:
+        compiled = compile_filter(where, view.fields)
+        chosen = np.isin(snapshot.docs, view.catalog.documents_where(compiled.sql, compiled.parameters))
+    if not chosen.any():
+        path = view.collection.path
+        raise SondeError(f"no document passes the filter {where!r}" if where else f"{path} holds no documents to label")
+    keys = [snapshot.contents[place].hex() for place in np.flatnonzero(chosen).tolist()]
+    return snapshot.docs[chosen], keys
+
+
+def _texts(collection: Collection, docs: np.ndarray) -> list[str]:
+    """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
+    with collection.view() as view:
+        sql = "SELECT doc, title, text FROM documents WHERE doc IN (?)"
+        found = {doc: (title, text) for doc, title, text in view.catalog.select_in(sql, docs.tolist())}
+    pairs = (found.get(doc, ("", "")) for doc in docs.tolist())
+    return [f"{title}\n\n{text}" if title.strip() and not text.startswith(title) else text for title, text in pairs]
+
+
+def _fingerprint(labels: Sequence[Label], settings: LabelSettings, judge: Judge | None) -> str:
+    """What decides what a judge says of a text."""
+    said = (settings.template, settings.multi_label, settings.shortlist, judge.model if judge else "", settings.dtype)
+    return json.dumps([[label.wording for label in labels], judge.name if judge else "", *said])
+
+
+def _parameters(labels: Sequence[Label], settings: LabelSettings, engine: str, model: str) -> dict[str, Any]:
+    kept = {name: value for name, value in asdict(settings).items() if name not in ("name", "replace")}
+    return {"labels": [asdict(label) for label in labels], **kept, "engine": engine, "model": model}
+
+
+def _items(labels: Sequence[Label], numbers: np.ndarray) -> list[Item]:
+    sizes = Counter(numbers.tolist())
+    items = [
+        Item(n, label.name, {"description": label.description, "size": sizes[n]}) for n, label in enumerate(labels)
+    ]
+    none = [Item(NONE, NONE_NAME, {"description": "", "size": sizes[NONE]})] if sizes[NONE] else []
+    return [*items, *none]
+
+
+def _report(
+    labels: Sequence[Label], settings: LabelSettings, engine: str, model: str, found: Found, numbers: np.ndarray,
+    documents: int, seconds: float,
+) -> LabelReport:  # fmt: skip
+    sizes = Counter(numbers.tolist())
+    counts = {label.name: sizes[number] for number, label in enumerate(labels)}
+    if sizes[NONE]:
+        counts[NONE_NAME] = sizes[NONE]
+    return LabelReport(
+        settings.name, engine, model, documents, counts, found.calls, documents * len(labels), found.judged,
+        found.agreement, found.held_back, 0, seconds,
+    )  # fmt: skip
+
+
+def _measured(report: LabelReport) -> dict[str, Any]:
+    names = ("documents", "counts", "calls", "full_calls", "judged", "agreement", "held_back")
+    return {name: getattr(report, name) for name in names}

@@ -1,0 +1,65 @@
+"""How to label."""
+
+from dataclasses import dataclass
+
+from ...indexer.errors import UsageError
+from .budget import Budget
+from .engines import check_engine
+from .hypotheses import TEMPLATE, check_template
+
+SHORTLIST = 10
+"""Labels that a judge reads a text against; the others are left out by similarity."""
+YES = 0.5
+"""Probability from which a text gets a label, where it may get several."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSettings:
+    """How to label texts.
+
+    Attributes:
+        engine: "nli", "similarity", "reranker" or "ensemble"; the default where None.
+        model: The judge's model: "bundled", a folder or a hub name.
+        multi_label: Whether a text may get several labels, each by itself, or none.
+        threshold: Probability below which a label is not given; 0.5 with `multi_label`, else none.
+        template: NLI's hypothesis template.
+        shortlist: A judge reads a text against so many labels, the most similar ones; 0 for all.
+        budget: Judgements ("5000") or time ("5m"); None judges every text.
+        where: A filter on metadata; only what passes is labelled.
+        name: The run's name.
+        replace: Whether a run of this name is replaced.
+        device: Where the judge runs.
+        dtype: Its precision.
+        seed: Decides which texts are judged under a budget.
+    """
+
+    engine: str | None = None
+    model: str | None = None
+    multi_label: bool = False
+    threshold: float | None = None
+    template: str = TEMPLATE
+    shortlist: int = SHORTLIST
+    budget: str | int | None = None
+    where: str | None = None
+    name: str = "labels"
+    replace: bool = False
+    device: str = "auto"
+    dtype: str = "auto"
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise UsageError, naming the value, where a setting cannot be."""
+        engine = check_engine(self.engine)
+        check_template(self.template)
+        Budget.parse(self.budget)
+        if self.budget is not None and engine == "similarity":
+            raise UsageError("--budget limits the judge of --engine nli, reranker or ensemble; similarity has none")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise UsageError(f"the threshold {self.threshold} is no probability: give 0 to 1")
+        if self.shortlist < 0 or self.shortlist == 1:
+            raise UsageError(f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all")
+
+    @property
+    def least(self) -> float:
+        """The probability that a label needs."""
+        return self.threshold if self.threshold is not None else YES if self.multi_label else 0.0
