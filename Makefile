@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 TORCH_INDEX ?=
 
 # What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,mcp,serve,topics,plots
-EXTRAS ?= cpu,int8,eval,mcp,serve,topics,plots
+EXTRAS ?= cpu,int8,eval,cluster,duplicates,serve,topics,plots
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check bench wheel constraints

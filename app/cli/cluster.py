@@ -1,0 +1,125 @@
+"""`sonde cluster`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...indexer.runs import Item
+    from ...pipelines.cluster.settings import Method, Outliers
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("cluster")(cluster)
+
+
+def cluster(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    method: Annotated[str, typer.Option("--method", help="kmeans, or density (UMAP and HDBSCAN).")] = "kmeans",
+    k: Annotated[str, typer.Option("-k", help="Clusters of KMeans: a number, or auto.")] = "auto",
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="RUN", help="Name of the run; the method by default.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    update: Annotated[
+        str | None,
+        typer.Option("--update", metavar="RUN", help="Put new documents into the clusters of a run, and do no more."),
+    ] = None,
+    outliers: Annotated[
+        str, typer.Option("--outliers", help="Density: keep them, put each in the nearest cluster, or recluster them.")
+    ] = "keep",
+    min_size: Annotated[
+        int | None, typer.Option("--min-size", help="Density: fewest texts of a cluster; by corpus size if left out.")
+    ] = None,
+    sample: Annotated[int, typer.Option("--sample", help="Density: texts to fit on; the rest is carried.")] = 50_000,
+    restarts: Annotated[int, typer.Option("--restarts", help="KMeans: fits, of which the best is kept.")] = 5,
+    refits: Annotated[
+        int | None, typer.Option("--refits", help="Fits that stability is measured by; 0 measures none.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    json: Json = False,
+) -> None:
+    """Group the documents of a collection by meaning, and keep the result as a run.
+
+    The same collection, settings and versions give the same clusters.
+
+    \b
+    Examples:
+      sonde cluster reviews.sonde -k 3
+      sonde cluster reviews.sonde --name themes
+      sonde cluster reviews.sonde --method density --outliers nearest
+      sonde cluster themes.sonde --update kmeans
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.cluster import ClusterSettings
+    from ...pipelines.cluster import cluster as run
+    from ...pipelines.cluster import update as run_update
+    from ..api import open as open_collection
+
+    settings = ClusterSettings(
+        cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,
+        refits=refits,
+    )  # fmt: skip
+    settings.check()
+    if update is not None and (name is not None or replace):
+        raise UsageError("--update keeps the run's name: leave out --name and --replace")
+    with progress(quiet=json) as notify:
+        opened = open_collection(collection)
+        if update is not None:
+            updated = run_update(opened, update, notify)
+            print_json(updated.to_dict()) if json else print(
+                f"{updated.run}: {updated.added:,} documents added, {updated.outliers:,} of them outliers"
+            )
+            return
+        found = run(opened, settings, name=name, replace=replace, notify=notify)
+    if found.left_out:
+        say(f"{found.left_out:,} documents changed meanwhile: the run says nothing of them")
+    if json:
+        for item in found.clusters:
+            print_json({"run": found.run, **item_values(item)})
+        return
+    print_items(found.clusters)
+    say(summary(found.run, found.report, found.seconds))
+
+
+def number_or_auto(text: str) -> "Any":
+    """Return a whole number, or "auto".
+
+    Raises:
+        UsageError: It is neither.
+    """
+    from ...indexer.errors import UsageError
+
+    if text == "auto" or text.lstrip("-").isdecimal():
+        return text if text == "auto" else int(text)
+    raise UsageError(f"-k is {text!r}: give a whole number, or auto")
+
+
+def item_values(item: "Item") -> dict[str, Any]:
+    """Return a cluster, topic or label as JSON values."""
+    return {"number": item.number, "name": item.name, **item.data}
+
+
+def print_items(items: "list[Item] | Any") -> None:
+    """Print a table of clusters, topics or labels."""
+    print(f"{'number':>6} {'size':>9} {'cohesion':>9} {'stability':>9}  name")
+    for item in items:
+        cells = (item.data.get(name) for name in ("cohesion", "stability"))
+        shown = " ".join(f"{'–' if value is None else format(value, '.3f'):>9}" for value in cells)
+        print(f"{item.number:>6} {item.data.get('size', 0):>9,} {shown}  {snippet(item.name, 70)}")
+
+
+def summary(name: str, report: Any, seconds: float) -> str:
+    """Return one line that says what a clustering found."""
+    parts = [f"{report['clusters']:,} clusters", f"{report['documents']:,} documents"]
+    if report["outliers"]:
+        parts.append(f"{report['outliers']:,} outliers ({report['outlier_share']:.1%})")
+    if report.get("carried"):
+        parts.append(f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried")
+    parts += [f"{key} {report[key]:.3f}" for key in ("silhouette", "stability") if report[key] is not None]
+    return f"{name}: {' · '.join(parts)} · {seconds:,.1f} s"

@@ -1,0 +1,7 @@
+"""Clustering the documents of a collection by meaning."""
+
+from .clustering import Clustering, cluster
+from .settings import ClusterSettings
+from .update import Updated, update
+
+__all__ = ["ClusterSettings", "Clustering", "Updated", "cluster", "update"]

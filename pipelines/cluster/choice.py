@@ -1,0 +1,89 @@
+"""How many clusters: the curve of silhouette and stability over k, and the choice on it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ...indexer.progress import Notify, Progress, silent
+from .kmeans import fit_from, seeds
+from .silhouette import silhouettes
+from .threads import one_thread
+
+SAMPLE = 5_000
+SEEDS = 3
+ROUNDS = 15
+MOST = 150
+LEAST_SIZE = 10
+"""Sampled vectors per cluster, at least, up to which k is tried."""
+GOOD_ENOUGH = 0.95
+"""The smallest k is taken whose score is at least this share of the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One k on the curve.
+
+    Attributes:
+        k: Clusters.
+        silhouette: Mean over the sample, -1 to 1.
+        stability: Mean adjusted Rand index between fits with different seeds, at most 1.
+        objective: Mean cosine to the centroid.
+    """
+
+    k: int
+    silhouette: float
+    stability: float
+    objective: float
+
+    @property
+    def score(self) -> float:
+        """Silhouette times stability: clusters that are apart, and that come back."""
+        return max(self.silhouette, 0.0) * max(self.stability, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {name: round(value, 6) for name, value in asdict(self).items()} | {"score": round(self.score, 6)}
+
+
+def ks(count: int, most: int = MOST) -> list[int]:
+    """Return the k that are tried for so many vectors: 2, 3 and so on, then steps of about a fifth."""
+    found, k = [], 2
+    while k <= min(most, max(2, count // LEAST_SIZE)) and k < count:
+        found.append(k)
+        k = max(k + 1, round(k * 1.19))
+    return found
+
+
+def curve(vectors: np.ndarray, seed: int, notify: Notify = silent) -> list[Point]:
+    """Return the points of the curve over a sample of float32 [n, d] vectors of length 1; none for fewer than 3."""
+    random = np.random.default_rng(seed)
+    if len(vectors) > SAMPLE:
+        vectors = vectors[np.sort(random.choice(len(vectors), SAMPLE, replace=False))]
+    tried = ks(len(vectors))
+    points = []
+    with one_thread():
+        starts = [seeds(vectors, max(tried), seed + number) for number in range(SEEDS)] if tried else []
+        for point in _points(vectors, tried, starts, seed):
+            points.append(point)
+            notify(Progress("choosing k", len(points), len(tried), "numbers of clusters"))
+    return points
+
+
+def _points(vectors: np.ndarray, tried: list[int], starts: list[np.ndarray], seed: int) -> Iterator[Point]:
+    from sklearn.metrics import adjusted_rand_score
+
+    for k in tried:
+        fits = [fit_from(vectors, start[:k], seed + number, ROUNDS) for number, start in enumerate(starts)]
+        best = max(fits, key=lambda fitted: fitted.objective)
+        agreement = [adjusted_rand_score(one.labels, other.labels) for one, other in combinations(fits, 2)]
+        silhouette = float(silhouettes(vectors, best.labels).mean())
+        yield Point(k, silhouette, float(np.mean(agreement)), best.objective)
+
+
+def choose(points: list[Point]) -> int:
+    """Return the smallest k whose score is within 5 % of the best; 1 where there is no point, or nothing holds."""
+    best = max((point.score for point in points), default=0.0)
+    return next((point.k for point in points if best > 0 and point.score >= GOOD_ENOUGH * best), 1)

@@ -1,0 +1,164 @@
+"""`cluster`: a clustering of a collection, measured, described and stored as a run."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_writing import NewRun, check_name, write_run
+from ...indexer.runs import Item
+from . import choice, density, kmeans
+from .carrying import centroids
+from .corpus import Corpus
+from .describe import describe
+from .settings import ClusterSettings
+from .silhouette import silhouettes
+from .stability import stability
+
+SILHOUETTE_SAMPLE = 50_000
+LIBRARIES = {
+    "kmeans": ("faiss", "numpy", "scikit-learn"),
+    "density": ("faiss", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """A clustering as it was stored.
+
+    Attributes:
+        run: The run's name.
+        clusters: Its clusters by number, and first -1, the outliers, if there are any.
+        report: What was measured: documents, distinct texts, clusters, outliers, fitted and carried texts, silhouette,
+            mean stability, and the curve that k was chosen on.
+        seconds: How long it took.
+        left_out: Documents that changed meanwhile, of which the run says nothing.
+    """
+
+    run: str
+    clusters: Sequence[Item]
+    report: Mapping[str, Any]
+    seconds: float
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the stable names of `--json`."""
+        report = {name: value for name, value in self.report.items() if name != "curve"}
+        return {"run": self.run, "seconds": round(self.seconds, 3), "left_out": self.left_out, **report}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    labels: np.ndarray
+    scores: np.ndarray
+    arrays: dict[str, np.ndarray]
+    report: dict[str, Any]
+
+
+def cluster(
+    collection: Collection,
+    settings: ClusterSettings = ClusterSettings(),
+    *,
+    name: str | None = None,
+    replace: bool = False,
+    notify: Notify = silent,
+) -> Clustering:
+    """Cluster the documents of a collection by meaning and store the result as a run.
+
+    The same collection, settings and versions give the same clusters.
+
+    Args:
+        collection: What to cluster.
+        settings: How.
+        name: Of the run; the method by default.
+        replace: Whether a run of this name may be replaced.
+        notify: Receives progress and sentences.
+
+    Raises:
+        UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
+        SondeError: The collection is empty, or cannot be written.
+        MissingExtraError: The method needs libraries that are not installed.
+    """
+    settings.check()
+    began, name = time.perf_counter(), settings.method if name is None else name
+    with collection.view() as view:
+        check_name(view.catalog, "cluster", name, replace)
+        corpus = Corpus.of(view)
+        if not corpus.documents:
+            raise SondeError(f"{collection.path} holds no document to cluster")
+        found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
+        steady = stability(corpus.vectors, found.labels, settings, notify)
+        items = describe(view, corpus, found.labels, steady, settings.seed)
+    report = _report(corpus, found, steady)
+    taken = time.perf_counter() - began
+    labels, scores = found.labels[corpus.group], found.scores[corpus.group].astype(float)
+    scores[labels < 0] = np.nan
+    libraries = (faiss_package(), *LIBRARIES[settings.method][1:])
+    run = NewRun(
+        "cluster", name, settings.to_dict(), libraries, report, taken, items,
+        (corpus.snapshot.docs, labels, scores), arrays=found.arrays,
+    )  # fmt: skip
+    left_out = write_run(collection.path, run, corpus.snapshot, replace=replace)
+    return Clustering(name, items, report, taken, left_out)
+
+
+def faiss_package() -> str:
+    """Return the distribution that FAISS came in."""
+    from importlib import metadata
+
+    names = metadata.packages_distributions().get("faiss", ["faiss-cpu"])
+    return names[0]
+
+
+def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found:
+    points = choice.curve(corpus.vectors, settings.seed, notify) if settings.k == "auto" else []
+    k = choice.choose(points) if settings.k == "auto" else settings.k
+    if k > len(corpus.vectors):
+        same = "" if len(corpus.vectors) == corpus.documents else " with different texts"
+        raise UsageError(f"k is {k}, and there are only {len(corpus.vectors):,} documents{same}: give a smaller k")
+    fitted = kmeans.fit(corpus.vectors, k, settings.seed, settings.restarts)
+    report = {"k": k, "curve": [point.to_dict() for point in points]} if points else {"k": k}
+    return _Found(fitted.labels, fitted.cosines, {"centroids": fitted.centroids}, report)
+
+
+def _density(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found:
+    found = density.fit(corpus.vectors, settings, notify)
+    count = int(found.labels.max(initial=-1)) + 1
+    if not count:
+        size = density.smallest(settings, len(found.fitted))
+        notify(f"no dense region holds {size} distinct texts: every document is an outlier")
+    arrays = {
+        "centroids": centroids(corpus.vectors, found.labels, count),
+        "fitted": corpus.snapshot.docs[corpus.first[found.fitted]],
+    }
+    report = {
+        "min_size": density.smallest(settings, len(found.fitted)),
+        "fitted": len(found.fitted),
+        "carried": len(found.labels) - len(found.fitted),
+    }
+    return _Found(found.labels, found.scores, arrays, report)
+
+
+def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[str, Any]:
+    labels = found.labels
+    outliers = int((labels[corpus.group] < 0).sum())
+    rows = np.arange(len(labels))
+    if len(rows) > SILHOUETTE_SAMPLE:
+        rows = np.sort(np.random.default_rng(0).choice(rows, SILHOUETTE_SAMPLE, replace=False))
+    values = silhouettes(corpus.vectors[rows], labels[rows])
+    inside = values[~np.isnan(values)]
+    return {
+        "documents": corpus.documents,
+        "distinct": len(labels),
+        "clusters": int(labels.max(initial=-1)) + 1,
+        "outliers": outliers,
+        "outlier_share": round(outliers / corpus.documents, 6),
+        "silhouette": round(float(inside.mean()), 6) if len(inside) else None,
+        "stability": round(float(steady.mean()), 6) if steady is not None else None,
+        **found.report,
+    }

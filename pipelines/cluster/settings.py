@@ -1,0 +1,84 @@
+"""What a clustering is asked to do."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from ...indexer.errors import UsageError
+
+Method = Literal["kmeans", "density"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Outliers = Literal["keep", "nearest", "recluster"]
+OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
+SAMPLE = 50_000
+"""Documents that a density clustering is fitted on; the rest is carried over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Settings of one clustering.
+
+    Attributes:
+        method: "kmeans" (every document belongs to a cluster) or "density" (UMAP and HDBSCAN, which leave outliers).
+        k: Clusters of KMeans, or "auto".
+        seed: Of everything that chance decides.
+        restarts: KMeans runs, of which the best is kept.
+        min_size: Density: fewest distinct texts of a cluster; None takes it from the number of texts.
+        outliers: Density: "keep" them, put each in the "nearest" cluster, or "recluster" them among themselves.
+        neighbours: Density: neighbours of a text in UMAP's graph.
+        dimensions: Density: to which UMAP reduces.
+        sample: Density: documents that it is fitted on, at most.
+        refits: Fits with other seeds, and as many on 90 % of the documents, that stability is measured by; None takes 3
+            for KMeans and 1 for density, and 0 measures none.
+    """
+
+    method: Method = "kmeans"
+    k: int | Literal["auto"] = "auto"
+    seed: int = 0
+    restarts: int = 5
+    min_size: int | None = None
+    outliers: Outliers = "keep"
+    neighbours: int = 15
+    dimensions: int = 5
+    sample: int = SAMPLE
+    refits: int | None = None
+
+    def check(self) -> None:
+        """Check what can be checked without the collection.
+
+        Raises:
+            UsageError: A setting cannot be right; the message names the alternatives.
+        """
+        _one_of("--method", self.method, METHODS)
+        _one_of("--outliers", self.outliers, OUTLIERS)
+        if isinstance(self.k, bool) or not (self.k == "auto" or (isinstance(self.k, int) and self.k >= 1)):
+            raise UsageError(f"k is {self.k!r}: give a whole number from 1, or auto")
+        if self.method == "density" and self.k != "auto":
+            raise UsageError("density finds the number of clusters itself: leave out -k, or use --method kmeans")
+        if self.method == "kmeans" and (self.min_size is not None or self.outliers != "keep"):
+            raise UsageError("kmeans leaves no outliers and knows no smallest size: use --method density")
+        least = {"seed": 0, "restarts": 1, "neighbours": 2, "dimensions": 2, "sample": 100}
+        least |= {"min_size": 2} if self.min_size is not None else {}
+        least |= {"refits": 0} if self.refits is not None else {}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+        if self.seed >= 2**31:
+            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+
+    @property
+    def stability_refits(self) -> int:
+        """How many refits of each kind measure stability."""
+        return self.refits if self.refits is not None else (3 if self.method == "kmeans" else 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that the method uses, as JSON values."""
+        unused = {
+            "kmeans": ("min_size", "outliers", "neighbours", "dimensions", "sample"),
+            "density": ("k", "restarts"),
+        }
+        return {name: value for name, value in asdict(self).items() if name not in unused[self.method]}
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{option} is {value!r}: use {', '.join(known)}")

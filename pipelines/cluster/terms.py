@@ -1,0 +1,141 @@
+"""The terms that tell groups of texts apart: class-based TF-IDF (Grootendorst, arXiv:2203.05794)."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...indexer.lexical.analysis import NO_STOP_WORDS, STEMMERS, normalised
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+LENGTH = 2_000
+"""Characters of a text that are read for terms."""
+ENOUGH = 50
+"""Texts from which on a term must occur in two of them."""
+
+_WORD = r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*"
+_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u0e00-\u0eff]+")
+# What the list of scikit-learn lacks: halves of contractions, and what mails and web pages leave behind.
+_LACKING = (
+    "don't didn't doesn't isn't wasn't aren't can't couldn't wouldn't shouldn't hasn't haven't won't it's i'm i've i'd "
+    "you're that's there's let's they're we're he's she's what's don didn doesn isn wasn aren couldn wouldn shouldn "
+    "ve ll re im dont just like does did doing amp nbsp quot http https www com"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often each term occurs.
+
+    Attributes:
+        matrix: Sparse int [texts, terms].
+        terms: The terms, words and pairs of words.
+    """
+
+    matrix: "csr_matrix"
+    terms: np.ndarray
+
+
+def count_terms(texts: Sequence[str], languages: Sequence[str], longest: int = 2) -> Counts | None:
+    """Count words and word pairs of texts, without the stop words of the given languages (ISO 639-1).
+
+    Scripts that put no spaces between words give pairs of characters. None where no term is left.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    words = tokenizer(tuple(languages))
+    analyse: Any = lambda text: _grams(words(text[:LENGTH]), longest)
+    vectorizer = CountVectorizer(analyzer=analyse, min_df=2 if len(texts) >= ENOUGH else 1)
+    try:
+        matrix: Any = vectorizer.fit_transform(texts)
+    except ValueError:  # an empty vocabulary: only stop words and numbers
+        return None
+    return Counts(matrix, vectorizer.get_feature_names_out())
+
+
+@lru_cache(maxsize=8)
+def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """Return a function that gives the words of a text in lower case, without stop words and numbers."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.regex(_WORD)).filter(Filter.lowercase())
+    for language in languages:
+        if language in STEMMERS and language not in NO_STOP_WORDS:
+            builder = builder.filter(Filter.stopword(STEMMERS[language]))
+    analyzer, english = builder.build(), _english() if "en" in languages else frozenset()
+
+    def words(text: str) -> list[str]:
+        found = (word.replace("’", "'") for word in analyzer.analyze(normalised(text)))
+        return [part for word in found if word not in english for part in _parts(word)]
+
+    return words
+
+
+def _grams(words: list[str], longest: int) -> list[str]:
+    """Return the words and, up to `longest`, the sequences of them."""
+    sizes = range(2, longest + 1)
+    return words + [" ".join(words[at : at + size]) for size in sizes for at in range(len(words) - size + 1)]
+
+
+def _parts(word: str) -> list[str]:
+    """Return a word unless it is a number or a letter; of a script without spaces its overlapping pairs."""
+    if _RUN.search(word):
+        return ["".join(pair) for run in _RUN.findall(word) for pair in (pairwise(run) if len(run) > 1 else [run])]
+    letters = sum(character.isalpha() for character in word)
+    return [word] if letters >= 2 else []
+
+
+@lru_cache(maxsize=1)
+def _english() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return ENGLISH_STOP_WORDS.union(_LACKING.split())
+
+
+def weights(counts: Counts, groups: np.ndarray, number: int) -> "csr_matrix":
+    """Return sparse float [number, terms] c-TF-IDF weights, higher tells more.
+
+    A term's share of its group's terms, times log(1 + A / f): A is the mean number of terms of a group, f how often the
+    term occurs in all.
+
+    Args:
+        counts: Of n texts.
+        groups: int64 [n], 0 to number - 1.
+        number: Of groups.
+    """
+    from scipy.sparse import csr_matrix, diags
+
+    member = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(number, len(groups)))
+    by_group: Any = csr_matrix(member @ counts.matrix)
+    totals = np.asarray(by_group.sum(axis=1)).ravel()
+    often = np.asarray(by_group.sum(axis=0)).ravel()
+    inverse = np.log1p(totals.mean() / np.maximum(often, 1))
+    return csr_matrix(diags(1 / np.maximum(totals, 1)) @ by_group @ diags(inverse))
+
+
+def best_terms(weighted: "csr_matrix", terms: np.ndarray, most: int = 10) -> list[list[tuple[str, float]]]:
+    """Return each group's terms of most weight, without those whose words a better one already has; ties by name."""
+    found = []
+    rows: Any = weighted
+    for number in range(rows.shape[0]):
+        row = rows[number].tocoo()
+        order = np.lexsort((terms[row.col], -row.data))[: 5 * most]
+        found.append(_unlike([(str(terms[row.col[i]]), float(row.data[i])) for i in order if row.data[i] > 0], most))
+    return found
+
+
+def _unlike(ranked: list[tuple[str, float]], most: int) -> list[tuple[str, float]]:
+    chosen: list[tuple[str, float]] = []
+    seen: set[str] = set()
+    for term, weight in ranked:
+        words = set(term.split())
+        if not words <= seen and len(chosen) < most:
+            chosen.append((term, round(weight, 6)))
+            seen |= words
+    return chosen

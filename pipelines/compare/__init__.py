@@ -1,0 +1,1 @@
+"""What tells two parts of a collection, or two runs, apart."""

@@ -1,0 +1,1 @@
+"""Duplicates: documents that say the same."""
