@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from ..context import PROBLEMS, Reader
 from ..metrics import CONTENT_TYPE
@@ -26,7 +26,9 @@ async def ready(request: Request) -> Response:
     return JSONResponse({"status": "ready"})
 
 
-@router.get("/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS)
+@router.get(
+    "/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS, response_class=PlainTextResponse
+)
 async def metrics(request: Request, context: Reader) -> Response:
     """Requests by route and status, their seconds, what waits, and how many documents there are."""
     return Response(await context.in_thread(request.app.state.metrics.text), media_type=CONTENT_TYPE)

@@ -1,0 +1,46 @@
+"""Requests that the OpenAPI document allows, and many that it does not: no failure, and answers as documented.
+
+Left out is the check that whatever fits the schema is accepted: a filter must also name columns that exist.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import schemathesis
+from fake_encoder import FakeEncoder
+from hypothesis import HealthCheck, given, settings
+
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from sonde.app.api import index
+from sonde.app.http.hosted import Hosts
+from sonde.app.http.service import create_app
+from sonde.app.http.settings import ServeSettings
+
+EXAMPLES = 30
+
+
+@pytest.fixture(scope="module")
+def documented() -> Iterator[schemathesis.BaseSchema]:
+    rows = [{"id": str(n), "text": f"letter {n} about apples", "stars": n % 5} for n in range(20)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "letters.sonde"
+        index(rows, path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+        given = ServeSettings()
+        hosts = Hosts.open([path], given, encoder=FakeEncoder())  # type: ignore[arg-type]
+        yield schemathesis.openapi.from_asgi("/openapi.json", create_app(hosts, given))
+
+
+def test_the_service_is_as_documented(documented: schemathesis.BaseSchema) -> None:
+    operations = [found.ok() for found in documented.get_all_operations()]
+    assert len(operations) > 12
+    for operation in operations:
+
+        @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def answers_as_documented(case: schemathesis.Case) -> None:
+            case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+        answers_as_documented()
