@@ -11,7 +11,6 @@ import pytest
 import schemathesis
 from fake_encoder import FakeEncoder
 from hypothesis import HealthCheck, given, settings
-
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from sonde.app.api import index
@@ -20,6 +19,7 @@ from sonde.app.http.service import create_app
 from sonde.app.http.settings import ServeSettings
 
 EXAMPLES = 30
+LENIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def documented() -> Iterator[schemathesis.BaseSchema]:
 
 
 def test_the_service_is_as_documented(documented: schemathesis.BaseSchema) -> None:
-    operations = [found.ok() for found in documented.get_all_operations()]
+    operations = [found.ok() for found in documented.get_all_operations()]  # type: ignore[union-attr]
     assert len(operations) > 12
     for operation in operations:
 
-        @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=LENIENT)
         @given(case=operation.as_strategy())
         def answers_as_documented(case: schemathesis.Case) -> None:
             case.call_and_validate(excluded_checks=[positive_data_acceptance])
