@@ -44,7 +44,7 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
         labels = tuple(map(Label.parse, given.split(","))) if given.strip() else ()
     elif isinstance(given, Mapping):
         pairs = given.items()
-        labels = tuple(Label(" ".join(name.split()), " ".join((text or "").split())) for name, text in pairs)
+        labels = tuple(Label(" ".join(str(name).split()), " ".join((text or "").split())) for name, text in pairs)
     else:
         labels = tuple(each if isinstance(each, Label) else Label.parse(str(each)) for each in given)
     if not labels:
