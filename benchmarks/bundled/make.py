@@ -22,7 +22,11 @@ from sonde.pipelines.train import TrainSettings, train_nli
 from sonde.pipelines.train.nli import base_folder
 from sonde.pipelines.train.pairs import LABELS, write_pairs
 
-SETTINGS = TrainSettings(epochs=1, rate=2e-4, max_tokens=128, dtype="bfloat16", seed=7)
+STAGES = {
+    1: TrainSettings(epochs=1, rate=2e-4, max_tokens=128, dtype="bfloat16", seed=7),
+    2: TrainSettings(epochs=1, rate=1.5e-4, max_tokens=160, dtype="bfloat16", seed=8),
+}
+BASE = "all-MiniLM-L6-v2"
 
 
 def main() -> None:
@@ -33,15 +37,18 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=FOLDER / "nli")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    pairs, held, model = (arguments.work / name for name in ("pairs.jsonl", "held-out.jsonl", "model"))
-    if not pairs.exists():
-        script = Path(__file__).with_name("nli_pairs.py")
-        subprocess.run([sys.executable, script, arguments.data, pairs], check=True)
+    held, base = arguments.work / "held-out.jsonl", BASE
     write_pairs(held, development(arguments.data))
-    if not model.exists():
-        print(train_nli(pairs, model, settings=SETTINGS, held_out=held, device="cpu", notify=show).to_dict())
+    for stage, settings in STAGES.items():
+        pairs, model = arguments.work / f"pairs{stage}.jsonl", arguments.work / f"model{stage}"
+        if not pairs.exists():
+            script = Path(__file__).with_name("nli_pairs.py")
+            subprocess.run([sys.executable, script, arguments.data, pairs, "--stage", str(stage)], check=True)
+        if not model.exists():
+            print(train_nli(pairs, model, base=base, settings=settings, held_out=held, device="cpu", notify=show))
+        base = str(model)
     arguments.to.mkdir(parents=True, exist_ok=True)
-    write_bundle(loaded(model), base_folder("all-MiniLM-L6-v2"), arguments.to / WEIGHTS)
+    write_bundle(loaded(Path(base)), base_folder(BASE), arguments.to / WEIGHTS)
     print((arguments.to / WEIGHTS).stat().st_size, "bytes, SHA-256", sha256(arguments.to / WEIGHTS))
 
 

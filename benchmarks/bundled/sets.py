@@ -176,6 +176,32 @@ def genres(data: Path, chance: random.Random) -> Iterator[Example]:
             yield Example(row["premise"], topics.GENRES[row["genre"]], wrong)
 
 
+def everyday(data: Path, chance: random.Random) -> Iterator[Example]:
+    """Texts of every kind with the everyday topic that stands out for the bi-encoder: a teacher that sees no pairs."""
+    import sonde
+
+    pool = [row["question"] for row in lines(data / "topics/opentrivia.jsonl.gz")]
+    pool = chance.sample(pool, 2500) + [
+        row["premise"]
+        for name in ("snli_dev", "taxinli")
+        for row in chance.sample(lines(data / f"nli/{name}.jsonl.gz"), 1200)
+    ]
+    pool += [words(row["passage"], 30, 120, chance) for row in lines(data / "qa/squad_dev.jsonl.gz")]
+    pool += [words(row["answer"], 20, 80, chance) for row in chance.sample(lines(data / "qa/medquad.jsonl.gz"), 600)]
+    pool += [
+        row["abstract"][:500]
+        for row in chance.sample(parquet.read_table(data / "titles/arxiv_cs.parquet").to_pylist(), 800)
+    ]
+    encoder, labels = sonde.load_encoder(), topics.EVERYDAY
+    scores = encoder.encode_texts(pool) @ encoder.encode_texts([f"This text is about {label}." for label in labels]).T
+    scores = (scores - scores.mean(0)) / scores.std(0)
+    for text, row in zip(pool, scores, strict=True):
+        order = row.argsort()[::-1]
+        if row[order[0]] > 3 and len(text.split()) > 5:
+            right = tuple(labels[place] for place in order[:2] if row[place] > 3)
+            yield Example(text, right, tuple(labels[place] for place in order if row[place] < 1))
+
+
 def titles(data: Path, chance: random.Random) -> Iterator[Example]:
     """Abstracts with their own title as the label, against the titles of papers of the same category."""
     rows = parquet.read_table(data / "titles/arxiv_cs.parquet").to_pylist()

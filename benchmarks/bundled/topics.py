@@ -298,3 +298,32 @@ BAD = {
 }
 POSITIVE = ("positive", "good", "a positive opinion", "praise", "positive feelings", "satisfied")
 NEGATIVE = ("negative", "bad", "a negative opinion", "a complaint", "negative feelings", "unhappy")
+# Everyday topics, as directories of web pages and newspapers name them. Texts get one of these by the bi-encoder.
+EVERYDAY = (
+    "cars", "motorcycles", "trains", "aircraft", "boats", "bicycles", "traffic", "driving",
+    "books", "poetry", "comics", "newspapers", "theatre", "painting", "photography", "sculpture", "architecture",
+    "pop music", "classical music", "rock music", "jazz", "concerts", "dancing", "films", "television shows", "actors",
+    "business", "companies", "marketing", "advertising", "the stock market", "banks", "money", "insurance", "taxes",
+    "jobs", "careers", "work", "trade", "shopping", "fashion", "clothes", "jewellery", "selling things", "prices",
+    "schools", "universities", "children", "babies", "parents", "family", "marriage", "dating", "friendship",
+    "football", "soccer", "basketball", "baseball", "tennis", "golf", "hockey", "boxing", "cricket", "running",
+    "swimming", "cycling", "the Olympic Games", "climbing", "skiing", "surfing", "skateboarding", "fishing", "hunting",
+    "chess", "card games", "board games", "video games", "toys", "gambling", "puzzles",
+    "cooking", "restaurants", "bread and baking", "meat", "fruit and vegetables", "wine", "beer", "coffee", "desserts",
+    "gardening", "plants and flowers", "trees", "farming", "home improvement", "furniture", "cleaning",
+    "dogs", "cats", "birds", "horses", "fish", "insects", "wild animals", "dinosaurs",
+    "doctors", "hospitals", "cancer", "the heart", "infections", "medicines", "mental health", "pregnancy", "teeth",
+    "eyes", "diet and nutrition", "fitness", "sleep", "drugs and addiction", "vaccines", "old age",
+    "elections", "government", "presidents", "laws", "courts", "crime", "police", "prison", "weapons", "war",
+    "the army", "terrorism", "human rights", "immigration", "protests", "diplomacy", "kings and queens",
+    "Christianity", "Islam", "Judaism", "Buddhism", "the Bible", "atheism", "philosophy", "ethics", "myths",
+    "ancient history", "medieval history", "the Second World War", "exploration",
+    "physics", "chemistry", "biology", "astronomy", "space travel", "mathematics", "statistics", "psychology",
+    "earthquakes", "climate", "the weather", "the environment", "energy", "oceans", "mountains", "rivers", "islands",
+    "computers", "software", "programming", "databases", "operating systems", "computer hardware", "mobile phones",
+    "the internet", "websites", "email", "security and passwords", "artificial intelligence", "robots", "electronics",
+    "cameras", "telephones", "radio", "engineering", "factories", "construction work",
+    "travel", "hotels", "beaches", "cities", "Africa", "Asia", "Europe", "America", "Australia", "the Middle East",
+    "India", "China", "Japan", "Russia", "Britain", "France", "Germany", "languages", "grammar",
+    "holidays", "parties", "gifts", "humour", "gossip", "celebrities", "accidents", "disasters", "charity",
+)  # fmt: skip

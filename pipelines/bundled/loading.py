@@ -35,7 +35,9 @@ class Bundle:
 
 
 BUNDLED = {
-    "nli": Bundle("nli", "", "inference between two texts"),
+    "nli": Bundle(
+        "nli", "e9ab249f16d89d1034f495d3a4bd0b56775f0af1716ae784ef432c4d18b1e8ce", "inference between two texts"
+    ),
 }
 
 

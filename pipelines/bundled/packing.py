@@ -73,7 +73,11 @@ def write_bundle(model: Any, base: Path, path: Path) -> None:
 
     from ...indexer.encoder.weights import weights_digest
 
-    packed = pack(model.state_dict(), base_weights(base, model))
+    words = model.get_input_embeddings().weight
+    # Word embeddings are never trained; reduced precision may still have rounded them.
+    frozen = {name for name, weight in model.named_parameters() if weight is words}
+    trained = {name: value for name, value in model.state_dict().items() if name not in frozen}
+    packed = pack(trained, base_weights(base, model))
     ordered = {name: packed[name].contiguous() for name in sorted(packed)}
     about = json.dumps({"config": config_of(model), "base": weights_digest(base)}, sort_keys=True)
     content = save(ordered, metadata={"bundle": about})  # one entry: the order of several is left to chance

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...indexer.errors import UsageError
 from .pairs import LABELS, Premise
 
 if TYPE_CHECKING:
@@ -14,8 +15,13 @@ if TYPE_CHECKING:
 def new_classifier(folder: str, seed: int, dtype: str = "float32") -> tuple[Any, Any]:
     """Return a sequence-classification model with a bi-encoder's weights and a new head, and its tokenizer.
 
+    A model that was trained here before keeps its head.
+
     Word embeddings stay as they are: what few pairs teach about a word would be lost on all others, and a bundled
     model shares them with the default model.
+
+    Raises:
+        UsageError: It is a classifier of other labels.
     """
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
@@ -24,6 +30,8 @@ def new_classifier(folder: str, seed: int, dtype: str = "float32") -> tuple[Any,
 
     names: dict[int, str] = dict(enumerate(LABELS))
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    if any("ForSequenceClassification" in kind for kind in config.architectures or ()):
+        _check_labels(folder, {int(place): str(name) for place, name in (config.id2label or {}).items()}, names)
     config.num_labels, config.id2label = len(names), names
     config.label2id = {name: number for number, name in names.items()}
     # Dropout costs a fifth of the time on a CPU, and word embeddings that stay hold back overfitting as well.
@@ -37,6 +45,14 @@ def new_classifier(folder: str, seed: int, dtype: str = "float32") -> tuple[Any,
         )  # fmt: skip
     model.get_input_embeddings().weight.requires_grad_(False)
     return model, tokenizer
+
+
+def _check_labels(folder: str, found: dict[int, str], wanted: dict[int, str]) -> None:
+    if found != wanted:
+        raise UsageError(
+            f"{folder} has the labels {', '.join(found.values())}; training goes on from {', '.join(wanted.values())} "
+            "in this order, or begins with a bi-encoder"
+        )
 
 
 class PairLearner:
