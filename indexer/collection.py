@@ -30,7 +30,7 @@ class Collection:
 
     def __init__(self, path: Path, encoder: Encoder | None = None, device: str = "auto") -> None:
         self.path = path
-        self._device = device
+        self.device = device
         self._encoder = encoder
         self._local = threading.local()
         self._loading = threading.RLock()
@@ -83,7 +83,7 @@ class Collection:
         """
         with self._loading:
             if self._encoder is None:
-                self._encoder = load_encoder_for(self.spec, device=self._device)
+                self._encoder = load_encoder_for(self.spec, device=self.device)
             return self._encoder
 
     @property

@@ -1,5 +1,6 @@
 """Passages in the order of one query, on their way to becoming hits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,18 +10,36 @@ from .results import Scores
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Passages of one query, best first, with the parts of their scores; `candidates` tells how many a half found."""
+    """Passages of one query, best first, with the parts of their scores; `candidates` tells how many a half found.
+
+    `second` holds the second stage's scores, NaN for passages that it did not read; None where none ran.
+    """
 
     rows: np.ndarray
     scores: np.ndarray
     dense: np.ndarray | None
     lexical: np.ndarray | None
     candidates: int
+    second: np.ndarray | None = None
 
     def take(self, places: np.ndarray) -> "Ranked":
         """Return the passages at these places."""
-        dense, lexical = (None if part is None else part[places] for part in (self.dense, self.lexical))
-        return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates)
+        parts = (self.dense, self.lexical, self.second)
+        dense, lexical, second = (None if part is None else part[places] for part in parts)
+        return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates, second)
+
+    def reranked(self, scores: np.ndarray, second: np.ndarray) -> "Ranked":
+        """Return the same passages under new scores, with the second stage's own; the order stays."""
+        return Ranked(self.rows, scores, self.dense, self.lexical, self.candidates, second)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Ranked"]) -> "Ranked":
+        """Put lists with the same parts of scores one behind the other."""
+        columns = [[part.rows for part in parts], [part.scores for part in parts], [part.dense for part in parts]]
+        columns += [[part.lexical for part in parts], [part.second for part in parts]]
+        rows, scores, dense, lexical, second = (_column(column) for column in columns)
+        assert rows is not None and scores is not None
+        return cls(rows, scores, dense, lexical, max(part.candidates for part in parts), second)
 
     def grouped(self, owners: np.ndarray) -> "Ranked":
         """Keep the best passage of every document."""
@@ -48,7 +67,13 @@ class Ranked:
         return Scores(
             dense=None if self.dense is None else float(self.dense[place]),
             lexical=None if self.lexical is None else float(self.lexical[place]),
+            rerank=None if self.second is None or np.isnan(self.second[place]) else float(self.second[place]),
         )
+
+
+def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 NOTHING = Ranked(np.empty(0, np.int64), np.empty(0, np.float32), None, None, 0)

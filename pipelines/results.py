@@ -17,7 +17,7 @@ class Scores:
     Attributes:
         dense: Similarity of query and passage: the cosine, -1 to 1 (inner product for a model without normalisation).
         lexical: BM25, 0 and up, not bounded.
-        rerank: The second stage's score, where one ran.
+        rerank: The second stage's score; `Reranking.unit` says what it is. None for a hit that it did not read.
     """
 
     dense: float | None = None
@@ -45,6 +45,52 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """A word of the query and the word of a hit that it matched best, by a late interaction.
+
+    Attributes:
+        query: The word in the query.
+        word: The word in the hit.
+        start: Its first character in the document's text, or in its title.
+        end: The character after the last.
+        title: Whether it stands in the title.
+        similarity: The cosine of both words in their contexts, -1 to 1.
+    """
+
+    query: str
+    word: str
+    start: int
+    end: int
+    title: bool
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """The second stage of a search.
+
+    Attributes:
+        model: "late" (the bi-encoder's own token vectors), a hub's "org/name" or a folder.
+        kind: "late interaction", "cross-encoder" or "multi-vector model".
+        unit: What `Scores.rerank` is: "similarity" (-1 to 1), "probability" (0 to 1) or "logit"; higher is better.
+        depth: How many documents it read.
+        wanted: How many it would have read without a time budget.
+        seconds: How long it took.
+    """
+
+    model: str
+    kind: str
+    unit: str
+    depth: int
+    wanted: int
+    seconds: float
+
+    def __str__(self) -> str:
+        model = "" if self.model == "late" else f" {self.model}"
+        return f"{self.kind}{model} over the best {self.depth:,}"
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """Why a hit matched.
 
@@ -52,11 +98,13 @@ class Why:
         terms: The query's terms found in the passage, as character offsets in the document's text.
         title_terms: Those found in the title, as offsets in it.
         sentences: Sentences of the passage, the most similar first.
+        matches: Which words of the query matched which words, the most important first, where a late interaction ran.
     """
 
     terms: tuple[tuple[int, int], ...]
     title_terms: tuple[tuple[int, int], ...]
     sentences: tuple[Sentence, ...]
+    matches: tuple[Match, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +112,8 @@ class Hit:
     """One document found, best first from rank 1.
 
     `score` orders the hits; what it means depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid
-    the fused score of this query, which cannot be compared between queries.
+    the fused score of this query, which cannot be compared between queries. After a second stage, which `reranker`
+    names, it is the score fused with it: 0.5 to 1 for what that stage read, below 0.5 for the documents behind.
     """
 
     rank: int
@@ -76,13 +125,17 @@ class Hit:
     scores: Scores
     passage: Passage
     why: Why | None = None
+    reranker: Reranking | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON values, under the stable names of `--json`."""
         found = asdict(self)
         found["metadata"] = {name: plain(value) for name, value in self.metadata.items()}
-        if self.why is None:
-            del found["why"]
+        for name in ("why", "reranker"):
+            if found[name] is None:
+                del found[name]
+        if self.why is not None and self.reranker is None:
+            del found["why"]["matches"]
         return found
 
 
@@ -97,6 +150,7 @@ class Results(Sequence[Hit]):
         strategy: How the vectors were searched: "exact scan of 120 passages", "hnsw", "hnsw with a selector" and so on.
         notes: Sentences that the user should read: nothing similar enough, a query that was cut off and so on.
         seconds: Wall-clock time, encoding of the query included.
+        reranking: The second stage, where one ran.
     """
 
     query: str
@@ -105,6 +159,7 @@ class Results(Sequence[Hit]):
     strategy: str
     notes: tuple[str, ...]
     seconds: float
+    reranking: Reranking | None = None
 
     def __len__(self) -> int:
         return len(self.hits)

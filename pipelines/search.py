@@ -11,11 +11,16 @@ import numpy as np
 from ..indexer.catalog import storable
 from ..indexer.collection import Collection
 from ..indexer.errors import UsageError
+from ..indexer.progress import Notify, silent
 from ..indexer.view import View
 from .allowed import allowed_rows
 from .candidates import Candidates, DenseSearch, lexical_search
 from .fusion import WEIGHT, convex, reciprocal_rank
 from .ranked import NOTHING, Ranked
+from .rerank.budget import parse_budget
+from .rerank.choice import check_name, reranker_for
+from .rerank.stage import DEPTH as RERANK_DEPTH
+from .rerank.stage import SecondStage
 from .results import Hit, Mode, Passage, Results
 from .why import explain
 
@@ -49,6 +54,11 @@ class SearchSettings:
         depth: Passages that the dense half of hybrid hands to the fusion at first, then four times as many and so on
             until there are 4 for every hit; the lexical half hands twice as many.
         explain: Also say why each hit matched.
+        rerank: Let a second stage read the best documents again and reorder them.
+        rerank_model: "late" (the bi-encoder's own token vectors), or the folder or the hub's "org/name" of a
+            cross-encoder or a multi-vector model; None takes the default, which needs no network.
+        rerank_depth: Documents that the second stage reads, the best ones of the first stage.
+        rerank_budget: Time for the second stage, for each query: "300ms", "2s". It then reads as many as that allows.
     """
 
     k: int = 10
@@ -60,6 +70,10 @@ class SearchSettings:
     weight: float = WEIGHT
     depth: int = DEPTH
     explain: bool = False
+    rerank: bool = False
+    rerank_model: str | None = None
+    rerank_depth: int = RERANK_DEPTH
+    rerank_budget: str | None = None
 
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""
@@ -75,26 +89,45 @@ class SearchSettings:
             raise UsageError(f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}")
         if not 0 <= self.weight <= 1:
             raise UsageError(f"weight is {self.weight}: it is a share, 0 to 1")
+        if self.rerank_depth < 1:
+            raise UsageError(f"rerank_depth is {self.rerank_depth}: let the second stage read at least 1 document")
+        if self.rerank_budget is not None:
+            parse_budget(self.rerank_budget)
+        if self.rerank:
+            check_name(self.rerank_model)
+        elif self.rerank_model is not None or self.rerank_budget is not None:
+            raise UsageError("rerank_model and rerank_budget need rerank: set it to True")
 
 
-def search(collection: Collection, query: str, settings: SearchSettings = SearchSettings()) -> Results:
+def search(
+    collection: Collection, query: str, settings: SearchSettings = SearchSettings(), notify: Notify = silent
+) -> Results:
     """Return the documents that answer the query best; a document counts by its best passage.
+
+    Args:
+        collection: Where to search.
+        query: What to look for, in words.
+        settings: How to search.
+        notify: Receives what the user should read at once: that a reranker is downloaded.
 
     Raises:
         UsageError: A setting, the filter or the query (an empty one) cannot be right.
-        SondeError: The collection's model cannot be had.
+        SondeError: The collection's model, or the second stage's, cannot be had.
     """
-    return next(search_many(collection, [query], settings))
+    return next(search_many(collection, [query], settings, notify))
 
 
 def search_many(
-    collection: Collection, queries: Sequence[str], settings: SearchSettings = SearchSettings()
+    collection: Collection,
+    queries: Sequence[str],
+    settings: SearchSettings = SearchSettings(),
+    notify: Notify = silent,
 ) -> Iterator[Results]:
-    """Yield the results of many queries, in their order; they are encoded together.
+    """Yield the results of many queries, in their order; they are encoded together. See `search`.
 
     Raises:
         UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.
-        SondeError: The collection's model cannot be had.
+        SondeError: The collection's model, or the second stage's, cannot be had.
     """
     settings.check()
     for number, query in enumerate(queries, 1):
@@ -104,18 +137,34 @@ def search_many(
         if not storable(query):
             raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
     for first in range(0, len(queries), QUERIES_AT_ONCE):
-        yield from _search_together(collection, queries[first : first + QUERIES_AT_ONCE], settings)
+        yield from _search_together(collection, queries[first : first + QUERIES_AT_ONCE], settings, notify)
 
 
-def _search_together(collection: Collection, queries: Sequence[str], settings: SearchSettings) -> list[Results]:
+def _search_together(
+    collection: Collection, queries: Sequence[str], settings: SearchSettings, notify: Notify
+) -> list[Results]:
     began = time.perf_counter()
     vectors, notes = _encode(collection, queries, settings.mode)
     with collection.view() as view:
+        second = second_stage(view, settings, notify) if settings.rerank else None
         stage = FirstStage.over(view, settings)
         found = stage.run(queries, vectors)
-        built = [build_results(view, stage, *args) for args in zip(queries, vectors, found, notes, strict=True)]
+        parts = zip(queries, vectors, found, notes, strict=True)
+        built = [build_results(view, stage, *each, second=second) for each in parts]
     share = (time.perf_counter() - began) / len(queries)
     return [replace(results, seconds=share) for results in built]
+
+
+def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) -> SecondStage:
+    """Return the second stage that the settings ask for, its model loaded.
+
+    Raises:
+        UsageError: There is no such model.
+        SondeError: The model cannot be had, or scores no pairs.
+    """
+    reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
+    seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
+    return SecondStage(view, reranker, settings.rerank_depth, seconds)
 
 
 def _encode(collection: Collection, queries: Sequence[str], mode: Mode) -> tuple[np.ndarray, list[tuple[str, ...]]]:
@@ -176,7 +225,8 @@ class FirstStage:
 
     @property
     def _wanted(self) -> int:
-        return self.settings.k + self.settings.offset
+        page = self.settings.k + self.settings.offset
+        return max(page, self.settings.rerank_depth) if self.settings.rerank else page
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
         """How many of the ranked documents a greater depth would not be likely to move."""
@@ -236,17 +286,32 @@ def _alone(dense: Candidates | None, lexical: Candidates | None) -> Ranked:
 
 
 def build_results(
-    view: View, stage: FirstStage, query: str, vector: np.ndarray, ranked: Ranked, notes: tuple[str, ...]
+    view: View,
+    stage: FirstStage,
+    query: str,
+    vector: np.ndarray,
+    ranked: Ranked,
+    notes: tuple[str, ...],
+    second: SecondStage | None = None,
 ) -> Results:
     """Return one page of ranked documents as hits, with what is to be said about them."""
     settings = stage.settings
-    kept = ranked.above(settings.threshold)
+    kept, reranking = (
+        second.run(query, ranked, settings.threshold) if second else (ranked.above(settings.threshold), None)
+    )
     page = kept.take(np.arange(len(kept.rows))[settings.offset : settings.offset + settings.k])
-    hits = _hits(view, page, settings.offset)
+    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, settings.offset)]
     if settings.explain:
-        hits = [replace(hit, why=explain(view, hit, query, vector)) for hit in hits]
+        reranker = second.reranker if second else None
+        hits = [replace(hit, why=explain(view, hit, query, vector, reranker)) for hit in hits]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
-    return Results(query, settings.mode, tuple(hits), strategy, notes + _notes(view, settings, ranked, kept), 0.0)
+    notes += _notes(view, settings, ranked, kept)
+    if reranking and reranking.depth < reranking.wanted:
+        notes += (
+            f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
+            "the others follow in the first stage's order",
+        )
+    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking)
 
 
 def _hits(view: View, page: Ranked, offset: int) -> list[Hit]:

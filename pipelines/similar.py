@@ -57,6 +57,8 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
 def _closest(
     view: View, query: str, vector: np.ndarray, settings: SearchSettings, began: float, without: int | None = None
 ) -> Results:
+    if settings.rerank:
+        raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")
     dense = replace(settings, mode="dense", explain=False)
     dense.check()
     stage = FirstStage.over(view, dense, without)

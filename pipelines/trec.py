@@ -8,6 +8,7 @@ from pathlib import Path
 from ..indexer.collection import Collection
 from ..indexer.errors import SondeError
 from ..indexer.files import write_durably
+from ..indexer.progress import Notify, silent
 from .results import Results
 from .search import SearchSettings, search_many
 
@@ -46,18 +47,22 @@ def _query(path: Path, number: int, line: str) -> Query:
 
 
 def run_queries(
-    collection: Collection, queries: Sequence[Query], settings: SearchSettings, run: Path | None = None
+    collection: Collection,
+    queries: Sequence[Query],
+    settings: SearchSettings,
+    run: Path | None = None,
+    notify: Notify = silent,
 ) -> list[tuple[str, Results]]:
     """Search for every query and, if `run` is given, write the hits as a TREC run file.
 
     Raises:
         UsageError: A setting, the filter or a query cannot be right.
-        SondeError: The collection's model cannot be had.
+        SondeError: The collection's model, or the second stage's, cannot be had.
     """
-    results = search_many(collection, [text for _, text in queries], settings)
+    results = search_many(collection, [text for _, text in queries], settings, notify)
     found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]
     if run:
-        write_run(run, found, settings.mode)
+        write_run(run, found, f"{settings.mode}-rerank" if settings.rerank else settings.mode)
     return found
 
 

@@ -3,13 +3,15 @@
 import numpy as np
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
+from ..indexer.chunker import passage_text
 from ..indexer.view import View
-from .results import Hit, Sentence, Why
+from .rerank.reranker import Reranker
+from .results import Hit, Match, Sentence, Why
 
 SENTENCES = 3
 
 
-def explain(view: View, hit: Hit, query: str, vector: np.ndarray) -> Why:
+def explain(view: View, hit: Hit, query: str, vector: np.ndarray, reranker: Reranker | None = None) -> Why:
     """Return the terms of `query` that the hit holds, and the best sentences of its passage.
 
     Args:
@@ -17,6 +19,7 @@ def explain(view: View, hit: Hit, query: str, vector: np.ndarray) -> Why:
         hit: A hit of that view.
         query: The query's text.
         vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
+        reranker: The second stage, which may know which words matched which.
     """
     lexical = view.generation.lexical
     sql = "SELECT language FROM documents WHERE key = ?"
@@ -26,7 +29,20 @@ def explain(view: View, hit: Hit, query: str, vector: np.ndarray) -> Why:
     in_title = lexical.matches(query, hit.title, language) if lexical else []
     terms = tuple((hit.passage.start + start, hit.passage.start + end) for start, end in spans)
     sentences = _sentences(view, hit, vector, language or "en") if len(vector) else ()
-    return Why(terms, tuple((start, end) for start, end in in_title), sentences)
+    matches = _matches(hit, query, reranker) if reranker and hit.scores.rerank is not None else ()
+    return Why(terms, tuple((start, end) for start, end in in_title), sentences, matches)
+
+
+def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:
+    text = passage_text(hit.title, hit.passage.text)
+    # The passage stands at the end of what was read; what is before it is the title.
+    before = len(text) - len(hit.passage.text) if hit.passage.text.strip() else len(text)
+    found = []
+    for match in reranker.matches(query, text):
+        title = match.start < before
+        shift = 0 if title else hit.passage.start - before
+        found.append(Match(match.query, match.word, match.start + shift, match.end + shift, title, match.similarity))
+    return tuple(found)
 
 
 def _sentences(view: View, hit: Hit, vector: np.ndarray, language: str) -> tuple[Sentence, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sonde.indexer.encoder import ModelSpec, Tokens
+from sonde.indexer.encoder import ModelSpec, Tokens, TokenVectors
 
 DIMENSION = 16
 WINDOW = 64
@@ -76,6 +76,16 @@ class FakeEncoder:
         sums = [sum((word_vector(int(i)) for i in text.ids), np.full(DIMENSION, 1e-3, np.float32)) for text in tokens]
         vectors = np.array(sums, dtype=np.float32).reshape(-1, DIMENSION)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def token_vectors(self, tokens: Sequence[Tokens]) -> list[TokenVectors]:
+        return [self._vectors_of(text.ids.astype(np.int64)) for text in tokens]
+
+    def _vectors_of(self, ids: np.ndarray) -> TokenVectors:
+        vectors = np.array([word_vector(int(i)) for i in ids], np.float32).reshape(-1, DIMENSION)
+        if not len(ids):
+            ids, vectors = np.zeros(1, np.int64), np.zeros((1, DIMENSION), np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return TokenVectors(ids, vectors / np.where(lengths > 0, lengths, 1), np.arange(len(ids)))
 
     def encode_texts(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
         return self.encode(self.tokenize(texts, query=query))

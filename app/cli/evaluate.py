@@ -28,9 +28,15 @@ def evaluate_search(
     ],
     qrels: Annotated[Path, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")],
     modes: Annotated[
-        str, typer.Option("--modes", help="Modes to compare; differences are to the first.")
+        str, typer.Option("--modes", help="Modes to compare, also rerank; differences are to the first.")
     ] = "dense,lexical,hybrid",
     fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
+    rerank_model: Annotated[
+        str | None, typer.Option("--rerank-model", metavar="NAME", help="The second stage of the mode rerank.")
+    ] = None,
+    rerank_depth: Annotated[
+        int | None, typer.Option("--rerank-depth", metavar="N", help="Documents that it reads: 50 unless given.")
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
     json: Json = False,
 ) -> None:
@@ -41,18 +47,30 @@ def evaluate_search(
     \b
     Examples:
       sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv
+      sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv --modes hybrid,rerank
     """
     from ...pipelines.evaluate.search import evaluate_search as run
     from ...pipelines.evaluate.search import modes as variants
     from ...pipelines.evaluate.search import read_qrels
+    from ...pipelines.rerank import DEPTH
     from ...pipelines.search import SearchSettings
     from ...pipelines.trec import read_queries
     from ..api import open as open_collection
 
-    chosen = variants(modes.split(","), SearchSettings(fusion=fusion))  # type: ignore[arg-type]
+    settings = SearchSettings(
+        fusion=fusion,  # type: ignore[arg-type]
+        rerank="rerank" in modes.split(","),
+        rerank_model=rerank_model,
+        rerank_depth=DEPTH if rerank_depth is None else rerank_depth,
+    )
+    settings.check()
+    chosen = variants(modes.split(","), settings)
     for _, settings in chosen:
         settings.check()
     found = run(open_collection(collection, device=device), read_queries(queries), read_qrels(qrels), chosen)
+    for quality in found:
+        if quality.second_stage:
+            say(f"{quality.mode}: {quality.second_stage}")
     if json:
         for quality in found:
             print_json(quality.to_dict())

@@ -8,6 +8,7 @@ import typer
 from .output import Json, print_json, say, snippet
 
 if TYPE_CHECKING:
+    from ...indexer.progress import Progress
     from ...pipelines.results import Hit, Mode, Results
     from ...pipelines.search import Fusion
 
@@ -40,6 +41,21 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each hit matched: terms and closest sentences.")
     ] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Let a second stage read the best documents again and reorder them.")
+    ] = False,
+    rerank_model: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank-model", metavar="NAME", help="late, or a cross-encoder or multi-vector model: implies --rerank."
+        ),
+    ] = None,
+    rerank_depth: Annotated[
+        int | None, typer.Option("--rerank-depth", metavar="N", help="Documents that it reads: 50 unless given.")
+    ] = None,
+    rerank_budget: Annotated[
+        str | None, typer.Option("--rerank-budget", metavar="TIME", help="As many as this time allows: 300ms, 2s.")
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Many queries: JSONL with _id and text.")
     ] = None,
@@ -51,7 +67,8 @@ def search(
 ) -> None:
     """Search a collection by meaning, by words, or by both.
 
-    A hit is a document; its best passage is shown. Scores: "dense" is the cosine (higher is closer), "lexical" is BM25.
+    A hit is a document; its best passage is shown. Scores: "dense" is the cosine (higher is closer), "lexical" is BM25,
+    "rerank" what the second stage says, a similarity, a probability or a logit, which the last line names.
 
     \b
     Examples:
@@ -59,10 +76,13 @@ def search(
       sonde search reviews.sonde "late delivery" --where "stars <= 2" -k 5
       sonde search reviews.sonde "refund" --mode lexical --json
       sonde search reviews.sonde "how to descale" --threshold 0.4
+      sonde search reviews.sonde "it stopped working" --rerank --explain
+      sonde search reviews.sonde "it stopped working" --rerank-depth 20 --rerank-budget 300ms
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
     from ...indexer.errors import UsageError
     from ...pipelines.fusion import WEIGHT
+    from ...pipelines.rerank import DEPTH
     from ...pipelines.search import SearchSettings
     from ..api import open as open_collection
 
@@ -73,6 +93,9 @@ def search(
     settings = SearchSettings(
         k=k, offset=offset, mode=cast("Mode", mode), where=where, threshold=threshold, explain=explain,
         fusion=cast("Fusion", fusion), weight=WEIGHT if weight is None else weight,
+        rerank=rerank or (rerank_model, rerank_depth, rerank_budget) != (None, None, None),
+        rerank_model=rerank_model, rerank_depth=DEPTH if rerank_depth is None else rerank_depth,
+        rerank_budget=rerank_budget,
     )  # fmt: skip
     settings.check()
     opened = open_collection(collection, device=device)
@@ -80,17 +103,24 @@ def search(
         assert query is not None
         from ...pipelines.search import search as run_search
 
-        print_results(run_search(opened, query, settings), json)
+        print_results(run_search(opened, query, settings, say_it), json)
         return
     from ...pipelines.trec import read_queries, run_queries
 
-    print_run(run_queries(opened, read_queries(queries), settings, run), run, json)
+    print_run(run_queries(opened, read_queries(queries), settings, run, say_it), run, json)
+
+
+def say_it(message: "Progress | str") -> None:
+    """Say sentences, not progress."""
+    if isinstance(message, str):
+        say(message)
 
 
 def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) -> None:
     """Print the hits of many queries, or where they were written."""
     if run:
-        say(f"{run}: {sum(len(results) for _, results in found):,} hits of {len(found):,} queries")
+        stage = next((f", {results.reranking}" for _, results in found if results.reranking), "")
+        say(f"{run}: {sum(len(results) for _, results in found):,} hits of {len(found):,} queries{stage}")
         return
     for key, results in found:
         if not json:
@@ -158,7 +188,8 @@ def print_results(results: "Results", json: bool, extra: dict[str, str] | None =
         print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit)
     if not json:
         hits = "1 hit" if len(results) == 1 else f"{len(results)} hits"
-        say(f"{hits} · {results.mode} · {results.strategy} · {results.seconds * 1000:,.0f} ms")
+        stage = f" · {results.reranking}, {results.reranking.unit}" if results.reranking else ""
+        say(f"{hits} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
 
 
 def _print_hit(hit: "Hit") -> None:
@@ -182,5 +213,7 @@ def _print_why(hit: "Hit") -> None:
     assert why is not None
     words = [hit.text[start:end] for start, end in why.terms] + [hit.title[start:end] for start, end in why.title_terms]
     print(f"     words: {snippet(', '.join(dict.fromkeys(words))) or 'none of the query'}")
+    if why.matches:
+        print(f"     matched: {', '.join(f'{m.query} → {m.word} {m.similarity:.2f}' for m in why.matches)}")
     for sentence in why.sentences:
         print(f"     {sentence.similarity:.3f} at {sentence.start}: {snippet(sentence.text, 160)}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
 DEPTH = 100
+RERANK = "rerank"
 RESAMPLES = 2_000
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
 """In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
@@ -30,7 +31,7 @@ class SearchQuality:
 
     `interval` is the 95 % bootstrap interval of nDCG@10. `difference` is this mode's nDCG@10 minus the first mode's,
     and `p` the two-sided p-value of a paired randomisation test of it (Smucker, Allan and Carterette, CIKM 2007); both
-    are None for the first mode.
+    are None for the first mode. `second_stage` says which one ran, if one did.
     """
 
     mode: str
@@ -39,6 +40,7 @@ class SearchQuality:
     interval: tuple[float, float]
     difference: float | None
     p: float | None
+    second_stage: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values: the measures by name beside the rest."""
@@ -49,6 +51,7 @@ class SearchQuality:
             "interval": list(self.interval),
             "difference": self.difference,
             "p": self.p,
+            **({"second_stage": self.second_stage} if self.second_stage else {}),
         }
 
 
@@ -90,28 +93,34 @@ def evaluate_search(
     truth = {key: qrels[key] for key, _ in judged}
     found, first = [], None
     for name, settings in variants:
-        scores = _scores(collection, judged, truth, settings)
-        found.append(_quality(name, scores, first))
+        scores, second_stage = _scores(collection, judged, truth, settings)
+        found.append(replace(_quality(name, scores, first), second_stage=second_stage))
         first = first or scores["ndcg@10"]
     return found
 
 
-def modes(names: Sequence[Mode], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
-    """Return one variant for each mode."""
-    return [(name, replace(settings, mode=name)) for name in names]
+def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
+    """Return one variant for each mode; "rerank" is hybrid with a second stage, the other modes go without one."""
+    plain = replace(settings, rerank=False, rerank_model=None, rerank_budget=None)
+    return [
+        (name, replace(settings, mode="hybrid", rerank=True) if name == RERANK else replace(plain, mode=name))  # type: ignore[arg-type]
+        for name in names
+    ]
 
 
 def _scores(
     collection: Collection, queries: Sequence[Query], truth: Qrels, settings: SearchSettings
-) -> dict[str, dict[str, float]]:
-    """Return for every measure the score of every query."""
+) -> tuple[dict[str, dict[str, float]], str | None]:
+    """Return for every measure the score of every query, and the second stage that ran, in words."""
     deep = replace(settings, k=max(DEPTH, settings.k))
-    run = {key: {hit.id: hit.score for hit in results} for key, results in run_queries(collection, queries, deep)}
+    found = run_queries(collection, queries, deep)
+    run = {key: {hit.id: hit.score for hit in results} for key, results in found}
     ir_measures, measures = _measures()
     scores: dict[str, dict[str, float]] = {name: dict.fromkeys(truth, 0.0) for name in NAMES.values()}
     for metric in ir_measures.iter_calc(measures, truth, run):
         scores[NAMES[str(metric.measure)]][metric.query_id] = metric.value
-    return scores
+    stages = [results.reranking for _, results in found if results.reranking]
+    return scores, str(max(stages, key=lambda stage: stage.depth)) if stages else None
 
 
 def _measures() -> "tuple[Any, list[Measure]]":

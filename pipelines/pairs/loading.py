@@ -60,7 +60,7 @@ def locate(name: str, notify: Notify, option: str = "--model") -> Located:
         return Located(str(folder.resolve()), folder)
     if name[:1] in (".", "~", os.sep) or not _REPOSITORY.fullmatch(name):
         raise UsageError(f"there is no model {name!r}: give {option} a model's folder or a hub name such as org/name")
-    found = hub.fetch(name, None, notify)
+    found = hub.fetch(name, None, notify, option)
     return Located(name, found, found.name)
 
 
