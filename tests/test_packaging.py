@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sonde.pipelines.bundled import BUNDLED
+
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -67,7 +69,15 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
         for folder, package in roots.items()
         for file in (checkout / folder).rglob("*.py")
     }
-    assert held == expected | {"sonde/py.typed"}
+    models = {
+        f"sonde/pipelines/bundled/{name}/{file}" for name in BUNDLED for file in ("README.md", "weights.safetensors")
+    }
+    assert held == expected | {"sonde/py.typed"} | models
+
+
+def test_no_model_in_the_wheel_is_larger_than_12_mb(wheel):
+    sizes = {file.filename: file.file_size for file in zipfile.ZipFile(wheel).infolist()}
+    assert {name: size for name, size in sizes.items() if name.endswith(".safetensors") and size > 12_000_000} == {}
 
 
 def test_the_wheel_says_what_it_is(wheel):

@@ -127,15 +127,17 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_bfloat16_keeps_steps_too_small_for_it() -> None:
-    layer = torch.nn.Linear(1, 1, bias=False).to(torch.bfloat16)
+    layer = torch.nn.Linear(1, 1, bias=False)
     with torch.no_grad():
         layer.weight.fill_(1.0)
-    masters = MasterWeights(layer.named_parameters(), decay=0.0)
+    masters = MasterWeights(layer, "bfloat16", decay=0.0)
     for _ in range(10):  # one step of 0.0005 is lost when 1 is rounded to bfloat16; ten of them are not
         layer.weight.grad = torch.ones_like(layer.weight)
         masters.step(0.0005, clip=1.0)
     assert masters.weights["weight"].item() == pytest.approx(0.995, abs=1e-4)
-    assert layer.weight.item() < 1.0
+    assert (layer.weight.item() < 1.0, layer.weight.dtype) == (True, torch.bfloat16)
+    masters.finish()
+    assert torch.equal(layer.weight, masters.weights["weight"])
 
 
 def test_each_group_is_in_one_batch_of_an_epoch_within_the_budget() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def new_classifier(folder: str, seed: int, dtype: str = "float32") -> tuple[Any, Any]:
+def new_classifier(folder: str, seed: int) -> tuple[Any, Any]:
     """Return a sequence-classification model with a bi-encoder's weights and a new head, and its tokenizer.
 
     A model that was trained here before keeps its head.
@@ -40,7 +40,7 @@ def new_classifier(folder: str, seed: int, dtype: str = "float32") -> tuple[Any,
     with quiet():
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model = AutoModelForSequenceClassification.from_pretrained(
-            folder, config=config, dtype=getattr(torch, dtype), local_files_only=True, use_safetensors=True,
+            folder, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True,
             attn_implementation="eager",  # with a gradient, faster than the fused kernel on a CPU
         )  # fmt: skip
     model.get_input_embeddings().weight.requires_grad_(False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .batches import plan_epoch
 from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from .precision import MasterWeights
+from .precision import MasterWeights, training_dtype
 from .settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def train(
     epochs = [plan_epoch(learner.lengths, settings.batch_tokens, settings.seed, epoch) for epoch in range(whole)]
     plan = [batch for epoch in epochs for batch in epoch]
     plan = plan[: max(1, round(len(plan) * settings.epochs / whole))]
-    masters = MasterWeights(learner.model.named_parameters(), settings.decay)
+    dtype = training_dtype(settings.dtype, str(learner.model.device))
+    masters = MasterWeights(learner.model, dtype, settings.decay)
     done = load_checkpoint(folder, run) if folder else None
     if done:
         masters.restore(done.state)
@@ -100,5 +101,6 @@ def train(
         if len(recent) == 100 or step + 1 == len(plan):
             losses.append((step + 1, sum(recent) / len(recent)))
             recent = []
+    masters.finish()
     learner.model.eval()
     return Report(len(plan), done.step if done else 0, tuple(losses), time.monotonic() - start)

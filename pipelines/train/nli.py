@@ -17,7 +17,6 @@ from .evaluate import PairQuality, evaluate_pairs
 from .folder import finish, work_folder
 from .loop import Report, train
 from .pairs import Premise, digest_of, read_pairs
-from .precision import training_dtype
 from .settings import TrainSettings
 
 
@@ -85,7 +84,7 @@ def train_nli(
     folder = base_folder(base, notify)
     run = digest_of(settings, taught, kept, weights_digest(folder))
     place = resolve_devices(device)[0]
-    model, tokenizer = new_classifier(str(folder), settings.seed, training_dtype(settings.dtype, place))
+    model, tokenizer = new_classifier(str(folder), settings.seed)
     model.to(place).eval()
     before = evaluate_pairs(model, tokenizer, kept, settings.max_tokens)
     learner = PairLearner(model, tokenizer, taught, settings.max_tokens, settings.compare)
@@ -104,11 +103,11 @@ def train_nli(
 
 
 def save_model(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Save a model in float32, as transformers loads it, and its tokenizer."""
+    """Save a model as transformers loads it, and its tokenizer."""
     from ...indexer.encoder.loading import quiet
 
     with quiet():
-        model.float().save_pretrained(folder)
+        model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
 

@@ -1,6 +1,5 @@
 """Training in bfloat16 with float32 master weights: on a CPU with AMX several times as fast as float32."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,12 +26,16 @@ class MasterWeights:
         optimizer: The AdamW over them.
     """
 
-    def __init__(self, named: Iterable[tuple[str, Any]], decay: float) -> None:
-        """Copy the parameters that want a gradient."""
+    def __init__(self, model: Any, dtype: str, decay: float) -> None:
+        """Copy the parameters and bring the model, which is in float32, to the precision to train in."""
         import torch
 
-        self._own: dict[str, Any] = {name: weight for name, weight in named if weight.requires_grad}
+        self._model = model
+        named = dict(model.named_parameters())
+        self._frozen = {name: weight.detach().clone() for name, weight in named.items() if not weight.requires_grad}
+        self._own: dict[str, Any] = {name: weight for name, weight in named.items() if weight.requires_grad}
         self.weights = {name: weight.detach().float().clone() for name, weight in self._own.items()}
+        model.to(getattr(torch, dtype))
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() <= 1]
         groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -58,6 +61,17 @@ class MasterWeights:
         with torch.no_grad():
             for name, weight in self._own.items():
                 weight.copy_(self.weights[name])
+
+    def finish(self) -> None:
+        """Bring the model back to float32, with nothing rounded that was trained or held still."""
+        import torch
+
+        self._model.float()
+        self.write()
+        named = dict(self._model.named_parameters())
+        with torch.no_grad():
+            for name, weight in self._frozen.items():
+                named[name].copy_(weight)
 
     def state(self) -> "dict[str, torch.Tensor]":
         """Return everything that a resumed run needs, as named tensors."""
