@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Train models of your own.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("nli")(train_nli)
+    group.command("reranker")(train_reranker)
     app.add_typer(group, name="train")
 
 
@@ -75,6 +76,53 @@ def train_nli(
     print(f"accuracy before {made.before.accuracy:.3f}, after {made.after.accuracy:.3f}")
     for label, share_right in made.after.per_label.items():
         print(f"  {label:<14} {share_right:.3f}")
+    print(f"wrote {made.folder}")
+
+
+def train_reranker(
+    data: Annotated[
+        Path, typer.Argument(metavar="QUERIES.jsonl", help="Lines with query, passage and perhaps negatives, also .gz.")
+    ],
+    to: To,
+    base: Base = DEFAULT,
+    negatives: Annotated[int, typer.Option("--negatives", help="Wrong passages of each query, 1 to 30.")] = 5,
+    held_out: HeldOut = None,
+    share: Share = 0.05,
+    epochs: Epochs = 1.0,
+    rate: Annotated[float, typer.Option("--rate", help="Highest learning rate.")] = 1e-4,
+    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens of a batch.")] = 4096,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="A longer pair is cut.")] = 256,
+    seed: Seed = 7,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Train a cross-encoder that orders passages by how well they answer a query.
+
+    Wrong passages are those in the file, then what dense and lexical search find for the query among all passages of
+    the file; those that look like unmarked answers are left out. The folder made is loaded with --rerank-model. A
+    killed run goes on from its last checkpoint when the same command is given again.
+
+    \b
+    Examples:
+      sonde train reranker answers.jsonl --to my-reranker
+      sonde train reranker answers.jsonl --to my-reranker --negatives 8 --epochs 2 --json
+    """
+    from ...pipelines.train.reranker import train_reranker as run
+    from ...pipelines.train.settings import TrainSettings
+
+    settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)
+    with progress() as notify:
+        made = run(
+            data, to, base=base, settings=settings, negatives=negatives, held_out=held_out, share=share,
+            device=device, notify=notify,
+        )  # fmt: skip
+    if json:
+        print_json(made.to_dict())
+        return
+    _say_steps(made.report.steps, made.report.resumed, made.report.seconds)
+    print(f"held out: {made.after.queries:,} queries, each among its own passages and the wrong ones mined for it")
+    print(f"mean reciprocal rank: bi-encoder {made.before.mrr:.3f}, trained {made.after.mrr:.3f}")
+    print(f"right passage first: bi-encoder {made.before.first:.3f}, trained {made.after.first:.3f}")
     print(f"wrote {made.folder}")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def new_classifier(folder: str, seed: int) -> tuple[Any, Any]:
+def new_classifier(folder: str, seed: int, labels: Sequence[str] = LABELS) -> tuple[Any, Any]:
     """Return a sequence-classification model with a bi-encoder's weights and a new head, and its tokenizer.
 
     A model that was trained here before keeps its head.
@@ -28,7 +28,7 @@ def new_classifier(folder: str, seed: int) -> tuple[Any, Any]:
 
     from ...indexer.encoder.loading import quiet
 
-    names: dict[int, str] = dict(enumerate(LABELS))
+    names: dict[int, str] = dict(enumerate(labels))
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     if any("ForSequenceClassification" in kind for kind in config.architectures or ()):
         _check_labels(folder, {int(place): str(name) for place, name in (config.id2label or {}).items()}, names)
