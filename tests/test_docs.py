@@ -117,6 +117,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs").mkdir()
     (folder / "docs" / "a.md").write_text("# A page\n\nOf some words.")
     (folder / "letter.txt").write_text("Arrived broken.")
+    (folder / "labels.txt").write_text("refund: the customer wants money back\npraise\n")
     queries = [{"_id": "1", "text": "late parcel"}, {"_id": "2", "text": "spam"}]
     for opened, name in ((open, "queries.jsonl"), (gzip.open, "queries.jsonl.gz")):
         with opened(folder / name, "wt") as stream:  # type: ignore[operator]
@@ -135,7 +136,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
               "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
     for name in ("tickets.sonde", "cacm.sonde"):
-        index(tickets, folder / name, encoder=encoder)
+        index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
     return folder
 
 
