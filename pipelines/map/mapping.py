@@ -1,0 +1,119 @@
+"""`make_map`: a map of a collection, stored as a run; `update_map`: new documents on it, which moves no other."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_writing import NewRun, check_name, write_run
+from ...indexer.runs import Item, find_run, items_of, places_of
+from ..cluster.clustering import faiss_package
+from ..cluster.corpus import Corpus
+from .places import fit_places, place
+from .regions import SMALL, find_regions, region_items, stored_regions
+from .settings import MapSettings
+
+LIBRARIES = ("numba", "numpy", "scikit-learn", "scipy", "umap-learn")
+
+
+def make_map(
+    collection: Collection,
+    settings: MapSettings = MapSettings(),
+    name: str = "map",
+    *,
+    replace: bool = False,
+    notify: Notify = silent,
+) -> None:
+    """Lay out the documents of a collection on a plane, near what they are like, and store that as the run `name`.
+
+    The same collection, settings and versions give the same places.
+
+    Args:
+        collection: What to map.
+        settings: How.
+        name: Of the run.
+        replace: Whether a run of this name may be replaced.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: A setting cannot be right, or the name is taken.
+        SondeError: The collection is empty, or another process is writing.
+        MissingExtraError: umap-learn is not installed.
+    """
+    began = time.perf_counter()
+    settings.check()
+    with collection.view() as view:
+        check_name(view.catalog, "map", name, replace)
+        corpus = Corpus.of(view)
+        if not corpus.documents:
+            raise SondeError(f"{collection.path} holds no document to map")
+        places, fitted = fit_places(corpus.vectors, settings, notify)
+        notify("naming regions")
+        items = region_items(view, corpus, places, find_regions(places, settings.seed), settings.seed)
+    report = {
+        "documents": corpus.documents, "distinct": len(places), "fitted": len(fitted),
+        "carried": len(places) - len(fitted), "regions": len(items),
+    }  # fmt: skip
+    run = NewRun(
+        "map", name, settings.to_dict(), (faiss_package(), *LIBRARIES), report, time.perf_counter() - began, items,
+        places=(corpus.snapshot.docs, places[corpus.group].astype(np.float64)),
+    )  # fmt: skip
+    write_run(collection.path, run, corpus.snapshot, replace=replace)
+
+
+def update_map(collection: Collection, name: str | None = None, notify: Notify = silent) -> int:
+    """Place the documents that a map does not have, and return how many; the others stay where they are.
+
+    Raises:
+        SondeError: There is no such map, nothing is left on it, or another process is writing.
+    """
+    began = time.perf_counter()
+    with collection.view() as view:
+        run = find_run(view.catalog, "map", name)
+        docs, known = places_of(view.catalog, run)
+        corpus = Corpus.of(view)
+        items = items_of(view.catalog, run)
+    placed = np.isin(corpus.snapshot.docs, docs)
+    count = int((~placed).sum())
+    if not count:
+        return 0
+    if not placed.any():
+        raise SondeError(f"nothing is left of what is on the map {run.name!r}: make it anew")
+    places = np.full((len(corpus.snapshot.docs), 2), np.nan)
+    places[placed] = known[np.searchsorted(docs, corpus.snapshot.docs[placed])]
+    places[~placed] = _places_of_new(corpus, places, placed, notify)[~placed]
+    report = run.report | {"documents": len(places), "placed": run.report.get("placed", 0) + count}
+    new = NewRun(
+        "map", run.name, run.parameters, (faiss_package(), *LIBRARIES), report,
+        run.seconds + time.perf_counter() - began, _resized(items, places), places=(corpus.snapshot.docs, places),
+    )  # fmt: skip
+    write_run(collection.path, new, corpus.snapshot, replace=True)
+    return count
+
+
+def _places_of_new(corpus: Corpus, places: np.ndarray, placed: np.ndarray, notify: Notify) -> np.ndarray:
+    """Return a place for every document: that of the same text, or among the neighbours that have one."""
+    of_text = np.full((len(corpus.first), 2), np.nan)
+    of_text[corpus.group[placed][::-1]] = places[placed][::-1]
+    known = ~np.isnan(of_text[:, 0])
+    of_text[~known] = place(corpus.vectors[~known], corpus.vectors[known], of_text[known], notify)
+    return of_text[corpus.group]
+
+
+def _resized(items: list[Item], places: np.ndarray) -> list[Item]:
+    """Return regions with their sizes counted anew; their names and places stay."""
+    regions = stored_regions(items)
+    if not len(regions.centres):
+        return items
+    small = np.bincount(regions.of(places), minlength=len(regions.centres))
+    large = np.bincount(regions.large_of, weights=small)
+    shift = len(items) - len(small)
+
+    def size(item: Item) -> dict[str, Any]:
+        own = small[item.number - shift] if item.data["level"] == SMALL else large[item.number]
+        return {**item.data, "size": int(own)}
+
+    return [Item(item.number, item.name, size(item)) for item in items]

@@ -1,0 +1,151 @@
+"""A map as it is stored: where each document lies, the names of regions, and how it is drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_columns import RunColumns
+from ...indexer.runs import Item, find_run, items_of, places_of
+from ...indexer.view import View
+from ..plots import Label, PointsPlot, check_target, write_plot
+from ..plots.colors import Coloring
+from ..plots.text import hover
+from .mapping import update_map
+from .regions import LARGE, stored_regions
+
+DRAWN = 50_000
+"""Points of a drawing, at most: more make a page of hundreds of megabytes, and hide each other."""
+AT_ONCE = 20_000
+
+
+class Map:
+    """A map of a collection.
+
+    Attributes:
+        collection: What is mapped.
+        run: How the map was made.
+        docs: int64 [n] document numbers, ascending.
+        places: float64 [n, 2].
+        regions: Their names, at two levels.
+        newer: Documents that are not on it: `update` places them.
+    """
+
+    def __init__(self, collection: Collection, name: str | None = None) -> None:
+        """Open a map, the newest if no name is given.
+
+        Raises:
+            SondeError: There is none.
+        """
+        self.collection = collection
+        with collection.view() as view:
+            self.run = find_run(view.catalog, "map", name)
+            self.docs, self.places = places_of(view.catalog, self.run)
+            self.regions: list[Item] = items_of(view.catalog, self.run)
+            self.newer = view.catalog.counts()[0] - len(self.docs)
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.run.name
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def __repr__(self) -> str:
+        return f"Map({self.name!r}, {len(self):,} documents)"
+
+    def update(self, notify: Notify = silent) -> "Map":
+        """Place new and changed documents; the others stay where they are. Return the map as it then is.
+
+        Raises:
+            SondeError: Another process is writing.
+        """
+        update_map(self.collection, self.name, notify)
+        return Map(self.collection, self.name)
+
+    def draw(self, path: str | Path, color: str | None = None, *, points: int = DRAWN, notify: Notify = silent) -> None:
+        """Draw the map: a page that works offline (.html), or an image (.png).
+
+        Args:
+            path: The file.
+            color: "cluster:RUN", "topic:RUN", "label:RUN" or a metadata column; the map's large regions if left out.
+            points: Documents that are drawn, at most: of more, as many are drawn by lot.
+            notify: Receives sentences.
+
+        Raises:
+            UsageError: The suffix is neither, or there is nothing of the name `color`.
+            SondeError: The file cannot be written.
+            MissingExtraError: What draws it is not installed.
+        """
+        check_target(Path(path))
+        if points < 1:
+            raise UsageError(f"--points is {points}: give a whole number from 1")
+        rows = np.arange(len(self))
+        if len(rows) > points:
+            seed = self.run.parameters.get("seed", 0)
+            rows = np.sort(np.random.default_rng(seed).choice(len(rows), points, replace=False))
+            notify(f"drawing {points:,} of {len(self):,} documents, chosen by lot")
+        docs = self.docs[rows]
+        with self.collection.view() as view:
+            coloring = self._coloring(view, docs, self.places[rows], color)
+            hovers = _hovers(view, docs)
+        shown = f"{self.collection.path.name} · {len(self):,} documents"
+        shown += f" ({self.name})" if self.name != "map" else ""
+        labels = [Label(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
+        write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), Path(path))
+
+    def _coloring(self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None) -> Coloring:
+        if color is None:
+            return self._by_region(places)
+        runs = RunColumns(view.catalog).types
+        if color in view.fields and color not in runs:
+            return Coloring.of(color, _column(view, docs, color))
+        name = f"{color} name" if f"{color} name" in runs else color
+        if name not in runs or ":" not in name:
+            known = [*(key for key in runs if ":" in key and not key.endswith(" name")), *view.fields]
+            there = f"there are {', '.join(known)}" if known else "leave it out"
+            raise UsageError(f"cannot colour by {color!r}: {there}")
+        return Coloring.groups(color, _run_column(view, docs, name))
+
+    def _by_region(self, places: np.ndarray) -> Coloring:
+        regions = stored_regions(self.regions)
+        if not len(regions.centres):
+            return Coloring.groups("", [None] * len(places))
+        names = {item.number: item.name for item in self.regions if item.data["level"] == LARGE}
+        found = regions.large_of[regions.of(places)]
+        return Coloring.groups("region", [names[number] for number in found.tolist()])
+
+
+def _column(view: View, docs: np.ndarray, name: str) -> list[Any]:
+    values: list[Any] = []
+    for start in range(0, len(docs), AT_ONCE):
+        some = docs[start : start + AT_ONCE].tolist()
+        metadata = view.catalog.metadata(some)
+        values += [_single(metadata.get(doc, {}).get(name)) for doc in some]
+    return values
+
+
+def _run_column(view: View, docs: np.ndarray, name: str) -> list[str | None]:
+    columns, values = RunColumns(view.catalog), []
+    for start in range(0, len(docs), AT_ONCE):
+        some = docs[start : start + AT_ONCE].tolist()
+        found = columns.of(some)
+        values += [None if (value := _single(found[doc][name])) is None else str(value) for doc in some]
+    return values
+
+
+def _single(value: Any) -> Any:
+    """Return a value that a point can be coloured by: of a list the first, of a date the year and month."""
+    if isinstance(value, (list, tuple)):
+        return value[0] if value else None
+    return value.isoformat()[:7] if hasattr(value, "isoformat") else value
+
+
+def _hovers(view: View, docs: np.ndarray) -> list[str]:
+    sql = "SELECT doc, key, title, substr(text, 1, 600) FROM documents WHERE doc IN (?)"
+    found = {doc: hover(title, text, key) for doc, key, title, text in view.catalog.select_in(sql, docs.tolist())}
+    return [found.get(doc, "") for doc in docs.tolist()]

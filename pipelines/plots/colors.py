@@ -1,0 +1,61 @@
+"""Which colour a document has on a map: by its group, or by a number."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PALETTE = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#393b79",
+    "#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5", "#c49c94", "#f7b6d2", "#9edae5", "#dbdb8d", "#637939",
+)  # fmt: skip
+GREY = "#c8c8c8"
+OTHERS = "others"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Coloring:
+    """What colours stand for.
+
+    Attributes:
+        title: The column or run.
+        names: Of the groups, the largest first; empty when colours stand for numbers.
+        codes: int64 [n], each document's group, -1 for one that has none; empty for numbers.
+        numbers: float64 [n], NaN where there is none; empty for groups.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    codes: np.ndarray
+    numbers: np.ndarray
+
+    @classmethod
+    def of(cls, title: str, values: Sequence[Any]) -> "Coloring":
+        """Colour by any values: numbers (unless there are few different ones) by a scale, all else by groups."""
+        found = {value for value in values if value is not None}
+        if found and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in found):
+            if len(found) > len(PALETTE):
+                numbers = np.array([np.nan if value is None else float(value) for value in values])
+                return cls(title, (), np.zeros(0, np.int64), numbers)
+            values = [None if value is None else f"{value:g}" for value in values]
+        return cls.groups(title, [None if value is None else str(value) for value in values])
+
+    @classmethod
+    def groups(cls, title: str, names: Sequence[str | None]) -> "Coloring":
+        """Colour by groups; those beyond the palette share one grey."""
+        counts = Counter(name for name in names if name is not None)
+        order = sorted(counts, key=lambda name: (-counts[name], name))
+        kept = order if len(order) <= len(PALETTE) else order[: len(PALETTE) - 1]
+        number = {name: place for place, name in enumerate(kept)}
+        rest = len(kept) if len(order) > len(kept) else -1
+        codes = np.array([-1 if name is None else number.get(name, rest) for name in names], np.int64)
+        shown = (*kept, f"{OTHERS} ({len(order) - len(kept)})") if rest >= 0 else tuple(kept)
+        return cls(title, shown, codes, np.zeros(0))
+
+    def color(self, code: int) -> str:
+        """Return a group's colour as "#rrggbb"."""
+        grey = code < 0 or self.names[code].startswith(f"{OTHERS} (")
+        return GREY if grey else PALETTE[code % len(PALETTE)]

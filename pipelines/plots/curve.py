@@ -1,0 +1,73 @@
+"""The curve of silhouette and stability over the number of clusters, on which k was chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .file import new_figure, plotly
+from .text import escaped
+
+LINES = {"silhouette": "#1f77b4", "stability": "#ff7f0e", "score": "#2ca02c"}
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePlot:
+    """A curve to be drawn.
+
+    Attributes:
+        title: Above it.
+        points: One for each k tried, with "k", "silhouette", "stability" and "score".
+        chosen: The k that was taken.
+    """
+
+    title: str
+    points: Sequence[Mapping[str, float]]
+    chosen: int
+
+    def interactive(self) -> Any:
+        """Return a Plotly figure."""
+        go = plotly()
+        figure = go.Figure()
+        for name, color in LINES.items():
+            values = [point.get(name) for point in self.points]
+            figure.add_trace(
+                go.Scatter(
+                    x=[point["k"] for point in self.points],
+                    y=values,
+                    name=name,
+                    mode="lines+markers",
+                    line={"color": color},
+                    hovertemplate="k = %{x}: %{y:.3f}<extra>" + name + "</extra>",
+                )
+            )
+        figure.add_vline(x=self.chosen, line={"dash": "dot", "color": "#888888"}, annotation_text=f"k = {self.chosen}")
+        figure.update_layout(
+            title=escaped(self.title), xaxis={"title": "number of clusters, k", "type": "log", "dtick": "D2"},
+            yaxis={"rangemode": "tozero"}, margin={"l": 60, "r": 20, "t": 60, "b": 60},
+        )  # fmt: skip
+        return figure
+
+    def still(self) -> Any:
+        """Return a matplotlib figure."""
+        from matplotlib.ticker import NullFormatter, NullLocator
+
+        figure, axes = new_figure(10, 5.5)
+        ks = [point["k"] for point in self.points]
+        for name, color in LINES.items():
+            values = [point.get(name) for point in self.points]
+            axes.plot(ks, values, color=color, marker="o", markersize=3.5, linewidth=1.6, label=name)
+        axes.axvline(self.chosen, color="#888888", linestyle=":", linewidth=1)
+        axes.annotate(f"k = {self.chosen}", (self.chosen, 1), xycoords=("data", "axes fraction"), xytext=(4, -12),
+                      textcoords="offset points", color="#555555")  # fmt: skip
+        axes.set_xscale("log")
+        marks = ks[:: max(1, len(ks) // 10)]
+        axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("number of clusters, k")
+        axes.set_title(self.title, loc="left", fontsize=13)
+        axes.grid(axis="y", color="#e5e5e5")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.legend(frameon=False)
+        return figure

@@ -1,0 +1,193 @@
+"""The map: one point for each document, coloured, with the names of regions at two zoom levels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .colors import GREY, NONE, Coloring
+from .file import FONT, new_figure, plotly
+from .text import escaped, plain
+
+LEGEND = 40
+"""Characters of a group's name in the legend."""
+INK = "#222222"
+HALO = "0 0 3px white, 0 0 3px white, 0 0 5px white"
+NEAR = 0.45
+"""The names of small regions appear when no more than this share of the map's width is in view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a region: level 1 is seen from afar, level 2 from near."""
+
+    level: int
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PointsPlot:
+    """A map to be drawn.
+
+    Attributes:
+        title: Above it.
+        places: float [n, 2].
+        hovers: What each point shows under the mouse, markup escaped; one for each point.
+        coloring: What colours stand for.
+        labels: Names of regions.
+    """
+
+    title: str
+    places: np.ndarray
+    hovers: Sequence[str]
+    coloring: Coloring
+    labels: Sequence[Label] = ()
+
+    @property
+    def size(self) -> float:
+        """The diameter of a point: smaller the more there are."""
+        return float(np.clip(60 / max(len(self.places), 1) ** 0.33, 2.5, 8))
+
+    @property
+    def script(self) -> str:
+        """JavaScript that shows the names of small regions from near, and those of large ones from afar."""
+        return _SCRIPT.replace("NEAR", str(NEAR)).replace("WIDTH", f"{self._width():.6g}")
+
+    def _width(self) -> float:
+        return float(np.ptp(self.places[:, 0])) * 1.1 if len(self.places) else 1.0
+
+    def groups(self) -> list[tuple[str, str, np.ndarray]]:
+        """Return name, colour and rows of each group, those without one first, so that they are drawn below."""
+        rows = [("", GREY, np.flatnonzero(self.coloring.codes < 0))]
+        rows[0] = (NONE, *rows[0][1:])
+        rows += [
+            (name, self.coloring.color(code), np.flatnonzero(self.coloring.codes == code))
+            for code, name in enumerate(self.coloring.names)
+        ]
+        return [(name, color, found) for name, color, found in rows if len(found)]
+
+    def interactive(self) -> Any:
+        """Return a Plotly figure, drawn by WebGL."""
+        go = plotly()
+        figure = go.Figure()
+        if len(self.coloring.numbers):
+            figure.add_trace(self._numbers(go))
+        else:
+            for name, color, rows in self.groups():
+                figure.add_trace(self._points(go, rows, escaped(plain(name, LEGEND)), {"color": color}))
+        for level, size, color in ((1, 15, INK), (2, 11, "#444444")):
+            figure.add_trace(self._names(go, level, size, color))
+        axis = {"visible": False, "showgrid": False, "zeroline": False}
+        figure.update_layout(
+            title=escaped(self.title), xaxis=axis, yaxis=axis | {"scaleanchor": "x"}, hovermode="closest",
+            dragmode="pan", margin={"l": 10, "r": 10, "t": 50, "b": 10},
+            hoverlabel={"align": "left", "font": {"family": FONT}},
+            legend={"title": {"text": escaped(self.coloring.title)}, "itemsizing": "constant"},
+        )  # fmt: skip
+        return figure
+
+    def _points(self, go: Any, rows: np.ndarray, name: str, marker: dict[str, Any]) -> Any:
+        places = np.round(self.places[rows], 4)
+        return go.Scattergl(
+            x=places[:, 0].tolist(), y=places[:, 1].tolist(), mode="markers", name=name,
+            text=[self.hovers[row] for row in rows.tolist()], hovertemplate="%{text}<extra></extra>",
+            marker={"size": self.size, "opacity": 0.75, "line": {"width": 0}} | marker,
+        )  # fmt: skip
+
+    def _numbers(self, go: Any) -> Any:
+        numbers = [None if np.isnan(value) else float(value) for value in self.coloring.numbers]
+        scale = {"color": numbers, "colorscale": "Viridis", "showscale": True}
+        rows = np.arange(len(self.places))
+        return self._points(
+            go, rows, "", scale | {"colorbar": {"title": {"text": escaped(self.coloring.title)}}}
+        ).update(showlegend=False)  # fmt: skip
+
+    def _names(self, go: Any, level: int, size: int, color: str) -> Any:
+        labels = [label for label in self.labels if label.level == level]
+        texts = [escaped(label.text) for label in labels]
+        return go.Scatter(
+            x=[label.x for label in labels], y=[label.y for label in labels], mode="text",
+            text=[f"<b>{text}</b>" for text in texts] if level == 1 else texts,
+            textfont={"size": size, "color": color, "family": FONT, "shadow": HALO},
+            hoverinfo="skip", showlegend=False, visible=level == 1, meta=f"level {level}", cliponaxis=True,
+        )  # fmt: skip
+
+    def still(self) -> Any:
+        """Return a matplotlib figure."""
+        figure, axes = new_figure(13, 9)
+        size = self.size**2 / 2.2
+        if len(self.coloring.numbers):
+            self._scale(figure, axes, size)
+        else:
+            self._legend(axes, size)
+        axes.set_title(self.title, loc="left", fontsize=13)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_axis_off()
+        axes.margins(0.03)
+        figure.canvas.draw()
+        _write_labels(axes, self.labels)
+        return figure
+
+    def _scale(self, figure: Any, axes: Any, size: float) -> None:
+        known = ~np.isnan(self.coloring.numbers)
+        axes.scatter(*self.places[~known].T, s=size, c=GREY, linewidths=0)
+        drawn = axes.scatter(
+            *self.places[known].T, s=size, c=self.coloring.numbers[known], cmap="viridis", linewidths=0
+        )
+        figure.colorbar(drawn, ax=axes, label=self.coloring.title, shrink=0.6)
+
+    def _legend(self, axes: Any, size: float) -> None:
+        for name, color, rows in self.groups():
+            axes.scatter(*self.places[rows].T, s=size, c=color, alpha=0.75, linewidths=0, label=plain(name, LEGEND))
+        if self.coloring.names:
+            found = axes.legend(
+                title=self.coloring.title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9,
+                alignment="left",
+            )  # fmt: skip
+            for handle in found.legend_handles:
+                handle.set_sizes([40])
+
+
+def _write_labels(axes: Any, labels: Sequence[Label]) -> None:
+    """Write the names of large regions, then those of small ones where there is room."""
+    from matplotlib.patheffects import withStroke
+
+    taken: list[Any] = []
+    for label in sorted(labels, key=lambda label: label.level):
+        large = label.level == 1
+        text = axes.text(
+            label.x, label.y, label.text, ha="center", va="center", fontsize=11 if large else 7.5, color=INK,
+            fontweight="bold" if large else "normal", path_effects=[withStroke(linewidth=3, foreground="white")],
+        )  # fmt: skip
+        box = text.get_window_extent().expanded(1.02, 1.1)
+        if any(box.overlaps(other) for other in taken) and not _moved(axes, text, taken):
+            text.remove()
+            continue
+        taken.append(text.get_window_extent().expanded(1.02, 1.1))
+
+
+def _moved(axes: Any, text: Any, taken: list[Any]) -> bool:
+    """Move a name up or down until it is free; False if it would have to go far."""
+    x, y = axes.transData.transform(text.get_position())
+    height = text.get_window_extent().height
+    for step in (1, -1, 2, -2):
+        text.set_position(axes.transData.inverted().transform((x, y + step * height * 1.2)))
+        box = text.get_window_extent().expanded(1.02, 1.1)
+        if not any(box.overlaps(other) for other in taken):
+            return True
+    return False
+
+
+_SCRIPT = """
+var plot = document.getElementById('{plot_id}');
+plot.on('plotly_relayout', function () {
+  var range = plot._fullLayout.xaxis.range, near = Math.abs(range[1] - range[0]) < NEAR * WIDTH;
+  if (near === plot.near) return;
+  plot.near = near;
+  var names = plot.data.map(function (trace) { return trace.meta; });
+  Plotly.restyle(plot, {visible: [!near, near]}, [names.indexOf('level 1'), names.indexOf('level 2')]);
+});
+"""

@@ -1,0 +1,134 @@
+"""BERTopic with our vectors and our parts: nothing in it is random, and no model is loaded."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..cluster.projection import project
+from ..cluster.terms import Counts
+from ..cluster.threads import one_thread
+from .counts import VOCABULARY, Words
+from .library import bertopic
+
+NEAR = 5
+"""HDBSCAN's `min_samples`: from how many neighbours the density around a text is measured."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """What BERTopic found.
+
+    Attributes:
+        labels: int64 [n], the dense group of each text, -1 for none; 0 is the largest.
+        counts: Of words in each group; outliers are left out.
+        probabilities: float64 [n], how firmly each text belongs to its group by HDBSCAN, 0 to 1.
+    """
+
+    labels: np.ndarray
+    counts: Counts
+    probabilities: np.ndarray
+
+
+def fit(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_size: int) -> Dense:
+    """Run BERTopic on texts that are all distinct.
+
+    Args:
+        texts: One for each vector.
+        vectors: float32 [n, d], of length 1.
+        words: Takes the describing words out of a text.
+        settings: A `TopicSettings`.
+        min_size: Fewest texts of a topic.
+
+    Raises:
+        MissingExtraError: BERTopic is not installed.
+    """
+    counter = Counter(words)
+    model = _without_samples(bertopic().BERTopic)(
+        language="multilingual",  # "english" would drop every letter that is not ASCII; no model is loaded for either
+        umap_model=Reducer(settings.dimensions, settings.neighbours, settings.seed), hdbscan_model=Grouper(min_size),
+        vectorizer_model=counter, ctfidf_model=_weighting(),
+    )  # fmt: skip
+    labels = np.array(model.fit_transform(texts, vectors)[0], np.int64)
+    first = 1 if -1 in labels else 0  # BERTopic's rows are in the order of the labels
+    counts = Counts(counter.matrix[first:], counter.get_feature_names_out())
+    return Dense(labels, counts, np.asarray(model.probabilities_, np.float64))
+
+
+class Reducer:
+    """UMAP in BERTopic's place for it."""
+
+    def __init__(self, dimensions: int, neighbours: int, seed: int) -> None:
+        self.dimensions = dimensions
+        self.neighbours = neighbours
+        self.seed = seed
+
+    def fit_transform(self, vectors: np.ndarray, y: Any = None) -> np.ndarray:
+        """Return float32 [n, dimensions]."""
+        return project(vectors, self.dimensions, self.seed, neighbours=self.neighbours)
+
+
+class Grouper:
+    """HDBSCAN (Campello, Moulavi and Sander, PAKDD 2013) in BERTopic's place for it, also for a handful of texts."""
+
+    def __init__(self, min_size: int) -> None:
+        self.min_size = min_size
+        self.labels_ = np.zeros(0, np.int64)
+        self.probabilities_ = np.zeros(0)
+
+    def fit(self, places: np.ndarray, y: Any = None) -> "Grouper":
+        """Find the dense groups of float [n, d] places."""
+        self.labels_, self.probabilities_ = np.full(len(places), -1), np.zeros(len(places))
+        if len(places) > self.min_size:
+            from hdbscan import HDBSCAN
+
+            with one_thread():
+                found = HDBSCAN(min_cluster_size=self.min_size, min_samples=NEAR, core_dist_n_jobs=1).fit(
+                    places.astype(np.float64)
+                )
+            self.labels_, self.probabilities_ = found.labels_, found.probabilities_
+        return self
+
+
+class Counter:
+    """scikit-learn's `CountVectorizer` in BERTopic's place for it, which keeps the counts that it made."""
+
+    def __init__(self, words: Words) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        self._words_of: Any = words
+        self._counting = CountVectorizer(analyzer=self._words_of, max_features=VOCABULARY, dtype=np.int64)
+        self._words: np.ndarray | None = None
+        self.matrix: Any = None
+
+    def fit_transform(self, documents: list[str]) -> Any:
+        """Return sparse counts [documents, words]; texts without any word count as having one, which is empty."""
+        from scipy.sparse import csr_matrix
+
+        if any(self._words_of(document) for document in documents):
+            self.matrix = self._counting.fit_transform(documents)
+            self._words = self._counting.get_feature_names_out()
+        else:
+            self.matrix, self._words = csr_matrix(np.ones((len(documents), 1), np.int64)), np.array([""], object)
+        return self.matrix.copy()
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """Return the words."""
+        return np.array([], object) if self._words is None else self._words
+
+
+def _weighting() -> Any:
+    bertopic()
+    from bertopic.vectorizers import ClassTfidfTransformer
+
+    return ClassTfidfTransformer()
+
+
+def _without_samples(base: Any) -> Any:
+    """BERTopic without its search for representative texts: ours are those nearest to the topic's vector."""
+
+    class Fitted(base):
+        def _save_representative_docs(self, documents: Any) -> None:
+            self.representative_docs_ = {}
+
+    return Fitted

@@ -1,0 +1,311 @@
+"""Making a topic run: fit on a sample, tell every document its topic, name the topics, write it all at once."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_writing import NewRun, check_name, write_run
+from ...indexer.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
+from ...indexer.view import View
+from ..cluster.clustering import faiss_package
+from ..cluster.corpus import Corpus, texts_of
+from ..cluster.describe import OUTLIERS, ids_of, languages
+from ..cluster.terms import Counts, tokenizer
+from ..cluster.threads import one_thread
+from ..map.places import sample_rows
+from . import adapter
+from .counts import Words, from_arrays, to_arrays
+from .library import bertopic
+from .matching import matched
+from .model import OUTLIER, Assigned, TopicModel, leaves_of
+from .naming import Embed, name_topics
+from .settings import TopicSettings
+
+ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
+LIBRARIES = ("bertopic", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
+TYPICAL = 30
+"""Texts nearest to a topic's vector, from which pairs of words are taken for its name."""
+REPRESENTATIVES = 5
+SEED_SHARE = 0.25
+"""How far a text is drawn towards the group of seed words that it is nearest to."""
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a run knew before it is written again: what stays the same keeps its name.
+
+    Attributes:
+        items: By topic.
+        matched: Whether an item may name a topic whose leaves are others now (a run made anew), if a person named it.
+    """
+
+    items: Mapping[int, Item] = field(default_factory=dict)
+    matched: bool = False
+
+
+def make_topics(
+    collection: Collection,
+    settings: TopicSettings = TopicSettings(),
+    name: str = "topics",
+    *,
+    replace: bool = False,
+    match: str | None = None,
+    notify: Notify = silent,
+) -> None:
+    """Fit topics and write them as the run `name`.
+
+    Args:
+        collection: What to fit.
+        settings: How.
+        name: Of the run.
+        replace: Whether a run of this name may be replaced; the topics are then numbered like its topics.
+        match: Another run whose numbers are taken where topics are the same.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: A setting or the name cannot be right.
+        SondeError: There is no run `match`, or another process is writing.
+        MissingExtraError: BERTopic is not installed.
+    """
+    began = time.perf_counter()
+    settings.check()
+    with collection.view() as view:
+        check_name(view.catalog, "topic", name, replace)
+        earlier = _earlier(view, name, match)
+        bertopic()
+        corpus = Corpus.of(view)
+        model, report = _fit(view, corpus, settings, notify)
+        assigned = model.assign(corpus.vectors)
+        known = Before()
+        if earlier:
+            model, known = _numbered(view, corpus, model, assigned, earlier)
+            assigned = model.assign(corpus.vectors)
+        new = _run(view, corpus, model, assigned, name, settings.to_dict(), report, known, notify)
+    new = _timed(new, time.perf_counter() - began)
+    write_run(collection.path, new, corpus.snapshot, replace=replace)
+
+
+def rewrite(
+    collection: Collection, run: Run, model: TopicModel, change: Mapping[str, Any] | None, notify: Notify = silent
+) -> None:
+    """Write a run again with a changed model, for all documents that there are now.
+
+    Args:
+        collection: Where the run is.
+        run: The run.
+        model: Its model, changed.
+        change: What was done, kept with the parameters; None for nothing but new documents.
+        notify: Receives progress.
+
+    Raises:
+        SondeError: Another process is writing.
+    """
+    began = time.perf_counter()
+    with collection.view() as view:
+        corpus = Corpus.of(view)
+        items = {item.number: item for item in items_of(view.catalog, run)}
+        parameters = dict(run.parameters)
+        if change:
+            parameters["changes"] = [*parameters.get("changes", []), dict(change)]
+        report = {key: run.report[key] for key in ("fitted", "min_size", "groups") if key in run.report}
+        assigned = model.assign(corpus.vectors)
+        new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
+    write_run(collection.path, _timed(new, time.perf_counter() - began), corpus.snapshot, replace=True)
+
+
+def load_model(view: View, run: Run) -> TopicModel:
+    """Return the model that a run keeps."""
+    arrays = {name: array_of(view.catalog, run, name) for name in ARRAYS}
+    groups = {item.number: tuple(item.data["leaves"]) for item in items_of(view.catalog, run) if item.number != OUTLIER}
+    return TopicModel(arrays["vectors"], arrays["thresholds"], from_arrays(arrays), arrays["tree"], groups)
+
+
+def automatic_size(count: int) -> int:
+    """Return the fewest texts of a topic for so many distinct texts: three quarters of the square root, 5 or more."""
+    return max(5, round(0.75 * count**0.5))
+
+
+def words_of(view: View) -> Words:
+    """Return what takes the describing words out of the collection's texts."""
+    return tokenizer(tuple(languages(view) or ["en"]))
+
+
+def embedder(collection: Collection, choice: str, notify: Notify = silent) -> Embed | None:
+    """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
+
+    Raises:
+        SondeError: It is wanted ("model") and cannot be had.
+    """
+    if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
+        return None
+    try:
+        encoder = collection.encoder
+    except SondeError as error:
+        if choice == "model":
+            raise
+        notify(f"topics are named by their terms alone: {error}")
+        return None
+
+    def embed(terms: list[str]) -> np.ndarray:
+        with one_thread():
+            return encoder.encode_texts(terms)
+
+    return embed
+
+
+def _earlier(view: View, name: str, match: str | None) -> Run | None:
+    if match is not None:
+        return find_run(view.catalog, "topic", match)
+    return next((run for run in list_runs(view.catalog, "topic") if run.name == name and run.complete), None)
+
+
+def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) -> tuple[TopicModel, dict[str, Any]]:
+    chosen = sample_rows(len(corpus.vectors), settings.sample, settings.seed)
+    vectors = corpus.vectors[chosen]
+    min_size = settings.min_size or automatic_size(len(chosen))
+    texts = texts_of(view, corpus.snapshot.docs[corpus.first[chosen]])
+    notify(f"fitting topics on {len(chosen):,} distinct texts, of at least {min_size} each")
+    words = words_of(view)
+    dense = adapter.fit(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
+    found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
+    model = TopicModel.of(found, thresholds, Counts(dense.counts.matrix[groups], dense.counts.terms))
+    if settings.reduce_to is not None:
+        model = model.cut(settings.reduce_to)
+    if not len(found):
+        notify(f"no {min_size} texts lie close together: there is no topic (try a smaller --min-size)")
+    return model, {"fitted": len(chosen), "min_size": min_size, "groups": len(found)}
+
+
+def _guided(collection: Collection, vectors: np.ndarray, settings: TopicSettings) -> np.ndarray:
+    """Return vectors for the fit: those nearer to a group of seed words than to the mean of all are drawn to it."""
+    if not settings.seed_words:
+        return vectors
+    from ...indexer.document_vectors import normalized
+
+    seeds = collection.encoder.encode_texts([" ".join(group) for group in settings.seed_words])
+    every = np.vstack([seeds, normalized(vectors.mean(axis=0, keepdims=True))])
+    with one_thread():
+        nearest = np.round((vectors @ every.T).astype(np.float64), 6).argmax(axis=1)
+    drawn = vectors.copy()
+    for group, seed in enumerate(seeds):
+        rows = np.flatnonzero(nearest == group)
+        drawn[rows] = normalized((1 - SEED_SHARE) * vectors[rows] + SEED_SHARE * seed)
+    return drawn
+
+
+def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, run: Run) -> tuple[TopicModel, Before]:
+    """Number a model's topics like those of an earlier run."""
+    docs, items, _ = assignments_of(view.catalog, run)
+    known = np.isin(corpus.snapshot.docs, docs)
+    old = items[np.searchsorted(docs, corpus.snapshot.docs[known])]
+    before = load_model(view, run)
+    model, _ = matched(model, assigned.topics[corpus.group[known]], before, old)
+    return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True)
+
+
+def _run(
+    view: View,
+    corpus: Corpus,
+    model: TopicModel,
+    assigned: Assigned,
+    name: str,
+    parameters: dict[str, Any],
+    report: dict[str, Any],
+    known: Before,
+    notify: Notify,
+) -> NewRun:
+    group = corpus.group
+    topics = assigned.topics[group]
+    items = _items(view, corpus, model, assigned, parameters, known, notify)
+    outliers = int((topics == OUTLIER).sum())
+    if outliers:
+        items = [Item(OUTLIER, OUTLIERS, {"size": outliers}), *items]
+    report = report | {
+        "documents": len(group), "distinct": len(corpus.first), "topics": len(model.groups), "outliers": outliers,
+        "outlier_share": round(outliers / max(len(group), 1), 6),
+        "carried": max(0, len(corpus.first) - report.get("fitted", 0)),
+    }  # fmt: skip
+    arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree} | to_arrays(model.counts)
+    arrays |= {"documents": corpus.snapshot.docs, "probabilities": assigned.probabilities[group].astype(np.float32)}
+    return NewRun(
+        "topic", name, parameters, libraries=(faiss_package(), *LIBRARIES), report=report, items=items, arrays=arrays,
+        assignments=(corpus.snapshot.docs, topics, assigned.cosines[group]),
+    )  # fmt: skip
+
+
+def _items(
+    view: View,
+    corpus: Corpus,
+    model: TopicModel,
+    assigned: Assigned,
+    parameters: dict[str, Any],
+    known: Before,
+    notify: Notify,
+) -> list[Item]:
+    terms = model.terms()
+    typical = _typical(corpus, model, assigned)
+    named: dict[int, tuple[str, Any]] = {}
+    fresh = []
+    for place, (topic, leaves) in enumerate(model.groups.items()):
+        item = known.items.get(topic)
+        if item and not known.matched and tuple(item.data["leaves"]) == leaves:
+            named[topic] = (item.name, item.data)
+        else:
+            fresh.append((place, topic))
+    for (_, topic), (text, keywords) in zip(
+        fresh, _names(view, fresh, terms, typical, model, parameters, notify), strict=True
+    ):
+        item = known.items.get(topic)
+        kept = item.name if item and item.name != item.data.get("named") else text
+        named[topic] = (kept, {"named": text, "keywords": keywords})
+    sizes = np.unique_counts(assigned.topics[corpus.group])
+    size_of = dict(zip(sizes.values.tolist(), sizes.counts.tolist(), strict=True))
+    return [
+        Item(topic, named[topic][0], {
+            "size": size_of.get(topic, 0), "leaves": list(leaves), "terms": terms[place],
+            "keywords": named[topic][1]["keywords"], "named": named[topic][1]["named"],
+            "representatives": ids_of(view, np.array(typical[place][:REPRESENTATIVES], np.int64)),
+        })
+        for place, (topic, leaves) in enumerate(model.groups.items())
+    ]  # fmt: skip
+
+
+def _names(
+    view: View,
+    fresh: list[tuple[int, int]],
+    terms: list[Any],
+    typical: list[list[int]],
+    model: TopicModel,
+    parameters: dict[str, Any],
+    notify: Notify,
+) -> list[tuple[str, Any]]:
+    if not fresh:
+        return []
+    embed = embedder(view.collection, parameters.get("names", "auto"), notify)
+    places = [place for place, _ in fresh]
+    texts = [texts_of(view, np.array(typical[place], np.int64)) if embed else [] for place in places]
+    words = words_of(view)
+    return name_topics([terms[place] for place in places], texts, model.topic_vectors()[places], words, embed)
+
+
+def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[list[int]]:
+    """Return, for each topic, the documents whose texts are nearest to its vector, each text once."""
+    found = []
+    for topic, vector in zip(model.groups, model.topic_vectors(), strict=True):
+        rows = np.flatnonzero(assigned.topics == topic)
+        cosines = np.round((corpus.vectors[rows] @ vector).astype(np.float64), 5)
+        nearest = rows[np.lexsort((rows, -cosines))[:TYPICAL]]
+        found.append(corpus.snapshot.docs[corpus.first[nearest]].tolist())
+    return found
+
+
+def _timed(new: NewRun, seconds: float) -> NewRun:
+    from dataclasses import replace
+
+    return replace(new, seconds=round(seconds, 3))

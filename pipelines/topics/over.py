@@ -1,0 +1,253 @@
+"""Topics over time, and topics by the classes of a metadata column: how many documents, and which words."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...indexer.document import Value
+from ...indexer.errors import UsageError
+from ...indexer.runs import assignments_of, find_run
+from ...indexer.view import View
+from ..cluster.corpus import texts_of
+from ..cluster.terms import Counts
+from .counts import Weighted, terms_of
+from .fit import words_of
+
+if TYPE_CHECKING:
+    from .stored import Topic, Topics
+
+PERIODS = ("year", "month", "week", "day")
+MOST_PERIODS = 400
+MOST_CLASSES = 50
+CELL_TEXTS = 100
+"""Texts of a topic in a period that its words are taken from, at most."""
+CELL_TERMS = 5
+AT_ONCE = 20_000
+Cell = tuple[int, int]
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Documents of each topic in each period or class.
+
+    Attributes:
+        column: The metadata column.
+        kind: "period" or "class".
+        parts: The periods in order, or the classes, the largest first.
+        topics: The topics, by number.
+        counts: int64 [topics, parts]; a document with several values counts in each.
+        totals: int64 [parts]: documents in each, those without a topic included.
+        terms: By topic and part, where there are documents: what tells these apart from the topic's others.
+        without: Documents with a topic and without a value.
+    """
+
+    column: str
+    kind: str
+    parts: tuple[str, ...]
+    topics: "tuple[Topic, ...]"
+    counts: np.ndarray
+    totals: np.ndarray
+    terms: Mapping[Cell, Weighted]
+    without: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each topic and part that has documents, as JSON values."""
+        return [
+            {"topic": topic.number, "name": topic.name, self.kind: self.parts[part],
+             "documents": int(self.counts[place, part]),
+             "share": round(float(self.counts[place, part] / max(self.totals[part], 1)), 6),
+             "terms": [term for term, _ in self.terms.get((place, part), [])]}
+            for place, topic in enumerate(self.topics)
+            for part in range(len(self.parts)) if self.counts[place, part]
+        ]  # fmt: skip
+
+    def draw(self, path: Path, title: str) -> None:
+        """Draw lines over the parts to an .html or .png file.
+
+        Raises:
+            UsageError: The suffix is neither.
+            SondeError: The file cannot be written.
+            MissingExtraError: What draws it is not installed.
+        """
+        from ..plots import LinesPlot, write_plot
+
+        order = np.argsort(-self.counts.sum(axis=1), kind="stable").tolist()
+        names = [f"{self.topics[place].number} · {self.topics[place].name}" for place in order]
+        hovers = [
+            [", ".join(term for term, _ in self.terms.get((place, part), [])) for part in range(len(self.parts))]
+            for place in order
+        ]
+        write_plot(LinesPlot(title, self.parts, names, self.counts[order], hovers), path)
+
+
+def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
+    """Break topics down by the periods of a date column; see `Topics.over`."""
+    if period is not None and period not in PERIODS:
+        raise UsageError(f"--period is {period!r}: use {', '.join(PERIODS)}")
+    with topics.collection.view() as view:
+        docs, values = _values(view, column)
+        parsed = [_day(value) for value in values]
+        pairs = zip(values, parsed, strict=True)
+        wrong = next((value for value, day in pairs if value is not None and day is None), None)
+        days = [day for day in parsed if day is not None]
+        if wrong is not None or not days:
+            dates = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
+            said = f"{wrong!r} is no date" if wrong is not None else "it is empty"
+            raise UsageError(f"column {column!r} holds no dates ({said}); columns of dates here: {dates}")
+        name = _period(period, days, values)
+        parts = _sequence(min(days), max(days), name)
+        if len(parts) > MOST_PERIODS:
+            raise UsageError(f"there are more than {MOST_PERIODS} periods of a {name}: use a longer --period")
+        numbers = {part: number for number, part in enumerate(parts)}
+        codes = [[numbers[_label(day, name)]] if day else [] for day in parsed]
+        return _breakdown(view, topics, column, "period", parts, docs, codes)
+
+
+def by_column(topics: "Topics", column: str) -> Breakdown:
+    """Break topics down by the classes of a column; see `Topics.by`."""
+    with topics.collection.view() as view:
+        docs, values = _values(view, column)
+        several = [_classes(value) for value in values]
+        sizes = Counter(name for names in several for name in names)
+        if not sizes or len(sizes) > MOST_CLASSES:
+            said = f"{len(sizes):,} different values, more than {MOST_CLASSES}" if sizes else "no value"
+            raise UsageError(f"column {column!r} has {said}: choose a column of classes")
+        parts = sorted(sizes, key=lambda name: (-sizes[name], name))
+        numbers = {part: number for number, part in enumerate(parts)}
+        codes = [[numbers[name] for name in names] for names in several]
+        return _breakdown(view, topics, column, "class", parts, docs, codes)
+
+
+def _values(view: View, column: str) -> tuple[np.ndarray, list[Value]]:
+    """Return all document numbers, ascending, and a column's values."""
+    if column not in view.fields:
+        known = ", ".join(view.fields) or "none"
+        raise UsageError(f"there is no metadata column {column!r}; there are: {known}")
+    docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+    found: list[Value] = []
+    for start in range(0, len(docs), AT_ONCE):
+        some = docs[start : start + AT_ONCE]
+        metadata = view.catalog.metadata(some)
+        found += [metadata.get(doc, {}).get(column) for doc in some]
+    return np.array(docs, np.int64), found
+
+
+def _classes(value: Value) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return list(dict.fromkeys(str(item) for item in value if item is not None))
+    return [str(value).lower() if isinstance(value, bool) else str(value)]
+
+
+def _day(value: Value) -> date | None:
+    """Return the (first) day that a value names: a date, "2024-05-06", "2024-05", "2024" or 2024."""
+    if isinstance(value, date):
+        return date(value.year, value.month, value.day)
+    found = _DATE.fullmatch(str(value).strip()) if value is not None and not isinstance(value, (bool, list)) else None
+    try:
+        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found and found[1] < "9000" else None
+    except ValueError:
+        return None
+
+
+def _period(asked: str | None, days: Sequence[date], values: Sequence[Value]) -> str:
+    if asked:
+        return asked
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, int) or len(str(value)) == 4 for value in present):
+        return "year"
+    span = (max(days) - min(days)).days
+    if all(isinstance(value, str) and len(value) == 7 for value in present):
+        return "month" if span < 366 * 12 else "year"
+    return "year" if span > 366 * 6 else "month" if span > 150 else "week" if span > 35 else "day"
+
+
+def _label(day: date, period: str) -> str:
+    if period == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02d}"
+    return day.isoformat()[: {"year": 4, "month": 7, "day": 10}[period]]
+
+
+def _sequence(first: date, last: date, period: str) -> list[str]:
+    """Return all periods from the first to the last, empty ones included."""
+    step: Callable[[date], date] = {
+        "year": lambda day: date(day.year + 1, 1, 1) if day.year < 9999 else date.max,
+        "month": lambda day: (day.replace(day=1) + timedelta(days=32)).replace(day=1),
+        "week": lambda day: day + timedelta(days=7 - day.weekday()),
+        "day": lambda day: day + timedelta(days=1),
+    }[period]
+    found, day = [], first
+    while day <= last and len(found) <= MOST_PERIODS:
+        found.append(_label(day, period))
+        day = step(day)
+    return found
+
+
+def _breakdown(
+    view: View,
+    topics: "Topics",
+    column: str,
+    kind: str,
+    parts: Sequence[str],
+    docs: np.ndarray,
+    codes: list[list[int]],
+) -> Breakdown:
+    known, numbers, _ = assignments_of(view.catalog, find_run(view.catalog, "topic", topics.name))
+    topic_of = dict(zip(known.tolist(), numbers.tolist(), strict=True))
+    place_of = {topic.number: place for place, topic in enumerate(topics)}
+    counts, totals = np.zeros((len(topics), len(parts)), np.int64), np.zeros(len(parts), np.int64)
+    cells: dict[Cell, list[int]] = {}
+    without = 0
+    for doc, found in zip(docs.tolist(), codes, strict=True):
+        if doc not in topic_of:
+            continue
+        without += not found
+        place = place_of.get(topic_of[doc])
+        for part in found:
+            totals[part] += 1
+            if place is not None:
+                counts[place, part] += 1
+                cells.setdefault((place, part), []).append(doc)
+    terms = _cell_terms(view, topics, cells)
+    return Breakdown(column, kind, tuple(parts), tuple(topics), counts, totals, terms, without)
+
+
+def _cell_terms(view: View, topics: "Topics", cells: Mapping[Cell, list[int]]) -> dict[Cell, Weighted]:
+    """Return what tells each part's documents of a topic from the topic's others."""
+    words, places = words_of(view), {word: place for place, word in enumerate(topics.model.counts.terms.tolist())}
+    found: dict[Cell, Weighted] = {}
+    for topic in range(len(topics)):
+        own = sorted(cell for cell in cells if cell[0] == topic)
+        rows = [_counted(view, _spread(cells[cell]), words, places) for cell in own]
+        if rows:
+            matrix = _matrix(rows, len(places))
+            terms = terms_of(Counts(matrix, topics.model.counts.terms), np.arange(len(own)), len(own), CELL_TERMS)
+            found |= dict(zip(own, terms, strict=True))
+    return found
+
+
+def _spread(docs: list[int]) -> np.ndarray:
+    step = max(1, len(docs) // CELL_TEXTS)
+    return np.array(docs[::step][:CELL_TEXTS], np.int64)
+
+
+def _counted(view: View, docs: np.ndarray, words: Any, places: dict[str, int]) -> Counter[int]:
+    return Counter(places[word] for text in texts_of(view, docs) for word in words(text) if word in places)
+
+
+def _matrix(rows: list[Counter[int]], width: int) -> Any:
+    from scipy.sparse import csr_matrix
+
+    data = [count for row in rows for count in row.values()]
+    columns = [place for row in rows for place in row]
+    start = np.cumsum([0, *(len(row) for row in rows)])
+    return csr_matrix((np.array(data, np.int64), np.array(columns, np.int64), start), (len(rows), width))

@@ -1,0 +1,76 @@
+"""What a topic model is asked to do."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from ...indexer.errors import UsageError
+from ..cluster.settings import SAMPLE
+
+Outliers = Literal["keep", "nearest"]
+OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """Settings of one topic model.
+
+    Attributes:
+        seed: Of everything that chance decides.
+        min_size: Fewest distinct texts of a topic among those that it is fitted on; None takes it from their number.
+        reduce_to: Topics at most, outliers not counted; the most alike are merged.
+        seed_words: Groups of words; texts near a group are drawn towards it, so that it is more likely to become a
+            topic.
+        outliers: What becomes of texts that belong to no dense group: "keep" them apart, or put each with its "nearest"
+            neighbours.
+        neighbours: Neighbours of a text in UMAP's graph.
+        dimensions: To which UMAP reduces.
+        sample: Distinct texts that it is fitted on, at most; the others get the topic of their neighbours.
+        names: How topics are named: by "terms" alone, or by the "model", which compares terms with the topic's texts;
+            "auto" takes the model if it is at hand.
+    """
+
+    seed: int = 0
+    min_size: int | None = None
+    reduce_to: int | None = None
+    seed_words: tuple[tuple[str, ...], ...] = ()
+    outliers: Outliers = "nearest"
+    neighbours: int = 15
+    dimensions: int = 5
+    sample: int = SAMPLE
+    names: Literal["auto", "terms", "model"] = "auto"
+
+    def check(self) -> None:
+        """Check what can be checked without the collection.
+
+        Raises:
+            UsageError: A setting cannot be right; the message names the alternatives.
+        """
+        if self.outliers not in OUTLIERS:
+            raise UsageError(f"--outliers is {self.outliers!r}: use {', '.join(OUTLIERS)}")
+        if self.names not in ("auto", "terms", "model"):
+            raise UsageError(f"--names is {self.names!r}: use auto, terms, model")
+        least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
+        least |= {"min_size": 2} if self.min_size is not None else {}
+        least |= {"reduce_to": 1} if self.reduce_to is not None else {}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+        if self.seed >= 2**31:
+            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+        if any(not word.strip() for group in self.seed_words for word in group) or () in self.seed_words:
+            raise UsageError('seed words are empty somewhere: write groups as "price,cost;delivery,parcel"')
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self) | {"seed_words": [list(group) for group in self.seed_words]}
+
+
+def seed_words(text: str) -> tuple[tuple[str, ...], ...]:
+    """Read groups of words from "price,cost;delivery,parcel".
+
+    Raises:
+        UsageError: A group or a word is empty.
+    """
+    groups = tuple(tuple(word.strip() for word in group.split(",")) for group in text.split(";"))
+    TopicSettings(seed_words=groups).check()
+    return groups

@@ -1,0 +1,327 @@
+"""A topic run as it is stored: its topics, their documents and tree, and what can be asked of it or changed in it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from ...indexer.chunker import Chunker
+from ...indexer.collection import Collection
+from ...indexer.document import Document
+from ...indexer.document_vectors import normalized
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.runs import Item, Run, assignments_of, find_run, items_of
+from ..cluster.threads import one_thread
+from .counts import short_name, terms_of
+from .fit import load_model, rewrite
+from .model import OUTLIER, TopicModel, nodes
+from .over import Breakdown, by_column, over_column
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic.
+
+    Attributes:
+        number: 0 and up; -1 stands for the outliers.
+        name: What it is called.
+        size: Documents that belong to it now.
+        share: Of all documents that the run knows, 0 to 1.
+        terms: Words that tell it from the others, with their c-TF-IDF weights, the heaviest first.
+        keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
+        representatives: Ids of the documents nearest to its vector.
+        leaves: The dense groups that it is made of.
+    """
+
+    number: int
+    name: str
+    size: int
+    share: float
+    terms: tuple[tuple[str, float], ...]
+    keywords: tuple[tuple[str, float], ...]
+    representatives: tuple[str, ...]
+    leaves: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self) | {"share": round(self.share, 6)}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A document of a topic: `score` is the cosine to the vector of the dense group that it is in, higher is closer."""
+
+    rank: int
+    id: str
+    score: float
+    title: str
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The topic of a text: -1 if it is none; `score` is the cosine to the nearest group, `probability` 0 to 1."""
+
+    topic: int
+    name: str
+    score: float
+    probability: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An inner node of the tree: two nodes that join.
+
+    Attributes:
+        level: How many topics there are when the tree is cut above this node.
+        distance: Mean cosine distance between the leaves of both sides, 0 to 2.
+        left: Name of one side.
+        right: Name of the other.
+        name: From the terms of both together.
+        topics: The topics of the run below it.
+    """
+
+    level: int
+    distance: float
+    left: str
+    right: str
+    name: str
+    topics: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+class Topics(Sequence[Topic]):
+    """The topics of a run by number; what changes them writes the run anew and returns it as it then is."""
+
+    def __init__(self, collection: Collection, name: str | None = None, notify: Notify = silent) -> None:
+        """Open a run, the newest if no name is given.
+
+        Raises:
+            SondeError: There is none.
+        """
+        self.collection = collection
+        self._notify = notify
+        with collection.view() as view:
+            self.run: Run = find_run(view.catalog, "topic", name)
+            self.model: TopicModel = load_model(view, self.run)
+            docs, numbers, _ = assignments_of(view.catalog, self.run)
+            items = items_of(view.catalog, self.run)
+            self.newer = view.catalog.counts()[0] - len(docs)
+        sizes = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
+        made = [_topic(item, sizes.get(item.number, 0), len(docs)) for item in items]
+        self.outliers: int = sizes.get(OUTLIER, 0)
+        self._topics = [topic for topic in made if topic.number != OUTLIER]
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.run.name
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    @overload
+    def __getitem__(self, index: int) -> Topic: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Topic]: ...
+    def __getitem__(self, index: int | slice) -> Topic | Sequence[Topic]:
+        return self._topics[index]
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._topics)
+
+    def __repr__(self) -> str:
+        return f"Topics({self.name!r}, {len(self)} topics, {self.run.documents:,} documents)"
+
+    def topic(self, number: int) -> Topic:
+        """Return the topic of this number.
+
+        Raises:
+            SondeError: There is none.
+        """
+        self.model.check(number)
+        return next(topic for topic in self if topic.number == number)
+
+    def documents(self, number: int, k: int = 10, offset: int = 0) -> list[Member]:
+        """Return the documents of a topic, the most typical first; -1 gives the outliers.
+
+        Raises:
+            SondeError: There is no such topic.
+            UsageError: k is below 1, or the offset below 0.
+        """
+        if k < 1 or offset < 0:
+            raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+        if number != OUTLIER:
+            self.model.check(number)
+        with self.collection.view() as view:
+            run = find_run(view.catalog, "topic", self.name)
+            sql = (
+                "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc "
+                "LIMIT ? OFFSET ?"
+            )
+            values = (run.number, number, min(k, 2**31), min(offset, 2**31))
+            found = view.catalog.connection.execute(sql, values).fetchall()
+            documents = view.documents([doc for doc, _ in found])
+        return [
+            Member(rank, documents[doc].id, -1.0 if score is None else score, documents[doc].title, documents[doc].text)
+            for rank, (doc, score) in enumerate(found, offset + 1)
+        ]
+
+    def search(self, query: str, k: int = 10) -> list[tuple[Topic, float]]:
+        """Return the topics nearest to a query with their cosines, the nearest first.
+
+        Raises:
+            UsageError: The query is empty, or k below 1.
+            SondeError: The collection's model cannot be had.
+        """
+        if not query.strip() or k < 1:
+            raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
+        if not len(self):
+            return []
+        [vector] = self.collection.encoder.encode_texts([query], query=True)
+        with one_thread():
+            cosines = np.round((self.model.topic_vectors() @ vector).astype(np.float64), 6)
+        order = sorted(range(len(self)), key=lambda place: (-cosines[place], place))[:k]
+        return [(self._topics[place], float(cosines[place])) for place in order]
+
+    def of(self, texts: Sequence[str]) -> list[Answer]:
+        """Return the topic of texts that need not be in the collection.
+
+        Raises:
+            UsageError: A text is empty.
+            SondeError: The collection's model cannot be had.
+        """
+        if any(not text.strip() for text in texts):
+            raise UsageError("a text is empty")
+        vectors = np.array([self._embedded(text) for text in texts], np.float32)
+        found = self.model.assign(vectors.reshape(len(texts), self.model.vectors.shape[1]))
+        names = {topic.number: topic.name for topic in self} | {OUTLIER: "outliers"}
+        return [
+            Answer(topic, names[topic], round(score, 6), probability)
+            for topic, score, probability in zip(
+                found.topics.tolist(), found.cosines.tolist(), found.probabilities.tolist(), strict=True
+            )
+        ]
+
+    def _embedded(self, text: str) -> np.ndarray:
+        """Embed a text as a document is, stored in half precision and all."""
+        encoder = self.collection.encoder
+        [passages] = Chunker(encoder).split([Document(text)])
+        stored = encoder.encode([passage.tokens for passage in passages]).astype(np.float16).astype(np.float32)
+        return normalized(stored.mean(axis=0, keepdims=True))[0]
+
+    def tree(self) -> list[Node]:
+        """Return the inner nodes of the tree, the most alike first; cutting it gives fewer topics."""
+        below = nodes(self.model.tree, len(self.model.vectors))
+        count, of_leaf = len(self.model.vectors), self.model.topic_of_leaf
+        named = {topic.leaves: topic.name for topic in self}
+        names = [named.get(leaves) or self._name(leaves) for leaves in below]
+        return [
+            Node(count - step, round(float(row[2]), 6), names[int(row[0])], names[int(row[1])], names[count + step],
+                 tuple(sorted({int(of_leaf[leaf]) for leaf in below[count + step]})))
+            for step, row in enumerate(self.model.tree)
+        ]  # fmt: skip
+
+    def _name(self, leaves: tuple[int, ...]) -> str:
+        groups = np.ones(len(self.model.vectors), np.int64)
+        groups[list(leaves)] = 0
+        return short_name(term for term, _ in terms_of(self.model.counts, groups, 2)[0]) or f"groups {leaves}"
+
+    def over(self, column: str, period: str | None = None) -> Breakdown:
+        """Return how many documents each topic has in each period, by a metadata column of dates or years.
+
+        Args:
+            column: Dates; whole numbers (years) and texts such as "2024-05" will do.
+            period: "year", "month", "week" or "day"; by the span of the dates if left out.
+
+        Raises:
+            UsageError: There is no such column, or it holds no dates.
+        """
+        return over_column(self, column, period)
+
+    def by(self, column: str) -> Breakdown:
+        """Return how many documents each topic has in each class of a metadata column.
+
+        Raises:
+            UsageError: There is no such column, or it has too many different values to be one of classes.
+        """
+        return by_column(self, column)
+
+    def reduce(self, count: int) -> "Topics":
+        """Cut the tree so that there are `count` topics, or as many as there are dense groups.
+
+        Raises:
+            UsageError: The count is below 1.
+            SondeError: Another process is writing.
+        """
+        if count < 1:
+            raise UsageError(f"--reduce-to is {count}: give a whole number from 1")
+        return self._changed(self.model.cut(count), {"reduce_to": count})
+
+    def merge(self, numbers: Sequence[int]) -> "Topics":
+        """Make topics one, under the first one's number.
+
+        Raises:
+            SondeError: One of them does not exist, or another process is writing.
+            UsageError: They are fewer than two.
+        """
+        return self._changed(self.model.merge(numbers), {"merge": list(numbers)})
+
+    def split(self, number: int) -> "Topics":
+        """Part a merged topic in two, as the tree has it.
+
+        Raises:
+            SondeError: There is no such topic, it is a single dense group, or another process is writing.
+        """
+        return self._changed(self.model.split(number), {"split": number})
+
+    def update(self) -> "Topics":
+        """Tell the topic of documents that are new or changed, by the run's own rule, without fitting anew.
+
+        Raises:
+            SondeError: Another process is writing.
+        """
+        return self._changed(self.model, None)
+
+    def _changed(self, model: TopicModel, change: dict[str, Any] | None) -> "Topics":
+        rewrite(self.collection, self.run, model, change, self._notify)
+        return Topics(self.collection, self.name, self._notify)
+
+    def draw_tree(self, path: Path) -> None:
+        """Draw the tree of the run's dense groups to an .html or .png file.
+
+        Raises:
+            UsageError: The suffix is neither.
+            SondeError: There is no topic, or the file cannot be written.
+            MissingExtraError: What draws it is not installed.
+        """
+        from ..plots import TreePlot, check_target, write_plot
+
+        check_target(path)
+        if not len(self):
+            raise SondeError(f"the topic run {self.name!r} has no topic to draw")
+        named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in self}
+        leaves = [named.get((leaf,)) or self._name((leaf,)) for leaf in range(len(self.model.vectors))]
+        title = f"{self.collection.path.name}: how alike the topics are ({self.name})"
+        write_plot(TreePlot(title, leaves, self.model.tree, [node.name for node in self.tree()]), path)
+
+
+def _topic(item: Item, size: int, total: int) -> Topic:
+    data = item.data
+    terms, keywords = (tuple((term, value) for term, value in data.get(name, ())) for name in ("terms", "keywords"))
+    representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
+    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves)
