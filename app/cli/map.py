@@ -1,0 +1,151 @@
+"""`sonde map` makes and draws a map; `sonde curve` shows the curve that the number of clusters was chosen on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...indexer.progress import Notify
+    from ...pipelines.map import Map
+    from ..api import Collection
+
+Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("map")(map_)
+    app.command("curve")(curve)
+
+
+def map_(
+    collection: Path_,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png; make it if there is none.")
+    ] = None,
+    color: Annotated[
+        str | None,
+        typer.Option("--color", metavar="WHAT", help="cluster:RUN, topic:RUN, label:RUN or a metadata column."),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "map",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    update: Annotated[
+        str | None,
+        typer.Option("--update", metavar="RUN", help="Place new documents on a map; the others stay where they are."),
+    ] = None,
+    neighbours: Annotated[int, typer.Option("--neighbours", help="Fewer show finer structure.")] = 15,
+    sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest is placed among them.")] = 50_000,
+    points: Annotated[int, typer.Option("--points", help="Documents to draw, at most.")] = 50_000,
+    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    json: Json = False,
+) -> None:
+    """Lay out a collection on a plane, near texts near each other, and draw it with the names of its regions.
+
+    A map is kept as a run. With --to, the run of this name is drawn if there is one. The page works offline.
+
+    \b
+    Examples:
+      sonde map reviews.sonde
+      sonde map reviews.sonde --to map.html --color stars
+      sonde map news.sonde --to map.png --color topic:topics
+      sonde map news.sonde --update map
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.map import Map, MapSettings, update_map
+    from ...pipelines.plots import check_target
+    from ..api import open as open_collection
+
+    settings = MapSettings(seed, neighbours, sample=sample)
+    settings.check()
+    if update is not None and (replace or name != "map"):
+        raise UsageError("--update keeps the map as it is: leave out --name and --replace")
+    if color is not None and to is None:
+        raise UsageError("--color needs --to: the file to draw")
+    if to is not None:
+        check_target(to)
+    with progress(quiet=json) as notify:
+        opened = open_collection(collection)
+        if update is not None:
+            name = update
+            say(f"{name}: {update_map(opened, name, notify):,} documents placed")
+        else:
+            _make(opened, settings, name, replace, to is not None, notify)
+        found = Map(opened, name)
+        if to is not None:
+            found.draw(to, color, points=points, notify=notify)
+            say(f"{to}: {min(len(found), points):,} documents")
+    _print_map(found, json)
+
+
+def _make(opened: "Collection", settings: object, name: str, replace: bool, drawn: bool, notify: "Notify") -> None:
+    """Make a map unless it is only to be drawn and is there already, made in the same way."""
+    from ...indexer.errors import UsageError
+    from ...indexer.runs import list_runs
+    from ...pipelines.map import MapSettings, make_map
+
+    assert isinstance(settings, MapSettings)
+    with opened.view() as view:
+        known = next((run for run in list_runs(view.catalog, "map") if run.name == name and run.complete), None)
+    if drawn and known and not replace:
+        asked = {key: value for key, value in settings.to_dict().items() if value != MapSettings().to_dict()[key]}
+        if other := [key for key, value in asked.items() if known.parameters.get(key) != value]:
+            raise UsageError(
+                f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
+            )
+        return
+    make_map(opened, settings, name, replace=replace, notify=notify)
+
+
+def _print_map(found: "Map", json: bool) -> None:
+    if json:
+        for item in found.regions:
+            print_json({"run": found.name, "number": item.number, "name": item.name, **item.data})
+        return
+    for item in found.regions:
+        if item.data["level"] == 1:
+            print(f"{item.data['size']:>9,}  {snippet(item.name, 70)}")
+    report = found.run.report
+    parts = [f"{len(found):,} documents", f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried"]
+    if found.newer:
+        parts.append(f"{found.newer:,} documents are newer: sonde map {found.collection.path} --update {found.name}")
+    say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
+
+
+def curve(
+    collection: Path_,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="A cluster run, or the newest.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png.")] = None,
+    json: Json = False,
+) -> None:
+    """Show silhouette and stability over k, on which `sonde cluster` chose the number of clusters.
+
+    \b
+    Examples:
+      sonde curve news.sonde
+      sonde curve news.sonde --to curve.png
+    """
+    from ...indexer.errors import SondeError
+    from ...indexer.runs import find_run
+    from ...pipelines.plots import CurvePlot, check_target, write_plot
+    from ..api import open as open_collection
+
+    if to is not None:
+        check_target(to)
+    opened = open_collection(collection)
+    with opened.view() as view:
+        found = find_run(view.catalog, "cluster", run)
+    points = found.report.get("curve") or []
+    if not points:
+        raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")
+    if to is not None:
+        write_plot(CurvePlot(f"{opened.path.name}: how many clusters ({found.name})", points, found.report["k"]), to)
+        say(f"{to}: {len(points)} numbers of clusters")
+        return
+    for point in points:
+        chosen = "  <" if point["k"] == found.report["k"] else ""
+        shown = "  ".join(f"{name} {point[name]:.3f}" for name in ("silhouette", "stability", "score"))
+        print_json(point | {"chosen": bool(chosen)}) if json else print(f"{point['k']:>4}  {shown}{chosen}")

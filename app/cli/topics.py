@@ -1,0 +1,264 @@
+"""`sonde topics` makes a topic run; `sonde topic` looks into one and changes it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...pipelines.topics import Breakdown, Topic, Topics
+    from ...pipelines.topics.settings import Outliers
+
+Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+SHADES = " ▁▂▃▄▅▆▇█"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("topics")(topics)
+    app.command("topic")(topic)
+
+
+def topics(
+    collection: Path_,
+    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "topics",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a run of the same name; numbers stay where topics do.")
+    ] = False,
+    update: Annotated[
+        str | None,
+        typer.Option("--update", metavar="RUN", help="Tell new documents their topic in a run, and do no more."),
+    ] = None,
+    min_size: Annotated[
+        int | None, typer.Option("--min-size", help="Fewest texts of a topic; by corpus size if left out.")
+    ] = None,
+    reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Topics at most.")] = None,
+    seed_words: Annotated[
+        str | None, typer.Option("--seed-words", metavar="A,B;C,D", help="Groups of words that should become topics.")
+    ] = None,
+    outliers: Annotated[
+        str, typer.Option("--outliers", help="keep texts far from every topic apart, or put each in the nearest.")
+    ] = "nearest",
+    names: Annotated[
+        str, typer.Option("--names", help="terms, model (terms nearest to the topic), or auto: model if at hand.")
+    ] = "auto",
+    match: Annotated[
+        str | None, typer.Option("--match", metavar="RUN", help="Number topics like those of another run.")
+    ] = None,
+    sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest gets the nearest topic.")] = 50_000,
+    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    json: Json = False,
+) -> None:
+    """Find the topics of a collection, and keep them as a run.
+
+    BERTopic finds them, on the vectors that the collection has; the same settings and versions give the same topics.
+
+    \b
+    Examples:
+      sonde topics reviews.sonde
+      sonde topics reviews.sonde --name twelve --reduce-to 12 --outliers keep
+      sonde topics reviews.sonde --name guided --seed-words "battery,charge;delivery,parcel"
+      sonde topics news.sonde --update topics
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.topics import Topics, TopicSettings, make_topics
+    from ...pipelines.topics import seed_words as groups
+    from ..api import open as open_collection
+
+    settings = TopicSettings(
+        seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
+        sample=sample, names=cast(Any, names),
+    )  # fmt: skip
+    settings.check()
+    if update is not None and (replace or name != "topics" or match):
+        raise UsageError("--update keeps the run as it is: leave out --name, --replace and --match")
+    with progress(quiet=json) as notify:
+        opened = open_collection(collection)
+        if update is not None:
+            known = Topics(opened, update, notify)
+            found, newer = (known.update(), known.newer) if known.newer else (known, 0)
+            say(f"{update}: {newer:,} documents were told their topic")
+        else:
+            make_topics(opened, settings, name, replace=replace, match=match, notify=notify)
+            found = Topics(opened, name)
+    _print_topics(found, json)
+
+
+def topic(
+    collection: Path_,
+    number: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A topic; -1 for the outliers.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="The run; the newest if left out.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Documents, or topics of a search, to show.")] = 10,
+    search: Annotated[str | None, typer.Option("--search", metavar="QUERY", help="Topics nearest to a query.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="The topic of a text.")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Which topics are alike.")] = False,
+    over: Annotated[
+        str | None, typer.Option("--over", metavar="COLUMN", help="Topics over time, by a column of dates.")
+    ] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help="With --over: year, month, week or day; by span if left out.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="Topics by the classes of a column.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="With --tree or --over: draw it, as .html or .png.")
+    ] = None,
+    merge: Annotated[str | None, typer.Option("--merge", metavar="3,7", help="Make topics one.")] = None,
+    split: Annotated[int | None, typer.Option("--split", metavar="N", help="Part a merged topic in two.")] = None,
+    reduce_to: Annotated[
+        int | None, typer.Option("--reduce-to", metavar="N", help="Cut the tree so that there are N topics.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Look into a topic run: its topics, one topic's documents, its tree, topics over time; merge or split topics.
+
+    \b
+    Examples:
+      sonde topic news.sonde
+      sonde topic news.sonde 0 -k 5
+      sonde topic news.sonde --search "late parcels"
+      sonde topic news.sonde --over date --period month --to over.png
+      sonde topic news.sonde --by desk
+      sonde topic news.sonde --tree --to tree.html
+      sonde topic news.sonde --merge 0,1
+      sonde topic news.sonde --reduce-to 3
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.plots import check_target
+    from ...pipelines.topics import Topics
+    from ..api import open as open_collection
+
+    asked = [name for name, value in {
+        "NUMBER": number, "--search": search, "--text": text, "--tree": tree or None, "--over": over, "--by": by,
+        "--merge": merge, "--split": split, "--reduce-to": reduce_to,
+    }.items() if value is not None]  # fmt: skip
+    if len(asked) > 1:
+        raise UsageError(f"ask for one thing at a time: {' or '.join(asked)}")
+    if to is not None and not (tree or over is not None or by is not None):
+        raise UsageError("--to draws what --tree, --over or --by show: add one of them")
+    if period is not None and over is None:
+        raise UsageError("--period needs --over")
+    if to is not None:
+        check_target(to)
+    merged = _numbers(merge) if merge is not None else []
+    with progress(quiet=json) as notify:
+        found = Topics(open_collection(collection), run, notify)
+        if merge is not None:
+            found = found.merge(merged)
+        elif split is not None:
+            found = found.split(split)
+        elif reduce_to is not None:
+            found = found.reduce(reduce_to)
+    if number is not None:
+        _print_topic(found, number, k, json)
+    elif search is not None:
+        for each, cosine in found.search(search, k):
+            print_json(each.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {_line(each)}")
+    elif text is not None:
+        [answer] = found.of([text])
+        shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
+        print_json(answer.to_dict()) if json else print(shown)
+    elif tree:
+        _tree(found, to, json)
+    elif over is not None or by is not None:
+        what = found.over(over, period) if over is not None else found.by(str(by))
+        _breakdown(found, what, to, json)
+    else:
+        _print_topics(found, json)
+
+
+def _numbers(text: str) -> list[int]:
+    from ...indexer.errors import UsageError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--merge is {text!r}: write numbers with commas between them, such as 3,7") from None
+
+
+def _line(topic: "Topic") -> str:
+    return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%}  {snippet(topic.name, 60)}"
+
+
+def _print_topics(found: "Topics", json: bool) -> None:
+    for topic in found:
+        if json:
+            print_json({"run": found.name} | topic.to_dict())
+            continue
+        print(_line(topic))
+        print(f"{'':23}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
+    report = found.run.report
+    parts = [f"{len(found)} topics", f"{found.run.documents:,} documents"]
+    if found.outliers:
+        parts.append(f"{found.outliers:,} outliers ({found.outliers / max(found.run.documents, 1):.1%})")
+    parts.append(f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried")
+    if found.newer:
+        parts.append(f"{found.newer:,} documents are newer: sonde topics {found.collection.path} --update {found.name}")
+    say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
+
+
+def _print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
+    if not json and number >= 0:
+        topic = found.topic(number)
+        print(_line(topic))
+        print(f"  terms     {', '.join(f'{term} {weight:.4f}' for term, weight in topic.terms)}")
+        if topic.keywords:
+            print(f"  keywords  {', '.join(f'{term} {cosine:.3f}' for term, cosine in topic.keywords[:10])}")
+    for member in found.documents(number, k):
+        if json:
+            print_json({"topic": number} | member.to_dict())
+        else:
+            title = f" · {snippet(member.title, 80)}" if member.title else ""
+            print(f"{member.rank:>3}. {member.score:.3f}  {snippet(member.id, 60)}{title}")
+            print(f"     {snippet(member.text)}")
+
+
+def _tree(found: "Topics", to: Path | None, json: bool) -> None:
+    if to is not None:
+        found.draw_tree(to)
+        say(f"{to}: the tree of {len(found)} topics")
+        return
+    for node in found.tree():
+        if json:
+            print_json(node.to_dict())
+        else:
+            print(f"{node.distance:.3f}  {snippet(node.left, 50)}  +  {snippet(node.right, 50)}")
+            print(f"{'':7}{node.level - 1} left: {snippet(node.name, 70)}  ({', '.join(map(str, node.topics))})")
+
+
+def _breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
+    if what.without:
+        say(f"{what.without:,} documents have no {what.column}")
+    if to is not None:
+        kind = "over time" if what.kind == "period" else "by class"
+        what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}")
+        say(f"{to}: {len(found)} topics in {len(what.parts)} {what.kind}s")
+    elif json:
+        for row in what.rows():
+            print_json(row)
+    elif what.kind == "period":
+        _print_periods(what)
+    else:
+        _print_classes(what)
+
+
+def _print_periods(what: "Breakdown") -> None:
+    print(f"{what.parts[0]} to {what.parts[-1]}, {len(what.parts)} periods; ▁ to █ is the share of a topic's own peak")
+    for place, topic in enumerate(what.topics):
+        counts = what.counts[place]
+        peak = int(counts.argmax())
+        marks = "".join(SHADES[-(-int(count) * 8 // max(int(counts.max()), 1))] for count in counts)
+        print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
+        words = ", ".join(term for term, _ in what.terms.get((place, peak), []))
+        print(f"     {marks}  most in {what.parts[peak]}: {int(counts[peak]):,} ({words})")
+
+
+def _print_classes(what: "Breakdown") -> None:
+    for place, topic in enumerate(what.topics):
+        counts = what.counts[place]
+        order = sorted(range(len(what.parts)), key=lambda part: (-counts[part], part))[:5]
+        shown = ", ".join(f"{what.parts[part]} {int(counts[part]):,}" for part in order if counts[part])
+        print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
+        print(f"{'':16}{snippet(shown, 110)}")
