@@ -30,12 +30,13 @@ from ..pipelines.label import entail as judge_pair
 from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
+from .overview import Overviewed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Collection(stored.Collection):
+class Collection(Overviewed):
     """A collection of texts that can be searched.
 
     Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from . import cluster, demo, evaluate, index, label, search, serve, train, upkeep
+from . import cluster, demo, evaluate, index, label, map, search, serve, topics, train, upkeep
 
 app = typer.Typer(
     name="sonde",
@@ -33,6 +33,8 @@ def _options(
 index.register(app)
 search.register(app)
 cluster.register(app)
+topics.register(app)
+map.register(app)
 label.register(app)
 evaluate.register(app)
 train.register(app)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
     from sonde.pipelines.label import Label, LabelSettings
+    from sonde.pipelines.map import MapSettings
     from sonde.pipelines.results import Hit, Results
     from sonde.pipelines.search import SearchSettings
+    from sonde.pipelines.topics import TopicSettings
 
 _HOMES = {
     "Collection": "app.api",
@@ -44,6 +46,8 @@ _HOMES = {
     "Hit": "pipelines.results",
     "Results": "pipelines.results",
     "SearchSettings": "pipelines.search",
+    "MapSettings": "pipelines.map",
+    "TopicSettings": "pipelines.topics",
 }
 
 __all__ = [
@@ -56,6 +60,7 @@ __all__ = [
     "Hit",
     "Label",
     "LabelSettings",
+    "MapSettings",
     "MissingExtraError",
     "Progress",
     "ReadOptions",
@@ -63,6 +68,7 @@ __all__ = [
     "Results",
     "SearchSettings",
     "SondeError",
+    "TopicSettings",
     "UsageError",
     "classify",
     "connect",
