@@ -53,7 +53,7 @@ def candidates(queries: int, depth: int) -> list[tuple[str, list[str]]]:
     chance = random.Random(0)
     passages = [article["passage"] for article in articles]
     chosen = chance.sample(articles, queries)
-    return [(article["questions"][0], chance.sample(passages, depth)) for article in chosen]
+    return [(article["questions"][0]["question"], chance.sample(passages, depth)) for article in chosen]
 
 
 if __name__ == "__main__":

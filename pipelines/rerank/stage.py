@@ -14,7 +14,7 @@ from .fusion import agree, fuse
 from .reranker import Reranker
 
 DEPTH = 50
-"""Documents of the first stage that are read again; 20, 30 and 100 were tried (docs/reranking.md)."""
+"""Documents of the first stage that are read again; all experiments of docs/reranking.md had this depth."""
 
 BORDER = 0.5
 """Scores of reranked documents lie between this and 1, those of the others below it."""
