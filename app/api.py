@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..indexer import collection as stored
 from ..indexer import export as exporting
 from ..indexer.build import BuildReport, BuildSettings, index_source
 from ..indexer.compact import CompactReport, compact
@@ -30,13 +29,14 @@ from ..pipelines.label import entail as judge_pair
 from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
+from .analysis import Analysed
 from .overview import Overviewed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Collection(Overviewed):
+class Collection(Analysed, Overviewed):
     """A collection of texts that can be searched.
 
     Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every

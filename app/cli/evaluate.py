@@ -1,10 +1,11 @@
-"""`sonde evaluate search` and `sonde evaluate labels`."""
+"""`sonde evaluate search`, `sonde evaluate clusters` and `sonde evaluate labels`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .evaluate_clusters import evaluate_clusters
 from .output import Json, print_json, say, snippet
 
 
@@ -14,6 +15,7 @@ def register(app: typer.Typer) -> None:
     group.callback()(_keep_group)
     group.command("search")(evaluate_search)
     group.command("labels")(evaluate_labels)
+    group.command("clusters")(evaluate_clusters)
     app.add_typer(group, name="evaluate")
 
 

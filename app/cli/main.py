@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from . import cluster, demo, evaluate, index, label, map, search, serve, topics, train, upkeep
+from . import (
+    cluster, compare, demo, duplicates, evaluate, index, label, map, runs, search, serve, topics, train, upkeep,
+)  # fmt: skip
 
 app = typer.Typer(
     name="sonde",
@@ -35,7 +37,10 @@ search.register(app)
 cluster.register(app)
 topics.register(app)
 map.register(app)
+runs.register(app)
 label.register(app)
+duplicates.register(app)
+compare.register(app)
 evaluate.register(app)
 train.register(app)
 upkeep.register(app)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -50,8 +50,11 @@ def count_terms(texts: Sequence[str], languages: Sequence[str], longest: int = 2
     from sklearn.feature_extraction.text import CountVectorizer
 
     words = tokenizer(tuple(languages))
-    analyse: Any = lambda text: _grams(words(text[:LENGTH]), longest)
-    vectorizer = CountVectorizer(analyzer=analyse, min_df=2 if len(texts) >= ENOUGH else 1)
+
+    def analyse(text: str) -> list[str]:
+        return _grams(words(text[:LENGTH]), longest)
+
+    vectorizer = CountVectorizer(analyzer=cast(Any, analyse), min_df=2 if len(texts) >= ENOUGH else 1)
     try:
         matrix: Any = vectorizer.fit_transform(texts)
     except ValueError:  # an empty vocabulary: only stop words and numbers

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.cluster import ClusterSettings
+    from sonde.pipelines.duplicates import DuplicateSettings
     from sonde.pipelines.label import Label, LabelSettings
     from sonde.pipelines.map import MapSettings
     from sonde.pipelines.results import Hit, Results
@@ -43,6 +45,8 @@ _HOMES = {
     "ReadOptions": "indexer.readers",
     "Label": "pipelines.label",
     "LabelSettings": "pipelines.label",
+    "ClusterSettings": "pipelines.cluster",
+    "DuplicateSettings": "pipelines.duplicates",
     "Hit": "pipelines.results",
     "Results": "pipelines.results",
     "SearchSettings": "pipelines.search",
@@ -54,8 +58,10 @@ __all__ = [
     "AnnSettings",
     "BuildReport",
     "BuildSettings",
+    "ClusterSettings",
     "Collection",
     "Document",
+    "DuplicateSettings",
     "Encoder",
     "Hit",
     "Label",

@@ -1,0 +1,141 @@
+"""What one finds out about a collection beyond single searches: clusters, kept runs, duplicates, comparisons."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..indexer import collection as stored
+from ..indexer.progress import Notify, silent
+from ..indexer.runs import Kind, Run
+from ..pipelines import runs as kept
+from ..pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
+from ..pipelines.compare import compare
+from ..pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+
+if TYPE_CHECKING:
+    from ..pipelines.compare import Contrast, RunComparison
+
+
+class Analysed(stored.Collection):
+    """A collection with the methods that look at all of it; `sonde.open` gives one that can also be searched.
+
+    Example:
+        >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
+        >>> fruit = sonde.index(texts, to=folder / "fruit.sonde")
+    """
+
+    def cluster(
+        self, name: str | None = None, *, replace: bool = False, notify: Notify = silent, **settings: Any
+    ) -> Clustering:
+        """Cluster the documents by meaning and keep the result as a run.
+
+        Args:
+            name: Of the run; the method by default.
+            replace: Whether a run of this name may be replaced.
+            notify: Receives progress.
+            **settings: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
+
+        Raises:
+            UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
+            SondeError: The collection is empty, or another process is writing.
+            MissingExtraError: The method needs libraries that are not installed.
+
+        Example:
+            >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
+            [2, 1]
+        """
+        return cluster(self, ClusterSettings(**settings), name=name, replace=replace, notify=notify)
+
+    def update_clusters(self, run: str | None = None, notify: Notify = silent) -> Updated:
+        """Put the documents that a cluster run does not know into its clusters, whose numbers stay.
+
+        Raises:
+            SondeError: There is no such run, or another process is writing.
+
+        Example:
+            >>> fruit.update_clusters("kmeans").added
+            0
+        """
+        return update(self, run, notify)
+
+    def runs(self, kind: Kind | None = None) -> list[Run]:
+        """Return the runs that the collection keeps, oldest first.
+
+        Example:
+            >>> [(run.kind, run.name, run.documents) for run in fruit.runs()]
+            [('cluster', 'kmeans', 3)]
+        """
+        return kept.all_runs(self, kind)
+
+    def run(self, name: str, kind: Kind | None = None) -> kept.RunDetails:
+        """Return a run with its clusters, topics or labels.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: Runs of several kinds have this name, and none was said.
+
+        Example:
+            >>> [item.number for item in fruit.run("kmeans").items]
+            [0, 1]
+        """
+        return kept.details(self, name, kind)
+
+    def rename_run(self, name: str, to: str, *, kind: Kind | None = None, item: int | None = None) -> None:
+        """Rename a run or, with its number, a cluster, topic or label of it.
+
+        Raises:
+            SondeError: There is no such run or item, or another process is writing.
+            UsageError: The new name is taken or cannot be one, or it is not clear which run is meant.
+
+        Example:
+            >>> fruit.rename_run("kmeans", "fruit and cars", item=0)
+            >>> fruit.run("kmeans").items[0].name
+            'fruit and cars'
+        """
+        kept.rename(self, name, to, kind, item)
+
+    def delete_run(self, name: str, *, kind: Kind | None = None) -> None:
+        """Delete a run with its results; documents stay as they are.
+
+        Raises:
+            SondeError: There is no such run, or another process is writing.
+            UsageError: It is not clear which run is meant.
+
+        Example:
+            >>> fruit.delete_run("kmeans")
+            >>> fruit.runs()
+            []
+        """
+        kept.delete(self, name, kind)
+
+    def duplicates(self, notify: Notify = silent, **settings: Any) -> Duplicates:
+        """Return groups of documents that say the same, exactly, nearly or by meaning.
+
+        Args:
+            notify: Receives progress.
+            **settings: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
+
+        Raises:
+            UsageError: A setting cannot be right.
+            MissingExtraError: datasketch is not installed, which near duplicates need.
+
+        Example:
+            >>> fruit.duplicates(kinds=("exact",)).groups
+            ()
+        """
+        return find_duplicates(self, DuplicateSettings(**settings), notify)
+
+    def compare(self, **parts: Any) -> "Contrast | RunComparison":
+        """Return what tells two parts of the collection apart, or two cluster runs.
+
+        Args:
+            **parts: `clusters=(0, 1)` with, if it is not the newest, `run="NAME"`; `where=("year < 2020",
+                "year >= 2020")`; `queries=("late", "broken")`; or `runs=("kmeans", "density")`.
+
+        Raises:
+            UsageError: Not exactly two of one of these were given, or one of them holds no document.
+            SondeError: There is no such run.
+
+        Example:
+            >>> fruit.compare(queries=("yellow fruit", "petrol"), k=1).sides[1].documents
+            1
+        """
+        return compare(self, **parts)

@@ -1,0 +1,85 @@
+"""`sonde runs`: what clusterings, topic models, maps and labellings a collection keeps."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from .cluster import print_items
+from .output import Json, print_json, say
+
+if TYPE_CHECKING:
+    from ...indexer.runs import Kind, Run
+    from ...pipelines.runs import RunDetails
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("runs")(runs)
+
+
+def runs(
+    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="cluster, topic, map or label.")] = None,
+    rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
+    item: Annotated[
+        int | None,
+        typer.Option("--item", metavar="N", help="With --rename: rename this cluster, topic or label."),
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the run.")] = False,
+    json: Json = False,
+) -> None:
+    """List the runs that a collection keeps, show one, rename it or one of its clusters, or delete it.
+
+    \b
+    Examples:
+      sonde runs themes.sonde
+      sonde runs themes.sonde kmeans
+      sonde runs themes.sonde kmeans --rename themes
+      sonde runs themes.sonde kmeans --item 0 --rename "late deliveries"
+      sonde runs themes.sonde kmeans --delete
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if name is None and (rename is not None or item is not None or delete):
+        raise UsageError("say which run: sonde runs C.sonde RUN")
+    if delete and (rename is not None or item is not None):
+        raise UsageError("--delete goes with neither --rename nor --item")
+    if item is not None and rename is None:
+        raise UsageError("--item needs --rename: the new name")
+    opened, chosen = open_collection(collection), cast("Kind | None", kind)
+    if name is None:
+        _list(opened.runs(chosen), json)
+    elif delete:
+        opened.delete_run(name, kind=chosen)
+        say(f"deleted the run {name!r}")
+    elif rename is not None:
+        opened.rename_run(name, rename, kind=chosen, item=item)
+        say(f"renamed {'the run' if item is None else f'number {item} of'} {name!r} to {rename!r}")
+    else:
+        _show(opened.run(name, chosen), json)
+
+
+def _list(found: "list[Run]", json: bool) -> None:
+    for run in found:
+        if json:
+            print_json(run.to_dict())
+        else:
+            state = "" if run.complete else "  incomplete"
+            print(f"{run.kind:<8} {run.name:<24} {run.documents:>10,} documents  {run.created[:16]}{state}")
+    if not found:
+        say("no runs: make one with `sonde cluster`")
+
+
+def _show(found: "RunDetails", json: bool) -> None:
+    run = found.run
+    if json:
+        print_json(found.to_dict())
+        return
+    print(f"{run.kind} run {run.name}: {run.documents:,} documents, {run.created}, {run.seconds:,.1f} s")
+    for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
+        shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
+        print(f"  {title:<10} {', '.join(shown)}")
+    print_items(found.items)

@@ -1,0 +1,167 @@
+"""What tells two parts of a collection apart: clusters, filters or queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.document_vectors import document_vectors, normalized
+from ...indexer.errors import UsageError
+from ...indexer.runs import assignments_of, find_run, items_of
+from ...indexer.view import View
+from ..cluster.corpus import texts_of
+from ..cluster.describe import ids_of, languages
+from ..cluster.terms import Counts, count_terms
+from ..filters import compile_filter
+
+SAMPLE = 10_000
+"""Documents of each side that are read for terms."""
+TERMS, DOCUMENTS = 15, 5
+DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two parts of a collection.
+
+    Attributes:
+        name: What it is.
+        documents: How many it holds.
+        terms: Those that tell it from the other side with their z-scores, best first; 2 and more is beyond chance.
+        examples: Ids of its documents that are farthest from the other side, as the difference of two cosines tells.
+    """
+
+    name: str
+    documents: int
+    terms: tuple[tuple[str, float], ...]
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two parts of a collection, and how alike they are.
+
+    Attributes:
+        sides: Both.
+        common: Documents in both; they count for neither side's terms and examples.
+        similarity: Cosine between the means of both sides, -1 to 1.
+    """
+
+    sides: tuple[Side, Side]
+    common: int
+    similarity: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        shown = [
+            {"name": side.name, "documents": side.documents, "terms": [list(pair) for pair in side.terms],
+             "examples": list(side.examples)}
+            for side in self.sides
+        ]  # fmt: skip
+        return {"sides": shown, "common": self.common, "similarity": self.similarity}
+
+
+def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | None = None) -> Contrast:
+    """Return what tells two clusters of a run apart.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It has no such cluster, or one is empty.
+    """
+    with collection.view() as view:
+        found = find_run(view.catalog, "cluster", run)
+        docs, labels, _ = assignments_of(view.catalog, found)
+        items = {item.number: item.name for item in items_of(view.catalog, found)}
+        for number in numbers:
+            if number not in items:
+                raise UsageError(
+                    f"the run {found.name!r} has no cluster {number}: its numbers go from 0 to {max(items)}"
+                )
+        names = [f"{number} ({items[number]})" for number in numbers]
+        return _contrast(view, names, [docs[labels == number] for number in numbers])
+
+
+def compare_filters(collection: Collection, filters: Sequence[str]) -> Contrast:
+    """Return what tells the documents of two filters apart, for example those of two years.
+
+    Raises:
+        UsageError: A filter cannot be right, or lets no document pass.
+    """
+    with collection.view() as view:
+        compiled = [compile_filter(text, view.fields) for text in filters]
+        docs = [view.catalog.documents_where(one.sql, one.parameters) for one in compiled]
+        return _contrast(view, filters, docs)
+
+
+def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
+    """Return what tells the k documents that answer one query best from those that answer another.
+
+    Raises:
+        UsageError: k or a query cannot be right, or both find the same documents.
+        SondeError: The collection's model cannot be had.
+    """
+    from ..search import SearchSettings, search_many
+
+    found = [[hit.id for hit in results] for results in search_many(collection, queries, SearchSettings(k=k))]
+    with collection.view() as view:
+        numbers = [sorted(n for key in keys if (n := view.document_number(key)) is not None) for keys in found]
+        return _contrast(view, queries, [np.array(some, np.int64) for some in numbers])
+
+
+def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray]) -> Contrast:
+    if len(names) != 2:
+        raise UsageError(f"two parts can be compared, and {len(names)} were given")
+    empty = [name for name, some in zip(names, docs, strict=True) if not len(some)]
+    if empty:
+        raise UsageError(f"{empty[0]!r} holds no document: there is nothing to compare")
+    both = np.intersect1d(*docs)
+    own = [np.setdiff1d(some, both) for some in docs]
+    if not all(map(len, own)):
+        raise UsageError("every document of one side is also on the other: there is nothing to tell them apart by")
+    vectors = [normalized(document_vectors(view, some)) for some in own]
+    means = normalized(np.stack([some.mean(axis=0, dtype=np.float64) for some in vectors]))
+    terms = _terms(view, own)
+    sides = []
+    for side, other in ((0, 1), (1, 0)):
+        apart = vectors[side] @ (means[side] - means[other])
+        best = own[side][np.lexsort((own[side], -apart))[:DOCUMENTS]]
+        sides.append(Side(names[side], len(docs[side]), terms[side], tuple(ids_of(view, best))))
+    return Contrast((sides[0], sides[1]), len(both), float(means[0] @ means[1]))
+
+
+def _terms(view: View, docs: Sequence[np.ndarray]) -> list[tuple[tuple[str, float], ...]]:
+    random = np.random.default_rng(0)
+    some = [np.sort(random.choice(part, SAMPLE, replace=False)) if len(part) > SAMPLE else part for part in docs]
+    counts = count_terms(texts_of(view, np.concatenate(some)), languages(view))
+    if counts is None:
+        return [(), ()]
+    scores = log_odds(counts, np.repeat([0, 1], [len(part) for part in some]))
+    found = []
+    for sign in (1, -1):
+        order = np.lexsort((counts.terms, -sign * scores))[:TERMS]
+        found.append(
+            tuple((str(counts.terms[i]), round(float(sign * scores[i]), 3)) for i in order if sign * scores[i] > 0)
+        )
+    return found
+
+
+def log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
+    """Return float64 [terms] z-scores of each term's log odds on side 0 against side 1.
+
+    The prior is the terms' frequency on both sides together (Monroe, Colaresi and Quinn, "Fightin' Words", Political
+    Analysis 16, 2008), so that a rare term does not win by chance.
+
+    Args:
+        counts: Of n texts.
+        side: int64 [n], 0 or 1.
+    """
+    first, second = (np.asarray(counts.matrix[np.flatnonzero(side == s)].sum(axis=0), float).ravel() for s in (0, 1))
+    prior = (first + second) * len(first) / max((first + second).sum(), 1) * 0.1 + 0.01
+    total = prior.sum()
+
+    def odds(own: np.ndarray) -> np.ndarray:
+        return np.log((own + prior) / (own.sum() + total - own - prior))
+
+    return (odds(first) - odds(second)) / np.sqrt(1 / (first + prior) + 1 / (second + prior))

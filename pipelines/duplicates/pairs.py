@@ -1,0 +1,139 @@
+"""Pairs of documents that are alike: by their words (MinHash), and by their vectors."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...indexer.ann.exact import inner_products
+from ...indexer.document_vectors import document_vectors, normalized
+from ...indexer.errors import MissingExtraError
+from ...indexer.progress import Notify, Progress
+from ...indexer.view import View
+from ..cluster.neighbours import neighbours
+
+Pairs = list[tuple[int, int, float]]
+"""Places a < b of two documents, and how alike they are."""
+
+SHINGLE = 3
+PERMUTATIONS = 128
+EXACT_BELOW = 50_000
+"""Passages up to which every pair is compared; beyond, the FAISS index proposes."""
+DEPTH = 50
+BLOCK = 1_024
+
+
+def plain(text: str) -> str:
+    """Return the words of a text in one form: compatible characters, no case, single spaces, no punctuation."""
+    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(words) or text.strip()
+
+
+def shingles(words: str) -> frozenset[str]:
+    """Return the sequences of three words of a text as `plain` gives it; of a shorter one, of three characters."""
+    parts = words.split()
+    if len(parts) >= 2 * SHINGLE:
+        return frozenset(" ".join(parts[at : at + SHINGLE]) for at in range(len(parts) - SHINGLE + 1))
+    return frozenset(words[at : at + SHINGLE] for at in range(max(1, len(words) - SHINGLE + 1)))
+
+
+def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
+    """Return the pairs of texts whose shingles have at least this Jaccard similarity.
+
+    MinHash and locality-sensitive hashing propose pairs (Broder, SEQUENCES 1997); what is returned was computed
+    exactly. A pair at the limit may be missed.
+
+    Raises:
+        MissingExtraError: datasketch is not installed.
+    """
+    try:
+        from datasketch import MinHash, MinHashLSH
+    except ImportError as error:
+        raise MissingExtraError("datasketch", "duplicates", "finding near duplicates") from error
+    # Looking a little below the limit makes misses at the limit rare.
+    index: Any = MinHashLSH(threshold=max(0.05, least - 0.1), num_perm=PERMUTATIONS)
+    sets, found = [], []
+    for place, text in enumerate(texts):
+        mine = shingles(text)
+        sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
+        sketch.update_batch([shingle.encode("utf-8", "replace") for shingle in sorted(mine)])
+        for other in sorted(index.query(sketch)):
+            alike = len(mine & sets[other]) / len(mine | sets[other])
+            if alike >= least:
+                found.append((other, place, alike))
+        index.insert(place, sketch)
+        sets.append(mine)
+        if place % 1_000 == 999:
+            notify(Progress("comparing words", place + 1, len(texts), "texts"))
+    return found
+
+
+def meaning_pairs(view: View, docs: np.ndarray, least: float, notify: Notify) -> Pairs:
+    """Return the pairs of documents (ascending numbers) whose vectors have at least this cosine.
+
+    Up to 50,000 passages all pairs are compared; beyond, the nearest 50 that FAISS proposes for each document.
+    """
+    vectors = normalized(document_vectors(view, docs))
+    proposed = _all(vectors, least) if not _large(view) else _indexed(view, docs, vectors, DEPTH)
+    found: Pairs = []
+    for done, (first, second) in proposed:
+        cosines = inner_products(vectors, first, vectors, second)
+        kept = cosines >= least
+        found += zip(first[kept].tolist(), second[kept].tolist(), np.minimum(cosines[kept], 1).tolist(), strict=True)
+        notify(Progress("comparing meaning", done, len(docs), "documents"))
+    return sorted(set(found))
+
+
+def closest_pairs(view: View, docs: np.ndarray, most: int, notify: Notify) -> Pairs:
+    """Return the pairs of documents with the largest cosines, best first: of each document its nearest 50 compete."""
+    vectors = normalized(document_vectors(view, docs))
+    if _large(view):
+        blocks = [pair for _, pair in _indexed(view, docs, vectors, DEPTH)]
+        first, second = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    else:
+        rows = neighbours(vectors, vectors, DEPTH, notify)[0]
+        first, second = np.repeat(np.arange(len(docs)), rows.shape[1]), rows.ravel()
+        first, second = _ordered(first, second)
+    both = np.unique(np.stack([first, second], axis=1), axis=0)
+    cosines = inner_products(vectors, both[:, 0], vectors, both[:, 1])
+    best = np.lexsort((both[:, 1], both[:, 0], -cosines))[:most]
+    return [(int(a), int(b), min(float(c), 1.0)) for (a, b), c in zip(both[best], cosines[best], strict=True)]
+
+
+def _large(view: View) -> bool:
+    return int(view.generation.alive.sum()) > EXACT_BELOW and view.generation.ann is not None
+
+
+def _ordered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair of different places with the smaller one first."""
+    different = first != second
+    return np.minimum(first, second)[different], np.maximum(first, second)[different]
+
+
+def _all(vectors: np.ndarray, least: float) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+    """Yield how many are done, and pairs whose product, as BLAS rounds it, comes near the limit."""
+    for start in range(0, len(vectors), BLOCK):
+        first, second = np.nonzero(vectors[start : start + BLOCK] @ vectors[start:].T >= least - 1e-5)
+        yield min(start + BLOCK, len(vectors)), _upper(first + start, second + start)
+
+
+def _upper(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return first[first < second], second[first < second]
+
+
+def _indexed(
+    view: View, docs: np.ndarray, vectors: np.ndarray, depth: int
+) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+    """Yield how many are done, and pairs of documents whose passages the index finds near a document's vector."""
+    generation = view.generation
+    assert generation.ann is not None
+    for start in range(0, len(docs), BLOCK):
+        some = vectors[start : start + BLOCK]
+        rows = generation.ann.search(some, depth, allowed=generation.alive, vectors=generation.segments)[1]
+        query, column = np.nonzero(rows >= 0)
+        owners = generation.owners[rows[query, column]]
+        places = np.minimum(np.searchsorted(docs, owners), len(docs) - 1)
+        known = docs[places] == owners
+        yield min(start + BLOCK, len(docs)), _ordered(query[known] + start, places[known])

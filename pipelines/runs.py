@@ -1,0 +1,100 @@
+"""The runs of a collection: listed, looked at, renamed and deleted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..indexer import run_writing
+from ..indexer.catalog import Catalog
+from ..indexer.collection import Collection
+from ..indexer.errors import SondeError, UsageError
+from ..indexer.runs import KINDS, Item, Kind, Run, items_of, list_runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with its clusters, topics or labels."""
+
+    run: Run
+    items: list[Item]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        items = [{"number": item.number, "name": item.name, **item.data} for item in self.items]
+        return self.run.to_dict() | {"items": items}
+
+
+def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
+    """Return the runs of one kind, or of all, oldest first.
+
+    Raises:
+        UsageError: The kind is none.
+    """
+    _check(kind)
+    with collection.view() as view:
+        return list_runs(view.catalog, kind)
+
+
+def details(collection: Collection, name: str, kind: Kind | None = None) -> RunDetails:
+    """Return a run with its clusters, topics or labels.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: Runs of several kinds have this name and none was said; or the kind is none.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+        return RunDetails(run, items_of(view.catalog, run))
+
+
+def rename(collection: Collection, name: str, to: str, kind: Kind | None = None, item: int | None = None) -> None:
+    """Rename a run or, with its number, a cluster, topic or label of it.
+
+    Raises:
+        SondeError: There is no such run or item, or another process is writing.
+        UsageError: The new name is taken or cannot be one, or it is not clear which run is meant.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+    if item is None:
+        run_writing.rename_run(collection.path, run.kind, name, to)
+    elif not to.strip() or not to.isprintable():
+        raise UsageError(f"{to!r} cannot name a {run.kind}: use printable characters")
+    else:
+        run_writing.rename_item(collection.path, run, item, to)
+
+
+def delete(collection: Collection, name: str, kind: Kind | None = None) -> None:
+    """Delete a run with its results.
+
+    Raises:
+        SondeError: There is no such run, or another process is writing.
+        UsageError: It is not clear which run is meant.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+    run_writing.delete_run(collection.path, run.kind, name)
+
+
+def named(catalog: Catalog, name: str, kind: Kind | None = None) -> Run:
+    """Return the run of this name, whatever its kind where none is said.
+
+    Raises:
+        SondeError: There is none; the message names those that exist.
+        UsageError: Several kinds have one of this name, or the kind is none.
+    """
+    _check(kind)
+    runs = list_runs(catalog, kind)
+    found = [run for run in runs if run.name == name]
+    if len(found) > 1:
+        kinds = ", ".join(run.kind for run in found)
+        raise UsageError(f"several runs are named {name!r}: say which kind ({kinds}) with --kind")
+    if not found:
+        known = ", ".join(f"{run.name} ({run.kind})" for run in runs)
+        hint = f"there are {known}" if known else "make one first, with `sonde cluster` for example"
+        raise SondeError(f"there is no run {name!r} in this collection: {hint}")
+    return found[0]
+
+
+def _check(kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"{kind!r} is no kind of run: use {', '.join(KINDS)}")
