@@ -12,7 +12,7 @@ from .carry import carry
 from .engines import EngineName, Judge
 from .journal import Journal
 from .labels import Label
-from .scale import log_odds, probabilities, standardised
+from .scale import log_odds, probabilities
 from .settings import LabelSettings
 from .similarity import ENOUGH, adapted_margins, similarity_margins
 
@@ -20,8 +20,6 @@ AT_ONCE = 32
 """Texts judged between two entries of the journal: what a kill can cost."""
 PROBE = 16
 """Texts judged before a budget of time is turned into a number of texts."""
-TOGETHER = 2.0
-"""Two standardised margins, averaged, times this are the ensemble's log-odds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,7 @@ def label_corpus(
         notify: Receives progress.
     """
     plain = similarity_margins(corpus.vectors, of_labels, settings.multi_label)
-    enough = len(corpus) >= ENOUGH
-    adapt = enough and not settings.multi_label
+    adapt = len(corpus) >= ENOUGH and not settings.multi_label
     similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
     if judge is None:
         return Found(similar)
@@ -87,7 +84,7 @@ def label_corpus(
     found = asking.run(similar)
     if engine != "ensemble":
         return found
-    joined = together(similar, found.margins, settings.multi_label, enough)
+    joined = together(similar, found.margins, settings.multi_label)
     return Found(joined, found.calls, found.judged, found.agreement, found.held_back)
 
 
@@ -101,16 +98,11 @@ def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None
     return chosen
 
 
-def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool, enough: bool) -> np.ndarray:
-    """Return the ensemble's margins.
-
-    Over a corpus each engine's margins are standardised per label, so that neither a label nor an engine that always
-    scores high wins by that. A few texts say nothing of what is usual: there the log-odds are averaged.
-    """
-    known = log_odds(probabilities(judged, multi_label), multi_label)
-    if not enough or multi_label:
-        return (log_odds(probabilities(similar, multi_label), multi_label) + known) / 2
-    return TOGETHER * (standardised(similar) + standardised(known)) / 2
+def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool) -> np.ndarray:
+    """Return the ensemble's margins: the mean of both engines' log-probabilities, or log-odds with several labels."""
+    shares = (probabilities(margins, multi_label) for margins in (similar, judged))
+    one, two = (log_odds(each, multi_label) for each in shares)
+    return (one + two) / 2
 
 
 class _Asking:

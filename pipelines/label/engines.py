@@ -10,7 +10,7 @@ from ...indexer.encoder.devices import resolve_devices
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ..pairs import PairModel, load_pair_model
-from .hypotheses import TEMPLATE
+from .hypotheses import BUNDLED_TEMPLATE, TEMPLATE
 from .labels import Label
 from .nli import HUB_MODEL, NliJudge
 
@@ -89,7 +89,7 @@ def check_engine(name: str | None) -> EngineName:
 
 
 def load_judge(
-    engine: EngineName, model: str | None = None, *, template: str = TEMPLATE, device: str = "auto",
+    engine: EngineName, model: str | None = None, *, template: str | None = None, device: str = "auto",
     dtype: str = "auto", notify: Notify = silent,
 ) -> Judge | None:  # fmt: skip
     """Return the judge of an engine; None for similarity, which needs none.
@@ -97,7 +97,7 @@ def load_judge(
     Args:
         engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
         model: "bundled", a model's folder or a hub name; where None, the bundled NLI model, or the hub's on a GPU.
-        template: The hypothesis template of NLI.
+        template: The hypothesis template of NLI; where None, the one that suits the model.
         device: "auto", "cpu", "cuda" …
         dtype: "auto", "float32", "bfloat16" or "float16".
         notify: Receives sentences that the user should read.
@@ -112,7 +112,8 @@ def load_judge(
         return None
     if engine == "reranker":
         return RerankerJudge(load_pair_model(model or RERANKER_MODEL, device=device, dtype=dtype, notify=notify))
-    return NliJudge(load_nli(model, device=device, dtype=dtype, notify=notify), template)
+    pairs = load_nli(model, device=device, dtype=dtype, notify=notify)
+    return NliJudge(pairs, template or (BUNDLED_TEMPLATE if pairs.name == BUNDLED_MODEL else TEMPLATE))
 
 
 def load_nli(

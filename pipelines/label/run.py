@@ -141,7 +141,13 @@ def _texts(collection: Collection, docs: np.ndarray) -> list[str]:
 
 def _fingerprint(labels: Sequence[Label], settings: LabelSettings, judge: Judge | None) -> str:
     """What decides what a judge says of a text."""
-    said = (settings.template, settings.multi_label, settings.shortlist, judge.model if judge else "", settings.dtype)
+    said = (
+        getattr(judge, "template", ""),
+        settings.multi_label,
+        settings.shortlist,
+        judge.model if judge else "",
+        settings.dtype,
+    )
     return json.dumps([[label.wording for label in labels], judge.name if judge else "", *said])
 
 

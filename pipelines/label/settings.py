@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...indexer.errors import UsageError
 from .budget import Budget
 from .engines import check_engine
-from .hypotheses import TEMPLATE, check_template
+from .hypotheses import check_template
 
 SHORTLIST = 10
 """Labels that a judge reads a text against; the others are left out by similarity."""
@@ -22,7 +22,7 @@ class LabelSettings:
         model: The judge's model: "bundled", a folder or a hub name.
         multi_label: Whether a text may get several labels, each by itself, or none.
         threshold: Probability below which a label is not given; 0.5 with `multi_label`, else none.
-        template: NLI's hypothesis template.
+        template: NLI's hypothesis template; by the model where None.
         shortlist: A judge reads a text against so many labels, the most similar ones; 0 for all.
         budget: Judgements ("5000") or time ("5m"); None judges every text.
         where: A filter on metadata; only what passes is labelled.
@@ -37,7 +37,7 @@ class LabelSettings:
     model: str | None = None
     multi_label: bool = False
     threshold: float | None = None
-    template: str = TEMPLATE
+    template: str | None = None
     shortlist: int = SHORTLIST
     budget: str | int | None = None
     where: str | None = None
@@ -50,7 +50,8 @@ class LabelSettings:
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""
         engine = check_engine(self.engine)
-        check_template(self.template)
+        if self.template is not None:
+            check_template(self.template)
         Budget.parse(self.budget)
         if self.budget is not None and engine == "similarity":
             raise UsageError("--budget limits the judge of --engine nli, reranker or ensemble; similarity has none")
