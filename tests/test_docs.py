@@ -135,6 +135,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
               "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    themes: Any = index(folder / "reviews.csv", folder / "themes.sonde", id="id", encoder=encoder)
+    for name, k in (("kmeans", 3), ("other", 2)):
+        themes.cluster(name, k=k, refits=0)
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
     return folder

@@ -111,8 +111,11 @@ def faiss_package() -> str:
     """Return the distribution that FAISS came in."""
     from importlib import metadata
 
-    names = metadata.packages_distributions().get("faiss", ["faiss-cpu"])
-    return names[0]
+    try:
+        metadata.version("faiss-gpu")
+    except metadata.PackageNotFoundError:
+        return "faiss-cpu"
+    return "faiss-gpu"
 
 
 def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found:
