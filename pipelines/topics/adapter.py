@@ -43,6 +43,8 @@ def fit(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_
     Raises:
         MissingExtraError: BERTopic is not installed.
     """
+    if len(texts) <= min_size:  # too few for a single group
+        return Dense(np.full(len(texts), -1), Counts(_no_counts(), np.array([], object)), np.zeros(len(texts)))
     counter = Counter(words)
     model = _without_samples(bertopic().BERTopic)(
         language="multilingual",  # "english" would drop every letter that is not ASCII; no model is loaded for either
@@ -115,6 +117,12 @@ class Counter:
     def get_feature_names_out(self) -> np.ndarray:
         """Return the words."""
         return np.array([], object) if self._words is None else self._words
+
+
+def _no_counts() -> Any:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((0, 0), dtype=np.int64)
 
 
 def _weighting() -> Any:
