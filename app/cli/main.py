@@ -9,7 +9,20 @@ import typer
 
 from ...indexer.errors import SondeError
 from . import (
-    cluster, compare, demo, duplicates, evaluate, index, label, map, runs, search, serve, topics, train, upkeep,
+    cluster,
+    compare,
+    demo,
+    duplicates,
+    evaluate,
+    index,
+    label,
+    map,
+    runs,
+    search,
+    serve,
+    topics,
+    train,
+    upkeep,
 )  # fmt: skip
 
 app = typer.Typer(
