@@ -38,7 +38,10 @@ def mine(queries: Sequence[Query], encoder: Encoder, count: int, notify: Notify 
     with tempfile.TemporaryDirectory(prefix="sonde-mining-") as folder:
         path = Path(folder) / "passages.sonde"
         documents = (Document(text, key=str(place)) for place, text in enumerate(texts))
-        index_documents(documents, path, encoder=encoder, notify=notify)
+        # What the index says of itself is of no interest here: it is gone when the passages are found.
+        index_documents(
+            documents, path, encoder=encoder, notify=lambda event: None if isinstance(event, str) else notify(event)
+        )
         collection = Collection.open(path, encoder=encoder)
         asked = [query.text for query in queries]
         found = [
