@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from fastapi.testclient import TestClient
+from tiny_pairs import build_pairs
 
 from sonde.app.api import Collection, index
 from sonde.app.http.client import RemoteCollection
@@ -21,6 +22,8 @@ from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.lock import writer_lock
 from sonde.indexer.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.runs import Item
+from sonde.pipelines.label import LabelSettings, NliJudge, classify, entail
+from sonde.pipelines.pairs import PairModel
 
 ROWS = [
     {"id": "1", "text": "The battery died after a week.", "title": "Phone", "stars": 1},
@@ -201,6 +204,51 @@ def test_embed(client: TestClient) -> None:
     assert (found["model"], found["dimension"]) == ("fake", 16)
     expected = FakeEncoder().encode_texts(["battery", "screen broke"])
     np.testing.assert_allclose(found["vectors"], expected, atol=1e-6)
+
+
+def test_label(client: TestClient, local: Collection) -> None:
+    body = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": "it broke"}}
+    found = client.post("/label", json=body).json()["texts"]
+    expected = classify(body["texts"], body["labels"], encoder=local.encoder)
+    assert [each["label"] for each in found] == ["battery", "screen"] == [each.label for each in expected]
+    assert found[0]["scores"] == pytest.approx(dict(expected[0].scores))
+    remote = RemoteCollection(client)  # type: ignore[arg-type]
+    assert remote.classify(**body) == expected
+    for wrong, field in ({"labels": {}}, "labels"), ({"labels": {"a": ""}}, "labels"), ({"texts": [" "]}, "texts.0"):
+        refused(client.post("/label", json=body | wrong), 422, field=field)
+    many = {str(n): "" for n in range(10_000)}
+    refused(client.post("/label", json=body | {"labels": many}), 422, "10,000 labels", field="labels")
+
+
+def test_labels_and_entailment_by_nli(client: TestClient) -> None:
+    model, tokenizer = build_pairs("bert")
+    judge = NliJudge(PairModel(model, tokenizer, name="tiny"))
+    client.app.state.context.models._nli = judge  # type: ignore[attr-defined]
+    texts, labels = ["the battery died", "refund"], {"battery": "", "screen": ""}
+    found = client.post("/label", json={"texts": texts, "labels": labels, "engine": "nli"}).json()["texts"]
+    expected = classify(texts, labels, LabelSettings(engine="nli"), encoder=FakeEncoder(), judge=judge)  # type: ignore[arg-type]
+    assert found == [_as_json(each.to_dict()) for each in expected]
+    assert found[0]["model"] == "tiny"
+    pair = {"premise": "The battery died.", "hypothesis": "a refund"}
+    assert (
+        client.post("/entail", json=pair).json() == entail(pair["premise"], pair["hypothesis"], judge.pairs).to_dict()
+    )
+    refused(client.post("/entail", json={"premise": " ", "hypothesis": "a"}), 422, "empty", field="premise")
+
+
+def test_rerank(client: TestClient, local: Collection) -> None:
+    found = client.post("/search", json={"query": "battery died", "rerank": True, "rerank_depth": 2}).json()
+    expected = local.search("battery died", rerank=True, rerank_depth=2)
+    assert [hit["id"] for hit in found["hits"]] == [hit.id for hit in expected]
+    assert found["hits"][0]["reranker"]["depth"] == 2
+    remote = RemoteCollection(client).search("battery", rerank=True, explain=True)  # type: ignore[arg-type]
+    assert [hit.why for hit in remote] == [hit.why for hit in local.search("battery", rerank=True, explain=True)]
+    texts = ["nothing of it", "the battery died", "battery"]
+    ordered = client.post("/rerank", json={"query": "the battery died", "texts": texts}).json()
+    assert ordered["unit"] == "similarity"
+    assert ordered["texts"][0] == {"place": 1, "score": pytest.approx(1.0, abs=0.01)}
+    wrong = {"query": "a", "rerank": True, "rerank_budget": "5 parsecs"}
+    refused(client.post("/search", json=wrong), 422, "5 parsecs", field="rerank_budget")
 
 
 def test_runs(client: TestClient, folder: Path, local: Collection) -> None:

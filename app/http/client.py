@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 from ...indexer.document import Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...pipelines.results import Hit, Passage, Results, Scores, Sentence, Why
+from ...pipelines.label import Classified, Entailment
+from ...pipelines.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
 
 if TYPE_CHECKING:
     import httpx2
@@ -63,6 +64,25 @@ class RemoteCollection:
             SondeError: As for `search`.
         """
         return _results(self._post("/similar", {"text": text, "k": k, **settings}))
+
+    def classify(self, texts: Sequence[str], labels: Mapping[str, str], **settings: Any) -> list[Classified]:
+        """Label texts that are in no collection; `settings` as the service's `/label` takes them.
+
+        Raises:
+            UsageError: A text, a label or a setting cannot be right.
+            SondeError: The service's model cannot be had, or as for `search`.
+        """
+        found = self._post("/label", {"texts": list(texts), "labels": dict(labels), **settings})["texts"]
+        return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
+
+    def entail(self, premise: str, hypothesis: str) -> Entailment:
+        """Say whether a sentence follows from another.
+
+        Raises:
+            UsageError: A sentence is empty.
+            SondeError: As for `classify`.
+        """
+        return Entailment(**self._call("POST", "/entail", json={"premise": premise, "hypothesis": hypothesis}))
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> "np.ndarray":
         """Return float32 [n, d], the texts' vectors from the service's model.
@@ -179,13 +199,14 @@ def _hit(values: dict[str, Any]) -> Hit:
     metadata: dict[str, Value] = values["metadata"]
     known = {field.name for field in fields(Scores)}
     scores = Scores(**{name: value for name, value in values["scores"].items() if name in known})
-    passage, why = Passage(**values["passage"]), values.get("why")
+    passage, why, second = Passage(**values["passage"]), values.get("why"), values.get("reranker")
     return Hit(
         values["rank"], values["id"], values["score"], values["title"], values["text"], metadata, scores, passage,
-        _why(why) if why else None,
+        _why(why) if why else None, Reranking(**second) if second else None,
     )  # fmt: skip
 
 
 def _why(values: dict[str, Any]) -> Why:
     terms, title_terms = (tuple((start, end) for start, end in values[name]) for name in ("terms", "title_terms"))
-    return Why(terms, title_terms, tuple(Sentence(**sentence) for sentence in values["sentences"]))
+    sentences = tuple(Sentence(**sentence) for sentence in values["sentences"])
+    return Why(terms, title_terms, sentences, tuple(Match(**match) for match in values.get("matches", ())))

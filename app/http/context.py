@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from .guard import Guard
 from .hosted import Hosts
+from .models import Models
 from .problems import ProblemError
 from .schemas import ProblemOut
 from .settings import ServeSettings
@@ -39,6 +40,7 @@ class Context:
     hosts: Hosts
     settings: ServeSettings
     guard: Guard
+    models: Models
 
     async def in_time(self, waited: Awaitable[T]) -> T:
         """Return what is waited for.

@@ -33,6 +33,9 @@ class SearchRequest(Found):
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
     explain: bool = Field(False, description="Say why each hit matched.")
+    rerank: bool = Field(False, description="Let a second stage read the best documents again and reorder them.")
+    rerank_depth: int = Field(50, ge=1, le=200, description="Documents that the second stage reads.")
+    rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
 
 
 class SimilarRequest(Found):
@@ -66,6 +69,60 @@ class Vectors(BaseModel):
     model: str
     dimension: int
     vectors: list[list[float]]
+
+
+class LabelRequest(Body):
+    """Texts to be labelled; the collection tells which bi-encoder."""
+
+    texts: list[Text] = Field(min_length=1, examples=[["My parcel never came."]])
+    labels: dict[Text, str] = Field(
+        description="Names, with a description or an empty one.",
+        examples=[{"refund": "the customer wants money back", "delivery": ""}],
+    )
+    engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default where left out.")
+    multi_label: bool = Field(False, description="Each label by itself: a text may get several, or none.")
+    threshold: float | None = Field(None, ge=0, le=1, description="Probability below which a label is not given.")
+    template: str | None = Field(None, description="NLI's hypothesis.", examples=["This example is {}."])
+
+
+class Labelled(BaseModel):
+    """The labels of each text, in the order of the texts, as `sonde label --text --json` prints them."""
+
+    texts: list[dict[str, Any]]
+
+
+class EntailRequest(BaseModel):
+    """Two sentences."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    premise: Text = Field(examples=["A man is playing a guitar."])
+    hypothesis: Text = Field(examples=["Somebody is making music."])
+
+
+class Judged(BaseModel):
+    """Probabilities that sum to one, and the likeliest."""
+
+    label: str
+    entailment: float
+    neutral: float
+    contradiction: float
+    model: str
+
+
+class RerankRequest(Body):
+    """A query and texts that may answer it."""
+
+    query: Text = Field(examples=["the battery died"])
+    texts: list[Text] = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
+
+
+class Reranked(BaseModel):
+    """The texts' places in the request, best first, and what scored them."""
+
+    reranker: str
+    unit: str
+    texts: list[dict[str, float]]
 
 
 class DocumentIn(BaseModel):

@@ -15,10 +15,11 @@ from .guard import BodyLimit, Guard
 from .hosted import Hosts
 from .keys import Keys
 from .metrics import Measured, Metrics
-from .routes import documents, runs, search, state
+from .models import Models
+from .routes import documents, judge, runs, search, state
 from .settings import ServeSettings
 
-ROUTERS = (search.router, documents.router, runs.router, state.router)
+ROUTERS = (search.router, judge.router, documents.router, runs.router, state.router)
 log = logging.getLogger("sonde.http")
 
 
@@ -37,7 +38,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         docs_url=None,  # its page would load scripts from another site
     )
-    app.state.context = Context(hosts, settings, Guard(keys, settings.rate))
+    app.state.context = Context(hosts, settings, Guard(keys, settings.rate), Models(settings.device))
     app.state.metrics = Metrics(hosts)
     app.state.ready = asyncio.Event()
     for router in ROUTERS:

@@ -21,7 +21,10 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
     """Return the documents that answer the query best; what arrives together is encoded and searched together."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
-    settings = _settings(context, body, mode=body.mode, fusion=body.fusion, explain=body.explain)
+    settings = _settings(
+        context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, rerank=body.rerank,
+        rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
+    )  # fmt: skip
     try:
         results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
     except UsageError as error:
@@ -67,7 +70,10 @@ def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
     if body.where is not None:
         context.check_text(body.where, "where")
     settings = SearchSettings(k=body.k, offset=body.offset, where=body.where, threshold=body.threshold, **more)
-    settings.check()
+    try:
+        settings.check()
+    except UsageError as error:
+        raise ProblemError(422, str(error), "rerank_budget" if more else None) from None
     return settings
 
 

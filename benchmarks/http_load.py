@@ -1,0 +1,188 @@
+"""`sonde serve` beside the textbook service: an `async def` endpoint that calls `encode` and a FAISS index directly.
+
+    python benchmarks/http_load.py --collection C.sonde [--users 50] [--seconds 120]
+
+Both serve the same texts with the same model on one uvicorn worker and answer the same queries (the first words of
+stored texts) with the ids and texts of ten hits, by vectors alone (mode dense), and are checked to give the same ids.
+`--users` clients ask one query after the other; printed are requests a second, latencies and failed requests, and
+Sonde's own hybrid mode.
+"""
+
+import argparse
+import asyncio
+import itertools
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _side_by_side import machine
+
+PORTS = {"textbook": 8191, "sonde": 8192}
+QUERIES = 500
+
+
+def main() -> None:
+    """Start both services one after the other, load them, and print the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collection", type=Path, required=True)
+    parser.add_argument("--users", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--serve", choices=PORTS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        {"textbook": serve_textbook, "sonde": serve_sonde}[arguments.serve](arguments.collection)
+        return
+    print(machine("sonde", "fastapi", "uvicorn", "sentence-transformers", "faiss-cpu", "torch"))
+    queries = some_queries(arguments.collection)
+    found, rates = {}, {}
+    for name, mode in (("textbook", "dense"), ("sonde", "dense"), ("sonde", "hybrid")):
+        with_service = subprocess.Popen(
+            [sys.executable, __file__, "--collection", str(arguments.collection), "--serve", name]
+        )
+        try:
+            wait(PORTS[name])
+            if mode == "dense":
+                found[name] = [ids(PORTS[name], query) for query in queries[:20]]
+            rates[name, mode] = asyncio.run(load(PORTS[name], mode, queries, arguments.users, arguments.seconds))
+        finally:
+            with_service.terminate()
+            with_service.wait()
+        print(f"{name:<9} {mode:<7} {rates[name, mode]}")
+    same = np.mean([a == b for a, b in zip(found["textbook"], found["sonde"], strict=True)])
+    print(f"the same ids in the same order for {same:.0%} of 20 queries")
+    print(f"requests a second: {rates['sonde', 'dense'].rate / rates['textbook', 'dense'].rate:.2f} x the textbook's")
+
+
+def some_queries(path: Path) -> list[str]:
+    """Return the first words of stored texts."""
+    import sonde
+
+    with sonde.open(path).view() as view:
+        texts = view.catalog.connection.execute(f"SELECT text FROM documents ORDER BY doc LIMIT {QUERIES}").fetchall()
+    return [" ".join(text.split()[:8]) or "a" for (text,) in texts]
+
+
+class Rates:
+    """Requests a second, latencies and failures of one load."""
+
+    def __init__(self, seconds: list[float], failed: int, wall: float) -> None:
+        self.rate = len(seconds) / wall
+        self.median, self.late = np.percentile(np.array(seconds) * 1e3, (50, 95))
+        self.failed = failed
+
+    def __str__(self) -> str:
+        latencies = f"median {self.median:.0f} ms, 95th percentile {self.late:.0f} ms"
+        return f"{self.rate:.0f} requests a second, {latencies}, {self.failed} failed"
+
+
+async def load(port: int, mode: str, queries: list[str], users: int, seconds: float) -> Rates:
+    """Let so many users ask one query after the other."""
+    import httpx2
+
+    taken: list[float] = []
+    failed = 0
+    source = itertools.cycle(queries)
+    end = time.perf_counter() + seconds
+
+    async def user(client: httpx2.AsyncClient) -> None:
+        nonlocal failed
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            try:
+                answer = await client.post("/search", json={"query": next(source), "k": 10, "mode": mode})
+                failed += answer.status_code != 200
+            except httpx2.HTTPError:
+                failed += 1
+            taken.append(time.perf_counter() - began)
+
+    limits = httpx2.Limits(max_connections=users, max_keepalive_connections=users)
+    began = time.perf_counter()
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60) as client:
+        await asyncio.gather(*(user(client) for _ in range(users)))
+    return Rates(taken, failed, time.perf_counter() - began)
+
+
+def wait(port: int) -> None:
+    """Wait until a service answers."""
+    import httpx2
+
+    for _ in range(600):
+        try:
+            if httpx2.get(f"http://127.0.0.1:{port}/ready").status_code == 200:
+                return
+        except httpx2.HTTPError:
+            pass
+        time.sleep(0.2)
+    raise SystemExit(f"nothing answers on port {port}")
+
+
+def ids(port: int, query: str) -> list[str]:
+    """Return the ids that a service finds."""
+    import httpx2
+
+    answer = httpx2.post(f"http://127.0.0.1:{port}/search", json={"query": query, "k": 10, "mode": "dense"}).json()
+    return [hit["id"] for hit in answer["hits"]]
+
+
+def serve_sonde(path: Path) -> None:
+    """Serve as `sonde serve` does."""
+    import uvicorn
+
+    from sonde.app.http.hosted import Hosts
+    from sonde.app.http.service import create_app
+    from sonde.app.http.settings import ServeSettings
+
+    settings = ServeSettings(port=PORTS["sonde"])
+    app = create_app(Hosts.open([path], settings), settings)
+    uvicorn.run(app, host="127.0.0.1", port=PORTS["sonde"], log_level="warning")
+
+
+def serve_textbook(path: Path) -> None:
+    """Serve the same documents as a tutorial would."""
+    import faiss
+    import uvicorn
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+    from sentence_transformers import SentenceTransformer
+
+    import sonde
+    from sonde.indexer.encoder.models import locate
+
+    with sonde.open(path) as opened, opened.view() as view:
+        rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
+        from sonde.indexer.document_vectors import document_vectors
+
+        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        vectors = document_vectors(view, docs)
+    model = SentenceTransformer(str(locate(sonde.load_encoder().spec.name).folder), device="cpu")
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)  # pyright: ignore[reportCallIssue]
+    app = FastAPI()
+
+    class Query(BaseModel):
+        query: str
+        k: int = 10
+        mode: str = "dense"
+
+    @app.get("/ready")
+    async def ready() -> dict[str, str]:
+        return {"status": "ready"}
+
+    @app.post("/search")
+    async def search(body: Query) -> dict[str, Any]:
+        vector = model.encode([body.query], normalize_embeddings=True, show_progress_bar=False)
+        scores, places = index.search(vector, body.k)  # pyright: ignore[reportCallIssue]
+        hits = [
+            {"id": rows[place][0], "title": rows[place][1], "text": rows[place][2], "score": float(score)}
+            for score, place in zip(scores[0], places[0], strict=True)
+        ]
+        return {"hits": hits}
+
+    uvicorn.run(app, host="127.0.0.1", port=PORTS["textbook"], log_level="warning")
+
+
+if __name__ == "__main__":
+    main()
