@@ -21,6 +21,8 @@ import pytest
 import typer
 from command_line import Command, command, inject
 from fake_encoder import FakeEncoder
+from themes import collection
+from themes import rows as texts_of_themes
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -135,12 +137,22 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
               "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    overview(folder)
     themes: Any = index(folder / "reviews.csv", folder / "themes.sonde", id="id", encoder=encoder)
     for name, k in (("kmeans", 3), ("other", 2)):
         themes.cluster(name, k=k, refits=0)
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
     return folder
+
+
+def overview(folder: Path) -> None:
+    """A collection with topics, a map and a curve."""
+    told = [{"desk": row.pop("theme"), "date": row.pop("day"), **row} for row in texts_of_themes()]
+    news = collection(folder / "news.sonde", told)
+    news.topics(min_size=10)
+    news.map()
+    news.cluster(refits=0)
 
 
 def csv(rows: list[dict[str, Any]]) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -46,12 +47,13 @@ def sonde(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def themes_of(topics: Topics) -> dict[str, int]:
-    """The topic of each theme, if all its documents have the same."""
+    """The topic of each theme, if its documents are all in it but for one in twenty."""
     found = {}
     for topic in topics:
-        ids = {member.id.split("-")[0] for member in topics.documents(topic.number, 10_000)}
-        assert len(ids) == 1, (topic.name, ids)
-        found[ids.pop()] = topic.number
+        themes = Counter(member.id.split("-")[0] for member in topics.documents(topic.number, 10_000))
+        [(theme, count)] = themes.most_common(1)
+        assert count >= 0.95 * themes.total(), (topic.name, themes)
+        found[theme] = topic.number
     return found
 
 

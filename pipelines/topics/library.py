@@ -16,7 +16,7 @@ def bertopic() -> Any:
     Raises:
         MissingExtraError: It is not installed.
     """
-    if "bertopic" in sys.modules:
+    if sys.modules.get("bertopic") is not None:
         return sys.modules["bertopic"]
     before = list(warnings.filters)
     with warnings.catch_warnings():  # its end makes Python forget which warnings it had decided to ignore
