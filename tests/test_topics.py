@@ -47,12 +47,12 @@ def sonde(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def themes_of(topics: Topics) -> dict[str, int]:
-    """The topic of each theme, if its documents are all in it but for one in twenty."""
+    """The topic of each theme, if its documents are in it but for one in ten."""
     found = {}
     for topic in topics:
         themes = Counter(member.id.split("-")[0] for member in topics.documents(topic.number, 10_000))
         [(theme, count)] = themes.most_common(1)
-        assert count >= 0.95 * themes.total(), (topic.name, themes)
+        assert count >= 0.9 * themes.total(), (topic.name, themes)
         found[theme] = topic.number
     return found
 
