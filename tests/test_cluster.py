@@ -139,7 +139,7 @@ def test_bad_input(themes: Collection, tmp_path: Path) -> None:
         ({"method": "density", "min_size": 1}, "min_size is 1: give a whole number from 2"),
     ):
         with pytest.raises(UsageError, match=words):
-            themes.cluster(**settings)
+            themes.cluster(**settings)  # type: ignore[arg-type]
     themes.cluster("x", k=2, refits=0)
     with pytest.raises(UsageError, match="there is a cluster run 'x' already"):
         themes.cluster("x", k=3)
@@ -197,11 +197,11 @@ def test_silhouettes_are_those_of_all_pairs() -> None:
     from sklearn.metrics import silhouette_samples
 
     vectors, labels = unit(60), np.arange(60) % 4
-    expected = silhouette_samples(vectors.astype(np.float64), labels, metric="cosine")
+    expected = np.asarray(silhouette_samples(vectors.astype(np.float64), labels, metric="cosine"))
     np.testing.assert_allclose(silhouettes(vectors, labels), expected, atol=1e-6)
     labels[:7] = -1
     assert np.isnan(silhouettes(vectors, labels)[:7]).all()
-    expected = silhouette_samples(vectors[7:].astype(np.float64), labels[7:], metric="cosine")
+    expected = np.asarray(silhouette_samples(vectors[7:].astype(np.float64), labels[7:], metric="cosine"))
     np.testing.assert_allclose(silhouettes(vectors, labels)[7:], expected, atol=1e-6)
 
 
