@@ -140,7 +140,9 @@ def test_bad_input(themes: Collection, tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=words):
             themes.cluster(**settings)  # type: ignore[arg-type]
+    assert contents(themes.path) == before
     themes.cluster("x", k=2, refits=0)
+    before = contents(themes.path)
     with pytest.raises(UsageError, match="there is a cluster run 'x' already"):
         themes.cluster("x", k=3)
     with pytest.raises(SondeError, match="no cluster run 'y' in this collection: there are x"):
