@@ -9,7 +9,7 @@ from ...indexer.view import View
 from .carrying import centroids
 from .corpus import Corpus, texts_of
 from .silhouette import members
-from .terms import best_terms, count_terms, weights
+from .terms import best_terms, count_terms, distinctive, weights
 
 REPRESENTATIVES = 5
 TERM_DOCUMENTS = 20_000
@@ -64,7 +64,8 @@ def cluster_terms(view: View, corpus: Corpus, labels: np.ndarray, seed: int) -> 
     if counts is None:
         return {}
     numbers, groups = np.unique(labels[rows], return_inverse=True)
-    found = best_terms(weights(counts, groups, len(numbers)), counts.terms)
+    weighted = distinctive(weights(counts, groups, len(numbers)), counts, groups)
+    found = best_terms(weighted, counts.terms)
     return dict(zip(numbers.tolist(), found, strict=True))
 
 
