@@ -68,6 +68,8 @@ def cluster(
     settings.check()
     if update is not None and (name is not None or replace):
         raise UsageError("--update keeps the run's name: leave out --name and --replace")
+    if update is not None and settings != ClusterSettings():
+        raise UsageError("--update keeps the run's settings: leave out --method, -k and the others")
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:

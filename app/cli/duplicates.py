@@ -44,8 +44,10 @@ def duplicates(
     from ...pipelines.duplicates import DuplicateSettings, check_target, find_duplicates, write_without
     from ..api import open as open_collection
 
-    kinds = tuple(cast("DuplicateKind", kind.strip()) for kind in by.split(",") if kind.strip())
-    settings = DuplicateSettings(kinds, near, meaning, cast("Keep", keep), date, pairs)
+    kinds = tuple(kind.strip() for kind in by.split(",") if kind.strip())
+    settings = DuplicateSettings(
+        cast("tuple[DuplicateKind, ...]", kinds), near, meaning, cast("Keep", keep), date, pairs
+    )
     settings.check()
     if to is not None:
         check_target(to)

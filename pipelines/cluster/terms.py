@@ -152,12 +152,16 @@ def distinctive(weighted: "csr_matrix", counts: Counts, groups: np.ndarray) -> "
 
 
 def best_terms(weighted: "csr_matrix", terms: np.ndarray, most: int = 10) -> list[list[tuple[str, float]]]:
-    """Return each group's terms of most weight, without those whose words a better one already has; ties by name."""
+    """Return each group's terms of most weight, without those whose words a better one already has.
+
+    Of equal weight, words come before pairs of words, then by name.
+    """
     found = []
     rows: Any = weighted
+    words = np.array([term.count(" ") for term in terms], np.int64)
     for number in range(rows.shape[0]):
         row = rows[number].tocoo()
-        order = np.lexsort((terms[row.col], -row.data))[: 5 * most]
+        order = np.lexsort((terms[row.col], words[row.col], -row.data))[: 5 * most]
         found.append(_unlike([(str(terms[row.col[i]]), float(row.data[i])) for i in order if row.data[i] > 0], most))
     return found
 

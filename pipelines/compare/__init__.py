@@ -15,6 +15,7 @@ __all__ = [
     "compare",
     "compare_clusters",
     "compare_filters",
+    "compare_queries",
     "compare_runs",
 ]
 

@@ -116,7 +116,7 @@ def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray]) -> C
     empty = [name for name, some in zip(names, docs, strict=True) if not len(some)]
     if empty:
         raise UsageError(f"{empty[0]!r} holds no document: there is nothing to compare")
-    both = np.intersect1d(*docs)
+    both = np.intersect1d(docs[0], docs[1])
     own = [np.setdiff1d(some, both) for some in docs]
     if not all(map(len, own)):
         raise UsageError("every document of one side is also on the other: there is nothing to tell them apart by")

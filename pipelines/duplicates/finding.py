@@ -13,6 +13,7 @@ from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import Snapshot
 from ...indexer.view import View
+from .likeness import likenesses
 from .pairs import Pairs, closest_pairs, meaning_pairs, near_pairs, plain
 from .settings import DuplicateKind, DuplicateSettings
 
@@ -26,7 +27,7 @@ class Duplicate:
     Attributes:
         id: The document's.
         kind: The strictest sense in which it does: "exact", "near" or "meaning".
-        similarity: 1 for exact ones, else Jaccard of shingles or cosine, to the document that it was grouped with.
+        similarity: To the representative: 1 for exact ones, else Jaccard of shingles or cosine.
     """
 
     id: str
@@ -74,41 +75,13 @@ class Duplicates:
         return len(self.redundant) / self.documents if self.documents else 0.0
 
 
-@dataclass
-class _Joined:
-    """Which document each belongs to so far, how, and how much."""
-
-    head: np.ndarray
-    kind: dict[int, tuple[DuplicateKind, float]]
-
-    def heads(self) -> np.ndarray:
-        return np.flatnonzero(self.head == np.arange(len(self.head)))
-
-    def join(self, heads: np.ndarray, pairs: Pairs, kind: DuplicateKind) -> None:
-        """Join pairs of places in `heads`: every member of a group is alike its head, so that none grows by chains."""
-        near: dict[int, dict[int, float]] = defaultdict(dict)
-        for first, second, alike in pairs:
-            near[first][second] = near[second][first] = alike
-        free = set(near)
-        for place in sorted(near, key=lambda place: (-len(near[place]), place)):
-            if place not in free:
-                continue
-            taken = {other: alike for other, alike in near[place].items() if other in free}
-            free -= {place, *taken}
-            for other, alike in taken.items():
-                member, head = int(heads[other]), int(heads[place])
-                self.head[self.head == member] = head
-                self.kind[member] = (kind, alike)
-
-
 def find_duplicates(
     collection: Collection, settings: DuplicateSettings = DuplicateSettings(), notify: Notify = silent
 ) -> Duplicates:
     """Return groups of documents that say the same.
 
-    Exact duplicates are grouped first, near ones among what is left, then those of like meaning, so each document is
-    in one group at most. Within a step, every member is alike the group's middle, so no chain of likenesses joins
-    unlike texts.
+    In the order of `keep`, each document that is in no group yet represents one, of all documents alike it that are in
+    none. So every document that could go is alike one that stays, and no chain of likenesses joins unlike texts.
 
     Raises:
         UsageError: A setting cannot be right, or the date column is none.
@@ -120,20 +93,16 @@ def find_duplicates(
         docs = Snapshot.of(view).docs
         ranks = _ranks(view, docs, settings)
         texts = _plain_texts(view, docs)
-        joined = _Joined(np.arange(len(docs)), {})
-        same = _same(texts)
-        if "exact" in settings.kinds:
-            joined.join(np.arange(len(docs)), same, "exact")
-        if "near" in settings.kinds:
-            heads = joined.heads()
-            joined.join(heads, near_pairs([texts[place] for place in heads], settings.near, notify), "near")
-        if "meaning" in settings.kinds and len(docs):
-            heads = joined.heads()
-            joined.join(heads, meaning_pairs(view, docs[heads], settings.meaning, notify), "meaning")
+        chosen = _grouped(_pairs(view, docs, texts, ranks, settings, notify), ranks)
+        members = [(best, place) for best, places in chosen for place in places]
+        alike = dict(zip(members, likenesses(view, docs, texts, members, settings), strict=True))
         pairs = _closest(view, docs, texts, settings.pairs, notify)
         keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
     ids = [keys[doc] for doc in docs.tolist()]
-    groups = _groups(joined, ids, ranks)
+    groups = tuple(
+        Group(ids[best], tuple(Duplicate(ids[place], *alike[best, place]) for place in places))
+        for best, places in chosen
+    )
     named = tuple((ids[first], ids[second], alike) for first, second, alike in pairs)
     return Duplicates(groups, named, len(docs), time.perf_counter() - began)
 
@@ -143,10 +112,31 @@ def _plain_texts(view: View, docs: np.ndarray) -> list[str]:
     return [plain(f"{title} {text}") for title, text in view.catalog.connection.execute(sql)]
 
 
-def _same(texts: Sequence[str]) -> Pairs:
-    """Return each text that occurred before with its first place."""
+def _pairs(
+    view: View,
+    docs: np.ndarray,
+    texts: Sequence[str],
+    ranks: Sequence[Any],
+    settings: DuplicateSettings,
+    notify: Notify,
+) -> tuple[np.ndarray, Pairs]:
+    """Return for each place the best one of the same text, and the pairs alike among those."""
+    first = _first_of_same(texts, ranks) if settings.kinds != ("meaning",) else np.arange(len(docs))
+    heads = np.unique(first)
+    found: Pairs = []
+    if "near" in settings.kinds:
+        found += near_pairs([texts[place] for place in heads.tolist()], settings.near, notify)
+    if "meaning" in settings.kinds and len(heads):
+        found += meaning_pairs(view, docs[heads], settings.meaning, notify)
+    return first, [(int(heads[one]), int(heads[other]), alike) for one, other, alike in found]
+
+
+def _first_of_same(texts: Sequence[str], ranks: Sequence[Any]) -> np.ndarray:
+    """Return int64 [n]: for each text the place of the same text that ranks first."""
     first: dict[str, int] = {}
-    return [(seen, place, 1.0) for place, text in enumerate(texts) if (seen := first.setdefault(text, place)) != place]
+    for place in sorted(range(len(texts)), key=lambda place: ranks[place]):
+        first.setdefault(texts[place], place)
+    return np.array([first[text] for text in texts], np.int64)
 
 
 def _closest(view: View, docs: np.ndarray, texts: Sequence[str], most: int, notify: Notify) -> Pairs:
@@ -177,16 +167,21 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     return [places[doc] for doc in order]
 
 
-def _groups(joined: _Joined, ids: Sequence[str], ranks: Sequence[Any]) -> tuple[Group, ...]:
-    members: dict[int, list[int]] = defaultdict(list)
-    for place, head in enumerate(joined.head.tolist()):
-        members[head].append(place)
-    found = []
-    for head, places in members.items():
-        if len(places) > 1:
-            chosen = min(places, key=lambda place: ranks[place])
-            # The head itself has no likeness of its own: where another represents the group, it takes that one's.
-            like = {place: joined.kind.get(place if place != head else chosen, ("exact", 1.0)) for place in places}
-            rest = tuple(Duplicate(ids[place], *like[place]) for place in places if place != chosen)
-            found.append(Group(ids[chosen], rest))
-    return tuple(sorted(found, key=lambda group: -len(group.duplicates)))
+def _grouped(found: tuple[np.ndarray, Pairs], ranks: Sequence[Any]) -> list[tuple[int, list[int]]]:
+    """Return each group's representative and the other places in it, the largest group first."""
+    first, pairs = found
+    near: dict[int, set[int]] = defaultdict(set)
+    for one, other, _ in pairs:
+        near[one].add(other)
+        near[other].add(one)
+    best, free = np.arange(len(first)), set(near)
+    for place in sorted(near, key=lambda place: ranks[place]):
+        if place in free:
+            taken = near[place] & free
+            free -= {place, *taken}
+            best[sorted(taken)] = place
+    groups: dict[int, list[int]] = defaultdict(list)
+    for place, representative in enumerate(best[first].tolist()):
+        if place != representative:
+            groups[representative].append(place)
+    return sorted(groups.items(), key=lambda group: -len(group[1]))

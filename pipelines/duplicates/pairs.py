@@ -39,6 +39,11 @@ def shingles(words: str) -> frozenset[str]:
     return frozenset(words[at : at + SHINGLE] for at in range(max(1, len(words) - SHINGLE + 1)))
 
 
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return how much of two sets is in both, 0 to 1."""
+    return len(one & other) / len(one | other)
+
+
 def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
     """Return the pairs of texts whose shingles have at least this Jaccard similarity.
 
@@ -60,7 +65,7 @@ def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
         sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
         sketch.update_batch([shingle.encode("utf-8", "replace") for shingle in sorted(mine)])
         for other in sorted(index.query(sketch)):
-            alike = len(mine & sets[other]) / len(mine | sets[other])
+            alike = jaccard(mine, sets[other])
             if alike >= least:
                 found.append((other, place, alike))
         index.insert(place, sketch)

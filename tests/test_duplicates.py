@@ -1,0 +1,150 @@
+"""Duplicates: exact, near and by meaning against the naive search; representatives; exports without them."""
+
+import json
+import random
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cluster_corpus import made
+from command_line import Command, contents
+from themes import collection, rows
+
+from sonde.app.api import Collection
+from sonde.indexer.document_vectors import document_vectors, normalized
+from sonde.indexer.errors import UsageError
+from sonde.pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+from sonde.pipelines.duplicates.pairs import jaccard, near_pairs, plain, shingles
+
+LONG = "the parcel came late and the courier left it with a neighbour who was away for a week"
+TEXTS = {
+    "a": LONG,
+    "b": f"  {LONG.upper()}!",
+    "c": f"{LONG} indeed",
+    "d": "battery",
+    "e": "Battery.",
+    "f": "screen glass",
+    "g": "glass screen",
+}
+DAYS = {"a": "2024-03-01", "b": "2024-01-01", "c": "2024-02-01", "d": "2024-01-01", "e": "2024-05-01"}
+
+
+@pytest.fixture
+def mail(tmp_path: Path) -> Collection:
+    return made([{"id": id, "text": text, "day": DAYS.get(id)} for id, text in TEXTS.items()], tmp_path / "mail.sonde")
+
+
+def found(opened: Collection, **settings: Any) -> dict[str, list[tuple[str, str, float]]]:
+    groups = find_duplicates(opened, DuplicateSettings(**settings)).groups
+    return {
+        group.representative: [(d.id, d.kind, round(d.similarity, 3)) for d in group.duplicates] for group in groups
+    }
+
+
+def test_the_strictest_kind_and_the_similarity_to_the_representative(mail: Collection) -> None:
+    near = round(jaccard(shingles(plain(LONG)), shingles(plain(TEXTS["c"]))), 3)
+    assert near == round(16 / 17, 3)
+    assert found(mail) == {
+        "a": [("b", "exact", 1.0), ("c", "near", near)],
+        "d": [("e", "exact", 1.0)],
+        "f": [("g", "meaning", 1.0)],
+    }
+    assert found(mail, kinds=("exact",)) == {"a": [("b", "exact", 1.0)], "d": [("e", "exact", 1.0)]}
+    assert found(mail, kinds=("near",))["a"] == [("b", "near", 1.0), ("c", "near", near)]
+    assert found(mail, near=0.95, kinds=("exact", "near")).get("a") == [("b", "exact", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"keep": "first"}, {"a", "d", "f"}),
+        ({"keep": "longest"}, {"c", "e", "f"}),
+        ({"keep": "newest"}, {"c", "e", "g"}),
+        ({"keep": "newest", "date": "day"}, {"a", "e", "g"}),
+    ],
+)
+def test_what_represents_a_group(mail: Collection, settings: dict[str, Any], kept: set[str]) -> None:
+    result = find_duplicates(mail, DuplicateSettings(**settings))
+    assert {group.representative for group in result.groups} == kept == set(TEXTS) - result.redundant
+    assert (result.documents, result.share) == (7, 4 / 7)
+
+
+def test_near_pairs_are_those_of_exact_jaccard() -> None:
+    chance = random.Random(1)
+    texts = [" ".join(chance.choices("abcdefgh", k=12)) for _ in range(20)]
+    texts += [f"{text} {chance.choice('xyz')}" for text in texts]
+    sets = [shingles(plain(text)) for text in texts]
+    expected = {(i, j): like for i, j in combinations(range(40), 2) if (like := jaccard(sets[i], sets[j])) >= 0.7}
+    assert len(expected) >= 20
+    assert {(i, j): like for i, j, like in near_pairs(texts, 0.7, lambda _: None)} == expected
+
+
+def naive(opened: Collection) -> tuple[list[str], np.ndarray]:
+    with opened.view() as view:
+        keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents ORDER BY doc"))
+        vectors = normalized(document_vectors(view, list(keys)))
+    return list(keys.values()), vectors @ vectors.T
+
+
+def test_by_meaning_is_the_naive_search_of_all_pairs(tmp_path: Path) -> None:
+    opened = collection(tmp_path / "t.sonde", rows())
+    ids, cosines = naive(opened)
+    result: Duplicates = find_duplicates(opened, DuplicateSettings(("meaning",), meaning=0.97, pairs=5))
+    taken: set[int] = set()
+    expected = {}
+    for place in range(len(ids)):
+        others = [p for p in np.flatnonzero(cosines[place] >= 0.97).tolist() if p not in taken and p != place]
+        if place not in taken and others:
+            expected[ids[place]] = {ids[other] for other in others}
+            taken |= {place, *others}
+    assert {group.representative: {d.id for d in group.duplicates} for group in result.groups} == expected
+    assert len(expected) > 3 and [len(g.duplicates) for g in result.groups] == sorted(map(len, expected.values()))[::-1]
+    assert all(d.similarity >= 0.97 for group in result.groups for d in group.duplicates)
+    assert all(alike == pytest.approx(cosines[ids.index(a), ids.index(b)]) for a, b, alike in result.pairs)
+    assert len({(a, b) for a, b, _ in result.pairs}) == 5
+    assert [p[2] for p in result.pairs] == sorted((p[2] for p in result.pairs), reverse=True)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_the_export_holds_exactly_what_stays(mail: Collection, sonde: Command, tmp_path: Path, suffix: str) -> None:
+    before, target = contents(mail.path), tmp_path / f"unique.{suffix}"
+    ran = sonde("duplicates", mail.path, "--keep", "longest", "--to", target)
+    assert ran.code == 0 and "3 groups, 4 of 7 documents could go (57.1%)" in ran.err and ": 3 documents" in ran.err
+    lines = target.read_text().splitlines()
+    kept = [json.loads(line)["id"] for line in lines] if suffix == "jsonl" else [line[0] for line in lines[1:]]
+    assert kept == ["c", "e", "f"] and contents(mail.path) == before
+    shown = [json.loads(line) for line in sonde("duplicates", mail.path, "--json", "--by", "exact").out.splitlines()]
+    assert shown[1] == {
+        "representative": "d", "size": 2, "duplicates": [{"id": "e", "kind": "exact", "similarity": 1.0}]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "code"),
+    [
+        (["--by", "exact,bogus"], ["'bogus'", "exact, near, meaning"], 2),
+        (["--by", ","], ["exact, near, meaning"], 2),
+        (["--near", "0"], ["near is 0"], 2),
+        (["--meaning", "1.5"], ["meaning is 1.5"], 2),
+        (["--keep", "oldest"], ["'oldest'", "first, longest, newest"], 2),
+        (["--keep", "newest", "--date", "nope"], ["'nope'", "none"], 2),
+        (["--date", "day"], ["--keep newest"], 2),
+        (["--pairs", "-1"], ["pairs is -1"], 2),
+        (["--to", "x.txt"], [".jsonl, .csv"], 2),
+        (["--to", "nowhere/x.csv"], ["does not exist"], 1),
+    ],
+)
+def test_mistakes(sonde: Command, unchanged: Path, arguments: list[str], words: list[str], code: int) -> None:
+    sonde("duplicates", unchanged, *arguments).refused(*words, code=code)
+
+
+def test_few_documents(tmp_path: Path) -> None:
+    one = made([{"id": "1", "text": "alone"}], tmp_path / "one.sonde")
+    assert find_duplicates(one, DuplicateSettings(pairs=3)).groups == ()
+    one.delete(["1"])
+    empty = find_duplicates(one, DuplicateSettings(pairs=3))
+    assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
+    with pytest.raises(UsageError, match="'x' is no date column: there are none"):
+        find_duplicates(one, DuplicateSettings(keep="newest", date="x"))
