@@ -121,25 +121,6 @@ def test_the_export_holds_exactly_what_stays(mail: Collection, sonde: Command, t
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words", "code"),
-    [
-        (["--by", "exact,bogus"], ["'bogus'", "exact, near, meaning"], 2),
-        (["--by", ","], ["exact, near, meaning"], 2),
-        (["--near", "0"], ["near is 0"], 2),
-        (["--meaning", "1.5"], ["meaning is 1.5"], 2),
-        (["--keep", "oldest"], ["'oldest'", "first, longest, newest"], 2),
-        (["--keep", "newest", "--date", "nope"], ["'nope'", "none"], 2),
-        (["--date", "day"], ["--keep newest"], 2),
-        (["--pairs", "-1"], ["pairs is -1"], 2),
-        (["--to", "x.txt"], [".jsonl, .csv"], 2),
-        (["--to", "nowhere/x.csv"], ["does not exist"], 1),
-    ],
-)
-def test_mistakes(sonde: Command, unchanged: Path, arguments: list[str], words: list[str], code: int) -> None:
-    sonde("duplicates", unchanged, *arguments).refused(*words, code=code)
-
-
 def test_few_documents(tmp_path: Path) -> None:
     one = made([{"id": "1", "text": "alone"}], tmp_path / "one.sonde")
     assert find_duplicates(one, DuplicateSettings(pairs=3)).groups == ()
