@@ -83,8 +83,11 @@ class NewRun:
     complete: bool = True
 
 
-def check_name(catalog: Catalog, kind: Kind, name: str, replace: bool) -> None:
-    """Check a new run's name before the work is done.
+ADVICE = "choose another --name, or --replace it"
+
+
+def check_name(catalog: Catalog, kind: Kind, name: str, replace: bool, advice: str = ADVICE) -> None:
+    """Check a new run's name before the work is done; `advice` is for whoever finds it taken.
 
     Raises:
         UsageError: It is empty, or a complete run has it already and is not to be replaced.
@@ -92,7 +95,7 @@ def check_name(catalog: Catalog, kind: Kind, name: str, replace: bool) -> None:
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise UsageError(f"{name!r} cannot name a run: use printable characters without spaces at the ends")
     if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
-        raise UsageError(f"there is a {kind} run {name!r} already: choose another --name, or --replace it")
+        raise UsageError(f"there is a {kind} run {name!r} already: {advice}")
 
 
 @contextmanager
@@ -137,7 +140,7 @@ def rename_run(folder: Path, kind: Kind, name: str, to: str) -> None:
     """
     with writing(folder) as catalog:
         run = find_run(catalog, kind, name)
-        check_name(catalog, kind, to, replace=False)
+        check_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first")
         catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
 
 

@@ -125,7 +125,7 @@ def _pairs(
     heads = np.unique(first)
     found: Pairs = []
     if "near" in settings.kinds:
-        found += near_pairs([texts[place] for place in heads.tolist()], settings.near, notify)
+        found += near_pairs([texts[int(place)] for place in heads], settings.near, notify)
     if "meaning" in settings.kinds and len(heads):
         found += meaning_pairs(view, docs[heads], settings.meaning, notify)
     return first, [(int(heads[one]), int(heads[other]), alike) for one, other, alike in found]
