@@ -205,7 +205,7 @@ class Collection(Analysed, Overviewed):
             MissingExtraError: pandas is not installed.
 
         Example:
-            >>> fruit.to_pandas().columns.tolist()
+            >>> fruit.to_pandas().columns.tolist()[:3]
             ['id', 'title', 'text']
         """
         return exporting.to_pandas(self, vectors=vectors)
