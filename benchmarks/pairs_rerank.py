@@ -1,14 +1,16 @@
 """How fast a cross-encoder reranks, beside `CrossEncoder.predict`: the same model, the same scores, in turn.
 
-    python benchmarks/pairs_rerank.py MODEL [--queries 20] [--depth 50] [--runs 3]
+    python benchmarks/pairs_rerank.py [MODEL] [--queries 20] [--depth 50] [--runs 3]
 
-MODEL is the folder of a cross-encoder, or a hub name that is cached. The pairs are questions and passages of SQuAD.
+MODEL is the folder of a cross-encoder, or a hub name that is cached; without one, the default bi-encoder's layers with
+an untrained head, which cost the same and score nothing worth knowing. The pairs are questions and passages of SQuAD.
 """
 
 import argparse
 import gzip
 import json
 import random
+import tempfile
 
 import numpy as np
 from _side_by_side import DATA, in_turn, machine, ratio, seconds
@@ -19,7 +21,7 @@ from sonde.pipelines.rerank.choice import load_reranker
 def main() -> None:
     """Score the same pairs with both and print the ratio of their times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?")
     parser.add_argument("--queries", type=int, default=20)
     parser.add_argument("--depth", type=int, default=50)
     parser.add_argument("--runs", type=int, default=3)
@@ -27,6 +29,7 @@ def main() -> None:
     arguments = parser.parse_args()
     from sentence_transformers import CrossEncoder
 
+    arguments.model = arguments.model or untrained()
     work = candidates(arguments.queries, arguments.depth)
     ours = load_reranker(arguments.model, arguments.device)
     peer = CrossEncoder(arguments.model, device=arguments.device, local_files_only=True)
@@ -44,6 +47,21 @@ def main() -> None:
     pairs = in_turn(arguments.runs, lambda: seconds(score), lambda: seconds(predict))
     rate = len(work) * arguments.depth / min(one for one, _ in pairs)
     print(f"{ratio(pairs)} times as fast as CrossEncoder.predict, {rate:,.0f} pairs a second")
+
+
+def untrained() -> str:
+    """Save the default bi-encoder's layers with a head of one logit, the same every time."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    import sonde
+    from sonde.indexer.encoder.models import locate
+
+    torch.manual_seed(0)
+    source, target = locate(sonde.load_encoder().spec.name, print).folder, tempfile.mkdtemp()
+    AutoModelForSequenceClassification.from_pretrained(source, num_labels=1).save_pretrained(target)
+    AutoTokenizer.from_pretrained(source).save_pretrained(target)
+    return target
 
 
 def candidates(queries: int, depth: int) -> list[tuple[str, list[str]]]:
