@@ -162,7 +162,7 @@ def serve_textbook(path: Path) -> None:
     import sonde
     from sonde.indexer.encoder.models import locate
 
-    with sonde.open(path) as opened, opened.view() as view:
+    with sonde.open(path).view() as view:
         rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
         from sonde.indexer.document_vectors import document_vectors
 
