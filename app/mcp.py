@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..indexer.errors import MissingExtraError, SondeError
 from ..indexer.fields import plain
 from ..indexer.runs import Kind, find_run, items_of
+from ..pipelines.label import classify
 from ..pipelines.results import Hit, Results
 from .api import Collection
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 MOST_HITS = 50
+MOST_TEXTS = 100
 SHOWN = 2_000
 """Characters of a passage in a list of hits; `get_document` gives the whole text."""
 
@@ -26,7 +28,7 @@ def serve(collection: Collection) -> None:
 
 
 def server_of(collection: Collection) -> "MCPServer[Any]":
-    """Return a server with the tools `search`, `similar`, `get_document`, `list_topics` and `list_clusters`.
+    """Return a server with the tools `search`, `similar`, `get_document`, `list_topics`, `list_clusters` and `label`.
 
     Raises:
         MissingExtraError: The MCP SDK is not installed.
@@ -39,7 +41,9 @@ def server_of(collection: Collection) -> "MCPServer[Any]":
     server = MCPServer("sonde", instructions=_instructions(collection), log_level="WARNING")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     tools = _Tools(collection)
-    for tool in (tools.search, tools.similar, tools.get_document, tools.list_topics, tools.list_clusters):
+    for tool in (
+        tools.search, tools.similar, tools.get_document, tools.list_topics, tools.list_clusters, tools.label,
+    ):  # fmt: skip
         server.tool(annotations=reading)(tool)
     return server
 
@@ -97,6 +101,20 @@ class _Tools:
     ) -> dict[str, Any]:
         """List the clusters that were found in the collection, with their terms."""
         return self._items("cluster", run)
+
+    def label(
+        self,
+        texts: Annotated[list[str], "Texts to be labelled, 100 at most."],
+        labels: Annotated[dict[str, str], "Labels with a description each, or an empty one; two or more."],
+    ) -> dict[str, Any]:
+        """Give each text the label that fits it best, from the labels' names and descriptions alone."""
+        if len(texts) > MOST_TEXTS:
+            raise _tool_error(f"{len(texts):,} texts, and at most {MOST_TEXTS} are labelled at once")
+        try:
+            found = classify(texts, labels, encoder=self._collection.encoder)
+        except SondeError as error:
+            raise _tool_error(str(error)) from None
+        return {"labels": [each.label for each in found]}
 
     def _items(self, kind: Kind, name: str | None) -> dict[str, Any]:
         try:

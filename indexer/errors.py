@@ -13,6 +13,14 @@ class UsageError(SondeError):
     exit_code = 2
 
 
+class WriterBusyError(SondeError):
+    """Another process is writing the collection."""
+
+
+class NothingToIndexError(SondeError):
+    """The source gave no document that can be used."""
+
+
 class MissingExtraError(SondeError):
     """An optional library is needed and absent; the message prints the command that installs it."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from .disk import explained
-from .errors import SondeError
+from .errors import WriterBusyError
 
 
 @contextmanager
@@ -31,7 +31,9 @@ def writer_lock(folder: Path) -> Iterator[None]:
             note.unlink(missing_ok=True)
             lock.release()
     except Timeout:
-        raise SondeError(f"{folder} is being written by {_holder(note)}: wait for it to end, then try again") from None
+        raise WriterBusyError(
+            f"{folder} is being written by {_holder(note)}: wait for it to end, then try again"
+        ) from None
     except BaseException as error:
         raise explained(error, folder) from None
 

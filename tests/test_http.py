@@ -189,7 +189,11 @@ def test_documents_are_put_got_searched_and_deleted(client: TestClient) -> None:
 
 def test_a_write_beside_another_process_is_a_conflict(client: TestClient, folder: Path) -> None:
     with writer_lock(folder):
-        refused(client.put("/documents", json={"documents": [{"id": "9", "text": "new"}]}), 409, "being written")
+        refused(
+            client.put("/documents", json={"documents": [{"id": "9", "text": "new"}]}),
+            409,
+            "another process is writing",
+        )
     assert client.put("/documents", json={"documents": [{"id": "9", "text": "new"}]}).json()["added"] == 1
 
 

@@ -82,6 +82,8 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         ("similar", {"id": "9"}, "no document with the id '9'"),
         ("get_document", {"id": "9"}, "no document with the id '9'"),
         ("list_topics", {}, "no topic run"),
+        ("label", {"texts": ["a"], "labels": {"b": ""}}, "only label"),
+        ("label", {"texts": [" "], "labels": {"b": "", "c": ""}}, "empty"),
         ("list_clusters", {"run": "x"}, "no cluster run 'x'"),
     ],
 )
@@ -89,6 +91,11 @@ def test_what_is_wrong_is_said(
     reviews_collection: Collection, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
     assert words in call(server_of(reviews_collection), tool, **arguments)
+
+
+def test_labels(reviews_collection: Collection) -> None:
+    asked = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": ""}}
+    assert call(server_of(reviews_collection), "label", **asked) == {"labels": ["battery", "screen"]}
 
 
 def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> None:
@@ -100,7 +107,7 @@ def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> N
     assert "3 documents" in instructions
     assert "stars (integer)" in instructions
     assert {tool.name for tool in listed.tools} == {
-        "search", "similar", "get_document", "list_topics", "list_clusters"}  # fmt: skip
+        "search", "similar", "get_document", "list_topics", "list_clusters", "label"}  # fmt: skip
     assert all(tool.annotations.read_only_hint for tool in listed.tools)
 
 

@@ -82,8 +82,8 @@ def mcp(
 ) -> None:
     """Let an assistant use a collection: an MCP server on standard input and output.
 
-    Its tools search, find similar documents, read one, and list topics and clusters; none of them writes. Name the
-    command in the assistant's settings.
+    Its tools search, find similar documents, read one, list topics and clusters, and label texts; none of them writes.
+    Name the command in the assistant's settings.
 
     \b
     Examples:

@@ -9,11 +9,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, WriterBusyError
 from .batcher import BusyError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+FAILED = "the service failed; its log says why"
 log = logging.getLogger("sonde.http")
 
 
@@ -79,10 +80,11 @@ def _refused(_: Request, error: Any) -> JSONResponse:
 def _failed(_: Request, error: Any) -> JSONResponse:
     if isinstance(error, UsageError):
         return problem(422, str(error))
-    if "is being written by" in str(error):
-        return problem(409, str(error), headers={"Retry-After": str(RETRY_SECONDS)})
-    log.error("%s", error)
-    return problem(500, str(error))
+    if isinstance(error, WriterBusyError):
+        detail = "another process is writing the collection: try again"
+        return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
+    log.error("%s", error)  # its message may name folders, which are nobody's business outside
+    return problem(500, FAILED)
 
 
 def _busy(_: Request, __: Any) -> JSONResponse:
@@ -95,4 +97,4 @@ def _late(_: Request, __: Any) -> JSONResponse:
 
 def _broken(request: Request, error: Any) -> JSONResponse:
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, "the service failed; its log says why")
+    return problem(500, FAILED)

@@ -13,7 +13,7 @@ from ..derived import LexicalFollower, update_derived
 from ..disk import explained
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
-from ..errors import SondeError, UsageError
+from ..errors import NothingToIndexError, SondeError, UsageError
 from ..languages import detect, normalise
 from ..lock import writer_lock
 from ..progress import Notify, Progress, silent
@@ -220,7 +220,7 @@ def _refuse_nothing(tally: Tally) -> None:
     """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
     if not (tally.added or tally.replaced or tally.unchanged):
         first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
-        raise SondeError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
+        raise NothingToIndexError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
 
 
 def _holds_documents(folder: Path) -> bool:

@@ -1,17 +1,11 @@
 """How often each word occurs in each topic, as plain arrays, and names from the words that tell topics apart."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..cluster.terms import Counts, best_terms, weights
+from ..cluster.terms import Counts, best_terms, distinctive, weights
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-LIFT = 2.0
-"""A term of a topic is at least this many times as frequent in it as in the others."""
 KEPT = 20
 """Terms of a topic that are kept."""
 VOCABULARY = 50_000
@@ -56,28 +50,7 @@ def terms_of(counts: Counts, groups: np.ndarray, number: int, most: int = KEPT) 
     if not number or not len(counts.terms):
         return [[] for _ in range(number)]
     some = Counts(counts.matrix[inside], counts.terms)
-    return best_terms(_lifted(weights(some, groups[inside], number), some, groups[inside]), counts.terms, most)
-
-
-def _lifted(weighted: Any, counts: Counts, groups: np.ndarray) -> "csr_matrix":
-    """Return the weights of words that are more frequent in their group than in the others together, or all if none is.
-
-    c-TF-IDF alone leaves room for words that are frequent everywhere ("said" in news) and on no list of stop words.
-    """
-    from scipy.sparse import csr_matrix, vstack
-
-    matrix: Any = counts.matrix
-    every = np.asarray(matrix.sum(axis=0), np.float64).ravel()
-    rows: list[Any] = []
-    for group in range(weighted.shape[0]):
-        rows_of: Any = matrix[groups == group]
-        own = np.asarray(rows_of.sum(axis=0), np.float64).ravel()
-        inside, outside = own / max(own.sum(), 1), (every - own) / max((every - own).sum(), 1)
-        whole: Any = weighted[group]
-        row: Any = csr_matrix(whole.multiply(inside >= LIFT * outside))
-        row.eliminate_zeros()
-        rows.append(row if row.nnz else whole)
-    return csr_matrix(vstack(rows))
+    return best_terms(distinctive(weights(some, groups[inside], number), some, groups[inside]), counts.terms, most)
 
 
 def short_name(terms: Iterable[str], count: int = 3) -> str:

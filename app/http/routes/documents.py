@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from ....indexer.build import BuildReport, BuildSettings, index_documents
 from ....indexer.document import Document
-from ....indexer.errors import SondeError
+from ....indexer.errors import NothingToIndexError
 from ....indexer.fields import plain
 from ....indexer.view import StoredDocument
 from ....pipelines.delete import delete
@@ -92,7 +92,5 @@ def _write(host: Hosted, documents: list[Document]) -> BuildReport:
     try:
         settings = BuildSettings(batch=max(1, len(documents)))
         return index_documents(documents, host.collection.path, settings=settings, encoder=host.collection.encoder)
-    except SondeError as error:
-        if "nothing to index" in str(error):
-            raise ProblemError(422, str(error), "documents") from None
-        raise
+    except NothingToIndexError as error:
+        raise ProblemError(422, str(error), "documents") from None
