@@ -1,0 +1,148 @@
+"""Clusters and topics beside BERTopic at its defaults, given the same vectors and texts, against true classes.
+
+    python benchmarks/clusters.py [--folder collections/] [--sets bbc,trec6] [--who topics,bertopic] [--peer-runs 1]
+
+The folder keeps the collections. Both sides are warmed up on a few texts first, so that Numba's compilation is not
+timed. Our seconds are those of the whole command: reading the vectors, fitting, describing or naming (with the model,
+for topics), writing the run; stability is not measured. Outliers count as one more cluster.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from _side_by_side import DATA, machine
+
+import sonde
+from sonde.indexer.document_vectors import document_vectors
+from sonde.indexer.runs import assignments_of, find_run
+from sonde.pipelines.cluster.corpus import texts_of
+from sonde.pipelines.evaluate.clusters import agreement
+from sonde.pipelines.topics.library import bertopic
+
+SETS = {
+    "bbc": (["bbc.jsonl.gz"], "label"),
+    "newsgroups20": (["newsgroups20.jsonl.gz"], "label"),
+    "stackoverflow": (["stackoverflow.jsonl.gz"], "label"),
+    "banking77": (["banking77_train.csv", "banking77_test.csv"], "category"),
+    "trec6": (["trec6.jsonl.gz"], "coarse"),
+}
+WARM_UP = 400
+Found = tuple[np.ndarray, float]
+"""Labels int64 [n], -1 for outliers, and seconds."""
+
+
+def main() -> None:
+    """Index what is not indexed yet, run, and print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "sonde-clusters")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--who", default=",".join([*OURS, "bertopic"]), help=", ".join([*OURS, "bertopic"]))
+    parser.add_argument("--peer-runs", type=int, default=1, help="BERTopic is not seeded: so many runs")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    print(f"{machine('sonde', 'bertopic', 'umap-learn', 'hdbscan')}\n")
+    print("| set | texts | who | NMI | ARI | purity | clusters | outliers | seconds |\n" + 9 * "|---" + "|")
+    for name in arguments.sets.split(","):
+        one_set(name, indexed(name, arguments.folder), arguments.who.split(","), arguments.peer_runs)
+
+
+def one_set(name: str, collection: sonde.Collection, asked: list[str], peer_runs: int) -> None:
+    """Print the lines of one set."""
+    texts, vectors, classes = read(collection, SETS[name][1])
+    some = np.linspace(0, len(texts) - 1, WARM_UP).astype(int)
+    peer([texts[place] for place in some], vectors[some])
+    for who in asked:
+        for number in range(peer_runs if who == "bertopic" else 1):
+            ours = OURS.get(who)
+            found = ours(collection, len(np.unique(classes))) if ours else peer(texts, vectors)
+            again = f" {number + 1}" if number else ""
+            print(row(name, f"{who}{again}", classes, *found), flush=True)
+
+
+def indexed(name: str, folder: Path) -> sonde.Collection:
+    """The collection of a set, made if it is not there."""
+    path = folder / f"{name}.sonde"
+    if not path.exists():
+        sources = [str(DATA / "topics" / file) for file in SETS[name][0]]
+        sonde.index(sources if len(sources) > 1 else sources[0], path)
+    return sonde.open(path)
+
+
+def read(collection: sonde.Collection, column: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Texts, vectors and true classes of all documents."""
+    with collection.view() as view:
+        docs = np.array([doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")])
+        metadata = view.catalog.metadata(docs.tolist())
+        truth = np.unique([str(metadata[doc][column]) for doc in docs.tolist()], return_inverse=True)[1]
+        return texts_of(view, docs), document_vectors(view, docs), truth
+
+
+def clusters(**settings: Any) -> Callable[[sonde.Collection, int], Found]:
+    """What clusters with these settings; `k="true"` stands for the number of classes."""
+
+    def run(collection: sonde.Collection, classes: int) -> Found:
+        chosen = settings | ({"k": classes} if settings.get("k") == "true" else {})
+        began = perf_counter()
+        collection.cluster("benchmark", replace=True, refits=0, **chosen)
+        return labels_of(collection, "cluster", perf_counter() - began)
+
+    return run
+
+
+def topics(**settings: Any) -> Callable[[sonde.Collection, int], Found]:
+    """What finds topics with these settings, from nothing."""
+
+    def run(collection: sonde.Collection, classes: int) -> Found:
+        forget(collection)
+        began = perf_counter()
+        collection.topics("benchmark", **settings)
+        return labels_of(collection, "topic", perf_counter() - began)
+
+    return run
+
+
+def forget(collection: sonde.Collection) -> None:
+    """Delete the topic run of an earlier time: its numbers would be matched."""
+    if any(run.name == "benchmark" for run in collection.runs("topic")):
+        collection.delete_run("benchmark", kind="topic")
+
+
+def labels_of(collection: sonde.Collection, kind: Any, seconds: float) -> Found:
+    """The labels that a run has stored."""
+    with collection.view() as view:
+        return assignments_of(view.catalog, find_run(view.catalog, kind, "benchmark"))[1], seconds
+
+
+OURS = {
+    "kmeans": clusters(k="true"),
+    "auto k": clusters(),
+    "density": clusters(method="density"),
+    "density nearest": clusters(method="density", outliers="nearest"),
+    "topics": topics(),
+    "topics keep": topics(outliers="keep"),
+}
+
+
+def peer(texts: list[str], vectors: np.ndarray) -> Found:
+    """BERTopic's topics at its defaults and the seconds they took."""
+    module = bertopic()
+    began = perf_counter()
+    labels, _ = module.BERTopic().fit_transform(texts, vectors)
+    return np.array(labels), perf_counter() - began
+
+
+def row(name: str, who: str, classes: np.ndarray, labels: np.ndarray, seconds: float) -> str:
+    """A line of the table."""
+    found = agreement(classes, labels)
+    count, share = len(np.unique(labels[labels >= 0])), f"{np.mean(labels < 0):.1%}"
+    shown = " | ".join(f"{found[measure]:.3f}" for measure in ("nmi", "ari", "purity"))
+    return f"| {name} | {len(labels):,} | {who} | {shown} | {count} | {share} | {seconds:.1f} |"
+
+
+if __name__ == "__main__":
+    main()
