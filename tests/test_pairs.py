@@ -162,13 +162,13 @@ def test_bfloat16_is_a_choice(tmp_path: Path) -> None:
 def test_what_a_model_says_of_itself(tmp_path: Path) -> None:
     loaded = load_pair_model(str(save_pairs(tmp_path)))
     assert (loaded.name, loaded.num_labels, loaded.id2label) == (str(tmp_path.resolve()), 3, NLI)
-    assert (loaded.activation, loaded.devices, loaded.dtype, loaded.window) == ("identity", ["cpu"], "float32", WINDOW)
+    assert (loaded.activation, loaded.devices, loaded.dtype, loaded.window) == ("Identity", ["cpu"], "float32", WINDOW)
     model, tokenizer = build_pairs("bert", {0: "score"})
-    assert PairModel(model, tokenizer).activation == "sigmoid"
+    assert PairModel(model, tokenizer).activation == "Sigmoid"
     model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
-    assert PairModel(model, tokenizer).activation == "identity"
+    assert PairModel(model, tokenizer).activation == "Identity"
     model.config.sentence_transformers = {"activation_fn": "mine.Secret"}
-    assert PairModel(model, tokenizer).activation == "sigmoid"
+    assert PairModel(model, tokenizer).activation == "Sigmoid"
 
 
 def test_a_model_that_cannot_be_had(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from fake_encoder import FakeEncoder
 
 import sonde
 from sonde.indexer.errors import SondeError
+from sonde.pipelines.pairs import load_pair_model
 from sonde.pipelines.rerank.choice import load_reranker
 
 QUERY = "How do I reset my battery?"
@@ -55,6 +56,15 @@ def test_scores_are_those_of_predict(tmp_path: Path, kind: str, activation: str 
     assert len({round(float(score), 6) for score in expected}) > 3
 
 
+@pytest.mark.parametrize("activation", ["Identity", "Sigmoid"])
+def test_the_stored_activation_belongs_to_the_model(tmp_path: Path, activation: str) -> None:
+    folder = cross_encoder(tmp_path, activation=activation)
+    assert "activation_fn" in (folder / "config_sentence_transformers.json").read_text("utf-8")
+    assert load_pair_model(str(folder)).activation == activation
+    (folder / "config_sentence_transformers.json").write_text('{"activation_fn": "mine.Secret"}', "utf-8")
+    assert load_pair_model(str(folder)).activation == "Sigmoid"
+
+
 def test_a_search_says_which_model_ran(tmp_path: Path) -> None:
     folder = cross_encoder(tmp_path)
     rows = [{"id": str(n), "text": text} for n, text in enumerate(SCORED)]
@@ -72,7 +82,7 @@ def test_a_multi_vector_model_scores_as_its_library_does(tmp_path: Path) -> None
     from sentence_transformers import MultiVectorEncoder
 
     torch.manual_seed(7)
-    model, tokenizer = tiny_models.bert()
+    model, tokenizer = tiny_models.build_encoder()
     model.save_pretrained(tmp_path / "raw")
     tokenizer.save_pretrained(tmp_path / "raw")
     made = MultiVectorEncoder(str(tmp_path / "raw"), device="cpu")

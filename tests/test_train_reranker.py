@@ -118,7 +118,7 @@ def test_a_trained_folder_orders_passages(base: Path, data: Path, tmp_path: Path
     assert (made.after.queries, made.after.first) == (5, 1.0)
     assert made.report.losses[-1][1] < made.report.losses[0][1] or made.report.losses[0][1] < 0.5
     model = load_pair_model(str(tmp_path / "mine"))
-    assert (model.num_labels, model.activation) == (1, "sigmoid")
+    assert (model.num_labels, model.activation) == (1, "Sigmoid")
     logits = model.logits([("frost 2", "the frost died 2"), ("frost 2", "the frost like 2")])[:, 0]
     assert logits[0] > logits[1]
 

@@ -13,6 +13,7 @@ from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.weights import weight_files
 from ...indexer.errors import SondeError, UsageError
+from .activation import stored_activation
 from .model import PairModel
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -44,7 +45,8 @@ def load_pair_model(
         raise UsageError("int8 is for bi-encoders: give --dtype float32, bfloat16 or float16")
     located = locate(name, notify, option)
     model, tokenizer = load_folder(located, precision, devices[0])
-    return PairModel(model, tokenizer, name=located.name, devices=devices, window=window)
+    activation = stored_activation(located.folder)
+    return PairModel(model, tokenizer, name=located.name, devices=devices, window=window, activation=activation)
 
 
 def locate(name: str, notify: Notify, option: str = "--model") -> Located:

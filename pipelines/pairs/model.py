@@ -13,6 +13,7 @@ from ...indexer.encoder.crew import Crew
 from ...indexer.encoder.encoder import SMALLEST_BATCH, cores
 from ...indexer.encoder.replica import fetch
 from ...indexer.errors import SondeError, UsageError
+from .activation import activation_of
 from .cutting import CUTS, Cut
 from .forward import PairReplica
 from .tokens import Pair, PairTokenizer
@@ -20,8 +21,6 @@ from .window import window_of
 
 if TYPE_CHECKING:
     import torch
-
-ACTIVATIONS = {"Sigmoid": "sigmoid", "Identity": "identity", "Softmax": "softmax"}
 
 
 class PairModel:
@@ -36,11 +35,12 @@ class PairModel:
         devices: The devices that it runs on.
         dtype: The precision of the forward pass.
         tokenizer: Turns pairs into tokens.
+        activation: The class in torch.nn that makes a score of a logit, as a `CrossEncoder` would.
     """
 
     def __init__(
         self, model: Any, tokenizer: Any, *, name: str = "model", devices: Sequence[str] = ("cpu",),
-        window: int | None = None, batch_tokens: int | None = None,
+        window: int | None = None, batch_tokens: int | None = None, activation: str | None = None,
     ) -> None:  # fmt: skip
         """Take a finished model and its tokenizer.
 
@@ -51,11 +51,13 @@ class PairModel:
             devices: Where to run it, as `resolve_devices` names them.
             window: The most tokens of a pair; the model's own where None.
             batch_tokens: The most tokens of a batch, padding included; by device where None.
+            activation: The class in torch.nn that makes a score of a logit; what the configuration says where None.
         """
         self.name = name
         self.config = model.config
         self.devices = list(dict.fromkeys(devices))
         self.dtype = str(model.dtype).removeprefix("torch.")
+        self.activation = activation or activation_of(model.config, self.num_labels)
         most = window_of(model, tokenizer)
         self.tokenizer = PairTokenizer(tokenizer, min(window or most, most))
         self.batch_tokens = batch_tokens or BATCH_TOKENS[devices[0].partition(":")[0]]
@@ -76,19 +78,6 @@ class PairModel:
     def window(self) -> int:
         """The most tokens of a pair, special ones included."""
         return self.tokenizer.window
-
-    @property
-    def activation(self) -> str:
-        """What makes a score of the logits, as a `CrossEncoder` would: "sigmoid", "identity" or another's name.
-
-        A model folder may name it; otherwise it is the sigmoid for one label and nothing for several.
-        """
-        stored = getattr(self.config, "sentence_transformers", None) or {}
-        path = stored.get("activation_fn") or getattr(self.config, "sbert_ce_default_activation_function", None)
-        if path and str(path).startswith("torch."):
-            kind = str(path).rpartition(".")[2]
-            return ACTIVATIONS.get(kind, kind)
-        return "sigmoid" if self.num_labels == 1 else "identity"
 
     def logits(
         self, pairs: Sequence[Pair], *, cut: Cut = "first", on_batch: Callable[[int], object] | None = None

@@ -16,7 +16,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.view import View
 from ..pairs import load_pair_model
-from .cross import CrossEncoderReranker, OwnCrossEncoder, stored_activation
+from .cross import CrossEncoderReranker, OwnCrossEncoder
 from .late import LateInteraction
 from .multivector import MultiVectorReranker
 from .rarity import rarity
@@ -88,7 +88,7 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
     if kind == "CrossEncoder" and (not plain or stored.get("default_prompt_name")):
         return _own(folder, name, resolve_devices(device)[0])
     model = load_pair_model(str(folder), device=device, option="--rerank-model")
-    return CrossEncoderReranker(model, name, stored_activation(folder))
+    return CrossEncoderReranker(model, name)
 
 
 def _own(folder: Path, name: str, device: str) -> OwnCrossEncoder:

@@ -1,8 +1,6 @@
 """Cross-encoders: query and passage are read together."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,8 @@ class CrossEncoderReranker:
     weight = WEIGHT
     agreement = 0.0
 
-    def __init__(self, model: PairModel, name: str, activation: str | None = None) -> None:
-        """Take the model, and the class in torch.nn that makes its score of the logit (its own where None).
+    def __init__(self, model: PairModel, name: str) -> None:
+        """Take the model.
 
         Raises:
             SondeError: It has more labels than one, or its activation is none of torch's.
@@ -36,9 +34,8 @@ class CrossEncoderReranker:
             )
         self.model = model
         self.name = name
-        kind = activation or {"sigmoid": "Sigmoid", "identity": "Identity"}.get(model.activation, model.activation)
-        self.activation = _activation(kind, name)
-        self.unit = UNITS.get(kind, kind.lower())
+        self.activation = _activation(model.activation, name)
+        self.unit = UNITS.get(model.activation, model.activation.lower())
 
     def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """Return float32 [n]; of a pair too long for the model's window the longer text is cut."""
@@ -77,16 +74,6 @@ class OwnCrossEncoder:
     def matches(self, query: str, passage: str) -> list[Match]:
         """Return nothing: a cross-encoder does not say which words matched."""
         return []
-
-
-def stored_activation(folder: Path) -> str | None:
-    """Return the class in torch.nn that a Sentence-Transformers folder names for the score, None if it names none."""
-    try:
-        stored = json.loads((folder / "config_sentence_transformers.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    path = stored.get("activation_fn") if isinstance(stored, dict) else None
-    return str(path).rpartition(".")[2] if isinstance(path, str) and path.startswith("torch.nn.") else None
 
 
 def _activation(kind: str, name: str) -> Any:
