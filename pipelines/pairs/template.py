@@ -16,12 +16,20 @@ PROBES = (
 
 @dataclass(frozen=True, slots=True)
 class PairTemplate:
-    """Ids around the texts, and the token types of the five parts: before, first text, between, second text, after."""
+    """How a pair is put together.
+
+    Attributes:
+        before: Ids of the special tokens before the first text.
+        between: Those between the texts.
+        after: Those after the second text.
+        types: Token types of the five parts, the special ones' token by token (XLNet ends a pair with two types), each
+            text's as one.
+    """
 
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
-    types: tuple[int, int, int, int, int]
+    types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]]
 
     @property
     def special(self) -> int:
@@ -34,7 +42,8 @@ class PairTemplate:
 
     def token_types(self, first: int, second: int) -> np.ndarray:
         """Return int64 [length], the token types of a pair whose texts have so many tokens."""
-        return np.repeat(self.types, [len(self.before), first, len(self.between), second, len(self.after)])
+        before, one, between, two, after = self.types
+        return np.array([*before, *[one] * first, *between, *[two] * second, *after], np.int64)
 
 
 def find_template(tokenizer: Any) -> PairTemplate | None:
@@ -47,8 +56,10 @@ def find_template(tokenizer: Any) -> PairTemplate | None:
         return None
     ends = (0, start, start + len(first), middle, middle + len(second), len(joined))
     parts = [slice(*ends[n : n + 2]) for n in range(5)]
-    kinds = tuple(types[part][0] if types[part] else 0 for part in parts)
-    template = PairTemplate(*(tuple(joined[part]) for part in parts[::2]), types=kinds)  # type: ignore[arg-type]
+    kinds = [tuple(types[part]) for part in parts]
+    template = PairTemplate(
+        *(tuple(joined[part]) for part in parts[::2]), types=(kinds[0], kinds[1][0], kinds[2], kinds[3][0], kinds[4])
+    )
     return template if all(_agrees(template, tokenizer, *probe) for probe in PROBES) else None
 
 
