@@ -22,6 +22,7 @@ from . import (
     serve,
     topics,
     train,
+    ui,
     upkeep,
 )  # fmt: skip
 
@@ -58,6 +59,7 @@ evaluate.register(app)
 train.register(app)
 upkeep.register(app)
 serve.register(app)
+ui.register(app)
 demo.register(app)
 
 

@@ -1,19 +1,28 @@
 """Progress on stderr: a bar on a terminal, a plain line now and then elsewhere."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from ...indexer.progress import Notify, Progress
 from .output import say
+from .progress_file import ProgressFile
 
 PLAIN_SECONDS = 10.0
 
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Notify]:
-    """Show progress and sentences while the block runs; sentences alone when `quiet`."""
+    """Show progress and sentences while the block runs; sentences alone when `quiet`.
+
+    Where the variable SONDE_PROGRESS names a file, all of it goes there instead: the web UI shows it.
+    """
+    if os.environ.get("SONDE_PROGRESS"):
+        yield ProgressFile(Path(os.environ["SONDE_PROGRESS"]))
+        return
     if quiet or not sys.stderr.isatty():
         yield _Plain(quiet)
         return

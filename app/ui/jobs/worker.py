@@ -1,0 +1,33 @@
+"""The process of one job: runs a `sonde` command and leaves its exit code behind.
+
+Started as `python -m sonde.app.ui.jobs.worker FOLDER`. Its output goes to files in FOLDER, so it outlives the page,
+the browser and even the web server that started it.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from ....indexer.files import write_durably
+
+
+def main(folder: Path) -> None:
+    """Run the command that `folder/job.json` names; `folder/exit` then holds its exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process would ignore it
+    os.environ["SONDE_PROGRESS"] = str(folder / "events.jsonl")
+    sys.argv = ["sonde", *json.loads((folder / "job.json").read_text("utf-8"))["command"]]
+    code: object = 1
+    try:
+        from ...cli.main import main as sonde
+
+        sonde()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        write_durably(folder / "exit", lambda stream: stream.write(str(code or 0).encode()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,35 @@
+"""Starting Streamlit with the settings of this application."""
+
+import os
+import sys
+from pathlib import Path
+
+from .settings import UiSettings
+
+SCRIPT = Path(__file__).with_name("script.py")
+ACCENT = {"light": "#0f6e84", "dark": "#4fb8d0"}
+OPTIONS = {
+    "browser.gatherUsageStats": "false",
+    "client.showErrorDetails": "none",  # what a page does not expect is logged, not shown
+    "client.toolbarMode": "viewer",
+    "global.developmentMode": "false",
+    "logger.level": "warning",
+    "server.fileWatcherType": "none",
+    "server.headless": "true",
+    "server.maxUploadSize": "4000",  # megabytes
+    "server.runOnSave": "false",
+    **{f"theme.{mode}.primaryColor": color for mode, color in ACCENT.items()},
+}
+
+
+def command(host: str, port: int) -> list[str]:
+    """Return the command line that runs the server."""
+    listening = {"server.address": host, "server.port": str(port)}
+    flags = [f"--{name}={value}" for name, value in (OPTIONS | listening).items()]
+    return [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *flags]
+
+
+def launch(settings: UiSettings, host: str, port: int) -> None:
+    """Become the server: this process is replaced, so that Ctrl-C and signals reach it."""
+    arguments = command(host, port)
+    os.execve(arguments[0], arguments, {**os.environ, **settings.variable()})

@@ -1,0 +1,107 @@
+"""The frame around every page: its head, the choice of the collection, and the list of pages."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ..api import Collection
+from .gate import admit
+from .plain import escape_markdown
+from .settings import UiSettings
+from .shelf import Shelf
+from .ways_on import empty, sentences
+
+ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
+STYLE = Path(__file__).with_name("style.css")
+PAGES = {
+    "search": ("Search", ":material/search:"),
+    "map": ("Map", ":material/scatter_plot:"),
+    "clusters": ("Clusters and topics", ":material/bubble_chart:"),
+    "labels": ("Labels", ":material/label:"),
+    "explain": ("Explain", ":material/compare_arrows:"),
+    "evaluate": ("Evaluate", ":material/bar_chart:"),
+    "data": ("Data", ":material/database:"),
+}
+"""A page's address, which is also the name of its module, its title and its icon."""
+
+
+def show() -> None:
+    """Draw the page that the address names."""
+    st.set_page_config(page_title="Sonde", page_icon=ICON.read_text("utf-8"), layout="wide")
+    st.html(STYLE)
+    settings = UiSettings.load()
+    if not admit(settings):
+        return
+    shelf = Shelf(settings)
+    pages = [
+        st.Page(_page(name, shelf), title=title, icon=icon, url_path=name) for name, (title, icon) in PAGES.items()
+    ]
+    start = st.Page(lambda: _start(shelf, pages), title="Sonde", default=True, visibility="hidden")
+    chosen = st.navigation([start, *pages])
+    _choose(shelf)
+    chosen.run()
+
+
+def _start(shelf: Shelf, pages: list[Any]) -> None:
+    """Go from the bare address to the page to begin with; every page keeps an address of its own that way."""
+    name = collection_name()
+    wanted = "search" if shelf.names() else "data"
+    st.switch_page(pages[list(PAGES).index(wanted)], query_params={"collection": name} if name else {})
+
+
+def collection_name() -> str | None:
+    """Return the name of the collection that the session looks at."""
+    return st.session_state.get("collection")
+
+
+def _choose(shelf: Shelf) -> None:
+    names = shelf.names()
+    if not names:
+        st.session_state.pop("collection", None)
+        return
+    wanted = st.query_params.get("collection", shelf.settings.collection)
+    if wanted and wanted not in names:
+        st.sidebar.warning(f"There is no collection {escape_markdown(wanted)} here.")
+    if st.session_state.get("collection") not in names:
+        st.session_state["collection"] = wanted if wanted in names else names[0]
+    name = st.sidebar.selectbox("Collection", names, key="collection")
+    if st.query_params.get("collection") != name:
+        st.query_params["collection"] = name  # also the one that nobody chose: an address must mean the same tomorrow
+
+
+def _page(name: str, shelf: Shelf) -> Callable[[], None]:
+    """Return the function that draws a page, loading its module when it is first asked for."""
+
+    def page() -> None:
+        with sentences():
+            module = import_module(f".views.{name}", __package__)
+            if name == "data":
+                module.show(shelf, collection_name())
+                return
+            collection = _collection(shelf)
+            if collection is not None:
+                module.show(shelf, collection)
+
+    page.__name__ = name
+    return page
+
+
+def _collection(shelf: Shelf) -> Collection | None:
+    name = collection_name()
+    if name is None:
+        empty("No collection yet", "Make one on the page [Data](/data): upload a file, or name one.")
+        return None
+    collection = shelf.open(name)
+    if not len(collection):
+        job = shelf.jobs.running(name)
+        if job:
+            empty(
+                "Nothing committed yet", "This collection is being made. See how far it is on the page [Data](/data)."
+            )
+        else:
+            empty("An empty collection", "Add texts on the page [Data](/data).")
+        return None
+    return collection

@@ -1,0 +1,76 @@
+"""The collections at hand: all of one folder, by name, each opened once per server."""
+
+import json
+from pathlib import Path
+
+import streamlit as st
+
+from ...indexer.encoder import Encoder, ModelSpec, load_encoder_for
+from ...indexer.errors import UsageError
+from ..api import Collection
+from .jobs import Jobs
+from .settings import UiSettings
+
+SUFFIX = ".sonde"
+
+
+class SharedCollection(Collection):
+    """A collection whose bi-encoder it shares with every other one of the same model."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The bi-encoder of the server."""
+        return _encoder(json.dumps(self.spec.to_dict(), sort_keys=True), self.device)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _encoder(spec: str, device: str) -> Encoder:
+    return load_encoder_for(ModelSpec.from_dict(json.loads(spec)), device=device)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _opened(path: str, device: str, made: tuple[int, int]) -> SharedCollection:
+    del made  # part of the key: a collection made anew under an old name is another one
+    return SharedCollection.open(path, device=device)
+
+
+class Shelf:
+    """The collections of one folder. A name from a URL is looked up among them, never made into a path."""
+
+    def __init__(self, settings: UiSettings) -> None:
+        """Take the settings of the server."""
+        self.settings = settings
+        self.folder = settings.folder
+
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs that work on this shelf."""
+        return Jobs(self.folder / ".sonde-jobs")
+
+    def names(self) -> list[str]:
+        """Return the names of all collections, in the order of the alphabet."""
+        found = (path for path in self.folder.glob(f"*{SUFFIX}") if (path / "catalog.db").is_file())
+        return sorted(path.name.removesuffix(SUFFIX) for path in found)
+
+    def path(self, name: str) -> Path:
+        """Return the folder of a collection, there or yet to be made.
+
+        Raises:
+            UsageError: The name is empty, begins with a dot, or holds a separator.
+        """
+        if not name.strip() or name.startswith(".") or Path(name).name != name or "\\" in name or "\0" in name:
+            raise UsageError(f"{name!r} cannot name a collection: use letters, digits, spaces, - and _")
+        return self.folder / f"{name}{SUFFIX}"
+
+    def open(self, name: str) -> Collection:
+        """Return a collection, opened once per server.
+
+        Raises:
+            SondeError: There is none of this name, or it cannot be read.
+        """
+        path = self.path(name)
+        try:
+            made = (path / "catalog.db").stat()
+        except OSError:
+            raise UsageError(f"there is no collection {name!r} in {self.folder}") from None
+        return _opened(str(path), self.settings.device, (made.st_dev, made.st_ino))

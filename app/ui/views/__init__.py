@@ -1,0 +1,1 @@
+"""One module a page; each has a function `show` that draws it."""

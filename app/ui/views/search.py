@@ -1,0 +1,13 @@
+"""The page search."""
+
+import streamlit as st
+
+from ...api import Collection
+from ..shelf import Shelf
+
+
+def show(shelf: Shelf, collection: Collection) -> None:
+    """Draw the page."""
+    del shelf
+    st.title("search", anchor=False)
+    st.text(f"{len(collection):,} documents")
