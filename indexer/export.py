@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BUILT_IN = ("id", "title", "text")
+SUFFIXES = (".parquet", ".csv", ".jsonl")
 PARQUET_ROWS = 10_000
 
 
@@ -69,20 +70,35 @@ def to_pandas(collection: Collection, *, vectors: bool = False) -> "pd.DataFrame
     return frame if len(frame.columns) else pd.DataFrame(columns=list(BUILT_IN))
 
 
-def write(collection: Collection, path: Path, *, vectors: bool = False) -> int:
+def check_target(path: Path) -> None:
+    """Check where an export is to go, before the work is done.
+
+    Raises:
+        UsageError: Its suffix is none that can be written.
+        SondeError: Its folder does not exist.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"cannot export to {path.name!r}: the name must end in {', '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+
+
+def write(collection: Collection, path: Path, *, vectors: bool = False, without: Container[str] = ()) -> int:
     """Write all documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
+
+    Args:
+        collection: What is read.
+        path: The file.
+        vectors: Whether each document's vector is written too.
+        without: Ids of documents that are left out.
 
     Raises:
         UsageError: The suffix is none of these.
         SondeError: The file cannot be written.
     """
-    writers = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise UsageError(f"cannot export to {path.name!r}: the name must end in {', '.join(writers)}")
-    if not path.absolute().parent.is_dir():
-        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
-    counted = _Counted(rows(collection, vectors=vectors))
+    check_target(path)
+    writer = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}[path.suffix.lower()]
+    counted = _Counted(row for row in rows(collection, vectors=vectors) if row["id"] not in without)
     write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
     return counted.count
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .catalog import Catalog
 from .errors import SondeError
+from .wording import existing
 
 Kind = Literal["cluster", "topic", "map", "label"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -92,8 +93,8 @@ def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
     if chosen:
         return chosen[-1]
     wanted = f"no {kind} run" + (f" {name!r}" if name is not None else "")
-    known = ", ".join(run.name for run in runs)
-    raise SondeError(f"there is {wanted} in this collection: " + (f"there are {known}" if known else "make one first"))
+    known = existing((run.name for run in runs), "make one first")
+    raise SondeError(f"there is {wanted} in this collection: {known}")
 
 
 def _run(catalog: Catalog, row: tuple[Any, ...]) -> Run:

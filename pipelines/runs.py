@@ -8,6 +8,7 @@ from ..indexer.catalog import Catalog
 from ..indexer.collection import Collection
 from ..indexer.errors import SondeError, UsageError
 from ..indexer.runs import KINDS, Item, Kind, Run, items_of, list_runs
+from ..indexer.wording import existing
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def named(catalog: Catalog, name: str, kind: Kind | None = None) -> Run:
         kinds = ", ".join(run.kind for run in found)
         raise UsageError(f"several runs are named {name!r}: say which kind ({kinds}) with --kind")
     if not found:
-        known = ", ".join(f"{run.name} ({run.kind})" for run in runs)
-        hint = f"there are {known}" if known else "make one first, with `sonde cluster` for example"
+        known = (f"{run.name} ({run.kind})" for run in runs)
+        hint = existing(known, "make one first, with `sonde cluster` for example")
         raise SondeError(f"there is no run {name!r} in this collection: {hint}")
     return found[0]
 

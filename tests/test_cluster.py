@@ -145,7 +145,7 @@ def test_bad_input(themes: Collection, tmp_path: Path) -> None:
     before = contents(themes.path)
     with pytest.raises(UsageError, match="there is a cluster run 'x' already"):
         themes.cluster("x", k=3)
-    with pytest.raises(SondeError, match="no cluster run 'y' in this collection: there are x"):
+    with pytest.raises(SondeError, match="no cluster run 'y' in this collection: there is only x"):
         themes.update_clusters("y")
     assert contents(themes.path) == before and [run.name for run in themes.runs()] == ["x"]
 
@@ -162,7 +162,7 @@ def test_collections_too_small_for_clusters(tmp_path: Path) -> None:
     same = made([{"id": str(n), "text": COPY} for n in range(20)], tmp_path / "same.sonde")
     assert [item.data["size"] for item in same.cluster().clusters] == [20]
     assert same.cluster("d", method="density").report["outliers"] == 20
-    with pytest.raises(UsageError, match="k is 2, and there are only 1 documents with different texts"):
+    with pytest.raises(UsageError, match="k is 2, and there is only 1 document with different texts"):
         same.cluster("two", k=2)
     same.delete([str(n) for n in range(20)])
     with pytest.raises(SondeError, match="holds no document to cluster"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from cluster_corpus import made
 from command_line import Command, contents
@@ -101,18 +102,42 @@ def test_by_meaning_is_the_naive_search_of_all_pairs(tmp_path: Path) -> None:
     assert all(alike == pytest.approx(cosines[ids.index(a), ids.index(b)]) for a, b, alike in result.pairs)
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_the_export_holds_exactly_what_stays(mail: Collection, sonde: Command, tmp_path: Path, suffix: str) -> None:
     before, target = contents(mail.path), tmp_path / f"unique.{suffix}"
     ran = sonde("duplicates", mail.path, "--keep", "longest", "--to", target)
     assert ran.code == 0 and "3 groups, 4 of 7 documents could go (57.1%)" in ran.err and ": 3 documents" in ran.err
-    lines = target.read_text().splitlines()
-    kept = [json.loads(line)["id"] for line in lines] if suffix == "jsonl" else [line[0] for line in lines[1:]]
-    assert kept == ["c", "e", "f"] and contents(mail.path) == before
+    read = {"jsonl": lambda: pd.read_json(target, lines=True), "csv": lambda: pd.read_csv(target)}
+    kept = read.get(suffix, lambda: pd.read_parquet(target))()
+    assert kept["id"].tolist() == ["c", "e", "f"] and contents(mail.path) == before
+    assert kept["text"].tolist() == [TEXTS[id] for id in ("c", "e", "f")]
     shown = [json.loads(line) for line in sonde("duplicates", mail.path, "--json", "--by", "exact").out.splitlines()]
     assert shown[1] == {
         "representative": "d", "size": 2, "duplicates": [{"id": "e", "kind": "exact", "similarity": 1.0}]
     }  # fmt: skip
+
+
+def test_what_is_shown_tells_what_the_documents_say(mail: Collection, sonde: Command) -> None:
+    shown = sonde("duplicates", mail.path, "--pairs", 1).out.splitlines()
+    long = "the parcel came late and the courier left it with a neighbour who was away for a week"
+    assert shown[:5] == [
+        f"   3  a · {long}",
+        f"      exact   1.00  b · {long.upper()}!",
+        f"      near    0.94  c · {long} …",
+        "   2  d · battery",
+        "      exact   1.00  e · Battery.",
+    ]
+    assert shown[7:] == ["closest pairs:", "1.0000  f · screen glass", "        g · glass screen"]
+
+
+def test_where_no_export_can_go(mail: Collection, sonde: Command, tmp_path: Path) -> None:
+    sonde("duplicates", mail.path, "--to", tmp_path / "x.txt").refused("'x.txt'", ".parquet, .csv, .jsonl", code=2)
+    sonde("duplicates", mail.path, "--to", tmp_path / "no" / "x.csv").refused("does not exist")
+
+
+def test_one_group_is_no_groups(tmp_path: Path, sonde: Command) -> None:
+    opened = made([{"id": "1", "text": "twice"}, {"id": "2", "text": "Twice!"}], tmp_path / "c.sonde")
+    assert "1 group, 1 of 2 documents could go (50.0%)" in sonde("duplicates", opened.path).err
 
 
 def test_few_documents(tmp_path: Path) -> None:
@@ -121,5 +146,5 @@ def test_few_documents(tmp_path: Path) -> None:
     one.delete(["1"])
     empty = find_duplicates(one, DuplicateSettings(pairs=3))
     assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
-    with pytest.raises(UsageError, match="'x' is no date column: there are none"):
+    with pytest.raises(UsageError, match="'x' is no date column: there is none"):
         find_duplicates(one, DuplicateSettings(keep="newest", date="x"))

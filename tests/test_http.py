@@ -269,7 +269,7 @@ def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
     assert (page["total"], page["points"]) == (3, [{"id": "2", "x": 2.0, "y": 3.0}])
     assert [run["name"] for run in client.get("/runs").json()] == ["two", "m"]
     refused(client.get("/topics"), 404, "no topic run", field="run")
-    refused(client.get("/clusters?run=three"), 404, "'three'", "there are two", field="run")
+    refused(client.get("/clusters?run=three"), 404, "'three'", "there is only two", field="run")
 
 
 MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {

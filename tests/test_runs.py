@@ -94,7 +94,7 @@ def test_a_name_must_be_one(fruit: Collection, name: str) -> None:
 
 def test_an_incomplete_run_is_replaced_without_asking_and_not_found_by_default(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit), complete=False))
-    with fruit.view() as view, pytest.raises(SondeError, match="no cluster run in this collection: there are two"):
+    with fruit.view() as view, pytest.raises(SondeError, match="no cluster run in this collection: there is only two"):
         find_run(view.catalog, "cluster")
     write(fruit, clusters(snapshot(fruit)))
     with fruit.view() as view:
@@ -108,7 +108,7 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     with pytest.raises(UsageError, match="there is a cluster run 'first' already"):
         rename_run(fruit.path, "cluster", "two", "first")
     delete_run(fruit.path, "cluster", "two")
-    with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there are first"):
+    with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):
         delete_run(fruit.path, "cluster", "two")
     with fruit.view() as view:
         [run] = list_runs(view.catalog)

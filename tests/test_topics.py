@@ -216,7 +216,7 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
     assert by.counts.sum() == 120
     with pytest.raises(UsageError, match=r"'theme' holds no dates \('parcel' is no date\); columns of dates here: day"):
         topics.over("theme")
-    with pytest.raises(UsageError, match="there is no metadata column 'date'; there are: theme, day, stars"):
+    with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
         topics.over("date")
     with pytest.raises(UsageError, match="--period is 'hour': use year, month, week, day"):
         topics.over("day", "hour")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
@@ -75,12 +76,13 @@ def cluster(
         if update is not None:
             updated = run_update(opened, update, notify)
             print_json(updated.to_dict()) if json else print(
-                f"{updated.run}: {updated.added:,} documents added, {updated.outliers:,} of them outliers"
+                f"{updated.run}: {counted(updated.added, 'document')} added, "
+                f"{counted(updated.outliers, 'outlier')} among {'it' if updated.added == 1 else 'them'}"
             )
             return
         found = run(opened, settings, name=name, replace=replace, notify=notify)
     if found.left_out:
-        say(f"{found.left_out:,} documents changed meanwhile: the run says nothing of them")
+        say(f"{counted(found.left_out, 'document')} changed meanwhile: the run says nothing of that")
     if json:
         for item in found.clusters:
             print_json({"run": found.run, **item_values(item)})
@@ -118,10 +120,10 @@ def print_items(items: "list[Item] | Any") -> None:
 
 def summary(name: str, report: Any, seconds: float) -> str:
     """Return one line that says what a clustering found."""
-    parts = [f"{report['clusters']:,} clusters", f"{report['documents']:,} documents"]
+    parts = [counted(report["clusters"], "cluster"), counted(report["documents"], "document")]
     if report["outliers"]:
-        parts.append(f"{report['outliers']:,} outliers ({report['outlier_share']:.1%})")
+        parts.append(f"{counted(report['outliers'], 'outlier')} ({report['outlier_share']:.1%})")
     if report.get("carried"):
-        parts.append(f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried")
+        parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
     parts += [f"{key} {report[key]:.3f}" for key in ("silhouette", "stability") if report[key] is not None]
     return f"{name}: {' · '.join(parts)} · {seconds:,.1f} s"

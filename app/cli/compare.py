@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, snippet
 
 if TYPE_CHECKING:
@@ -55,14 +56,15 @@ def _print(found: "Contrast | RunComparison") -> None:
 
     if not isinstance(found, Contrast):
         agree = f"NMI {found.nmi:.3f} · ARI {found.ari:.3f}"
-        print(f"{found.runs[0]} and {found.runs[1]}: {found.documents:,} documents · {agree}")
+        print(f"{found.runs[0]} and {found.runs[1]}: {counted(found.documents, 'document')} · {agree}")
         for title, changes in (("split", found.split), ("merged", found.merged)):
             for change in changes:
                 parts = ", ".join(f"{share:.0%} {n} ({snippet(name, 30)})" for n, name, share in change.parts)
-                print(f"{title}: {change.number} ({snippet(change.name, 30)}), {change.size:,} documents: {parts}")
+                size = counted(change.size, "document")
+                print(f"{title}: {change.number} ({snippet(change.name, 30)}), {size}: {parts}")
         return
-    print(f"cosine of the means {found.similarity:.3f} · {found.common:,} documents in both")
+    print(f"cosine of the means {found.similarity:.3f} · {counted(found.common, 'document')} in both")
     for side in found.sides:
-        print(f"{snippet(side.name, 80)}: {side.documents:,} documents")
+        print(f"{snippet(side.name, 80)}: {counted(side.documents, 'document')}")
         print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")
         print(f"  documents {', '.join(snippet(key, 40) for key in side.examples)}")

@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
+    from ...pipelines.duplicates import Duplicates
     from ...pipelines.duplicates.settings import DuplicateKind, Keep
+    from ..api import Collection
+
+ID, TEXT = 40, 90
+"""Characters of an id and of a text that are shown."""
+MEMBERS = 5
+"""Duplicates of a group that are shown."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +36,9 @@ def duplicates(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="Write all documents without the duplicates: .jsonl, .csv."),
+        typer.Option(
+            "--to", metavar="FILE", help="Write all documents without the duplicates: .parquet, .csv or .jsonl."
+        ),
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
     json: Json = False,
@@ -38,10 +48,11 @@ def duplicates(
     \b
     Examples:
       sonde duplicates reviews.sonde
-      sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.jsonl
+      sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
     """
-    from ...pipelines.duplicates import DuplicateSettings, check_target, find_duplicates, write_without
+    from ...indexer.export import check_target, write
+    from ...pipelines.duplicates import DuplicateSettings, find_duplicates
     from ..api import open as open_collection
 
     kinds = tuple(kind.strip() for kind in by.split(",") if kind.strip())
@@ -54,16 +65,41 @@ def duplicates(
     opened = open_collection(collection)
     with progress(quiet=json) as notify:
         found = find_duplicates(opened, settings, notify)
-    for group in found.groups:
-        if json:
+    if json:
+        for group in found.groups:
             print_json(group.to_dict())
-        else:
-            rest = ", ".join(f"{snippet(d.id, 40)} ({d.kind} {d.similarity:.2f})" for d in group.duplicates[:5])
-            more = f" and {len(group.duplicates) - 5:,} more" if len(group.duplicates) > 5 else ""
-            print(f"{snippet(group.representative, 40)}: {rest}{more}")
-    for first, second, alike in found.pairs:
-        print_json({"pair": [first, second], "cosine": alike}) if json else print(f"{alike:.4f}  {first}  {second}")
-    could = f"{len(found.redundant):,} of {found.documents:,} documents could go ({found.share:.1%})"
-    say(f"{len(found.groups):,} groups, {could}")
+        for first, second, alike in found.pairs:
+            print_json({"pair": [first, second], "cosine": alike})
+    else:
+        _print(opened, found)
+    could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} could go ({found.share:.1%})"
+    say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
-        say(f"{to}: {write_without(opened, found, to):,} documents")
+        say(f"{to}: {counted(write(opened, to, without=found.redundant), 'document')}")
+
+
+def _print(opened: "Collection", found: "Duplicates") -> None:
+    """Print each group's size and representative, its duplicates below, then pairs, with the beginning of each text."""
+    shown = [(group, group.duplicates[:MEMBERS]) for group in found.groups]
+    ids = [key for group, some in shown for key in (group.representative, *(each.id for each in some))]
+    lines = _lines(opened, [*ids, *(key for first, second, _ in found.pairs for key in (first, second))])
+    for group, some in shown:
+        print(f"{len(group.duplicates) + 1:>4}  {lines[group.representative]}")
+        for each in some:
+            print(f"      {each.kind:<7} {each.similarity:.2f}  {lines[each.id]}")
+        if len(group.duplicates) > MEMBERS:
+            print(f"      and {len(group.duplicates) - MEMBERS:,} more")
+    if found.pairs:
+        print("closest pairs:")
+    for first, second, alike in found.pairs:
+        print(f"{alike:.4f}  {lines[first]}\n        {lines[second]}")
+
+
+def _lines(opened: "Collection", ids: list[str]) -> dict[str, str]:
+    """Return each document's id with its title, or the beginning of its text."""
+    found = {}
+    with opened.view() as view:
+        sql = f"SELECT key, title, substr(text, 1, {4 * TEXT}) FROM documents WHERE key IN (?)"
+        for key, title, text in view.catalog.select_in(sql, list(dict.fromkeys(ids))):
+            found[key] = f"{snippet(key, ID)} · {snippet(f'{title} · {text}' if title.strip() else text, TEXT)}"
+    return found

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
@@ -71,13 +72,13 @@ def map_(
         opened = open_collection(collection)
         if update is not None:
             name = update
-            say(f"{name}: {update_map(opened, name, notify):,} documents placed")
+            say(f"{name}: {counted(update_map(opened, name, notify), 'document')} placed")
         else:
             _make(opened, settings, name, replace, to is not None, notify)
         found = Map(opened, name)
         if to is not None:
             found.draw(to, color, points=points, notify=notify)
-            say(f"{to}: {min(len(found), points):,} documents")
+            say(f"{to}: {counted(min(len(found), points), 'document')}")
     _print_map(found, json)
 
 
@@ -109,9 +110,11 @@ def _print_map(found: "Map", json: bool) -> None:
         if item.data["level"] == 1:
             print(f"{item.data['size']:>9,}  {snippet(item.name, 70)}")
     report = found.run.report
-    parts = [f"{len(found):,} documents", f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried"]
+    fitted = f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried"
+    parts = [counted(len(found), "document"), fitted]
     if found.newer:
-        parts.append(f"{found.newer:,} documents are newer: sonde map {found.collection.path} --update {found.name}")
+        newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not on it"
+        parts.append(f"{newer}: sonde map {found.collection.path} --update {found.name}")
     say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
 
 
@@ -143,7 +146,7 @@ def curve(
         raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")
     if to is not None:
         write_plot(CurvePlot(f"{opened.path.name}: how many clusters ({found.name})", points, found.report["k"]), to)
-        say(f"{to}: {len(points)} numbers of clusters")
+        say(f"{to}: {counted(len(points), 'number')} of clusters")
         return
     for point in points:
         chosen = "  <" if point["k"] == found.report["k"] else ""

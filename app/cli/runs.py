@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .cluster import print_items
 from .output import Json, print_json, say
 
@@ -68,7 +69,8 @@ def _list(found: "list[Run]", json: bool) -> None:
             print_json(run.to_dict())
         else:
             state = "" if run.complete else "  incomplete"
-            print(f"{run.kind:<8} {run.name:<24} {run.documents:>10,} documents  {run.created[:16]}{state}")
+            documents = counted(run.documents, "document")
+            print(f"{run.kind:<8} {run.name:<24} {documents:>20}  {run.created[:16]}{state}")
     if not found:
         say("no runs: make one with `sonde cluster`")
 
@@ -78,7 +80,7 @@ def _show(found: "RunDetails", json: bool) -> None:
     if json:
         print_json(found.to_dict())
         return
-    print(f"{run.kind} run {run.name}: {run.documents:,} documents, {run.created}, {run.seconds:,.1f} s")
+    print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
     for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
         shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
         print(f"  {title:<10} {', '.join(shown)}")

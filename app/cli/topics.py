@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
@@ -80,7 +81,7 @@ def topics(
         if update is not None:
             known = Topics(opened, update, notify)
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
-            say(f"{update}: {newer:,} documents were told their topic")
+            say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
             make_topics(opened, settings, name, replace=replace, match=match, notify=notify)
             found = Topics(opened, name)
@@ -190,12 +191,13 @@ def _print_topics(found: "Topics", json: bool) -> None:
         print(_line(topic))
         print(f"{'':23}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
     report = found.run.report
-    parts = [f"{len(found)} topics", f"{found.run.documents:,} documents"]
+    parts = [counted(len(found), "topic"), counted(found.run.documents, "document")]
     if found.outliers:
-        parts.append(f"{found.outliers:,} outliers ({found.outliers / max(found.run.documents, 1):.1%})")
-    parts.append(f"fitted on {report['fitted']:,} texts, {report['carried']:,} carried")
+        parts.append(f"{counted(found.outliers, 'outlier')} ({found.outliers / max(found.run.documents, 1):.1%})")
+    parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
     if found.newer:
-        parts.append(f"{found.newer:,} documents are newer: sonde topics {found.collection.path} --update {found.name}")
+        newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
+        parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")
     say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
 
 
@@ -218,7 +220,7 @@ def _print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
 def _tree(found: "Topics", to: Path | None, json: bool) -> None:
     if to is not None:
         found.draw_tree(to)
-        say(f"{to}: the tree of {len(found)} topics")
+        say(f"{to}: the tree of {counted(len(found), 'topic')}")
         return
     for node in found.tree():
         if json:
@@ -230,11 +232,12 @@ def _tree(found: "Topics", to: Path | None, json: bool) -> None:
 
 def _breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
     if what.without:
-        say(f"{what.without:,} documents have no {what.column}")
+        say(f"{counted(what.without, 'document')} without a {what.column}")
     if to is not None:
         kind = "over time" if what.kind == "period" else "by class"
         what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}")
-        say(f"{to}: {len(found)} topics in {len(what.parts)} {what.kind}s")
+        parts = counted(len(what.parts), what.kind, "classes" if what.kind == "class" else None)
+        say(f"{to}: {counted(len(found), 'topic')} in {parts}")
     elif json:
         for row in what.rows():
             print_json(row)
@@ -245,7 +248,8 @@ def _breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) 
 
 
 def _print_periods(what: "Breakdown") -> None:
-    print(f"{what.parts[0]} to {what.parts[-1]}, {len(what.parts)} periods; ▁ to █ is the share of a topic's own peak")
+    span = f"{what.parts[0]} to {what.parts[-1]}, {counted(len(what.parts), 'period')}"
+    print(f"{span}; ▁ to █ is the share of a topic's own peak")
     for place, topic in enumerate(what.topics):
         counts = what.counts[place]
         peak = int(counts.argmax())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, size
 from .progress import progress
 
@@ -79,7 +80,7 @@ def verify(collection: Path_, json: Json = False) -> None:
         values = {"part": finding.part, "problem": finding.problem}
         print_json(values) if json else print(f"{finding.part}: {finding.problem}")
     if findings:
-        say(f"{len(findings)} problems: run `sonde repair {collection}`")
+        say(f"{counted(len(findings), 'problem')}: run `sonde repair {collection}`")
         raise typer.Exit(1)
     say(f"{collection} is sound")
 
@@ -117,7 +118,8 @@ def compact(collection: Path_, json: Json = False) -> None:
         print_json(asdict(report))
     else:
         print(
-            f"{report.removed:,} tombstones removed, {report.segments_before} segments became {report.segments}, "
+            f"{counted(report.removed, 'tombstone')} removed, "
+            f"{counted(report.segments_before, 'segment')} became {report.segments}, "
             f"vectors {size(report.bytes_before)} became {size(report.bytes)}"
         )
 
@@ -139,7 +141,7 @@ def delete(
 
     with progress(quiet=json) as notify:
         count = open_collection(collection).delete(ids or (), where=where, notify=notify)
-    print_json({"deleted": count}) if json else print(f"{count:,} documents deleted")
+    print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
 
 
 def export(
@@ -166,4 +168,4 @@ def export(
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:
-        say(f"{count:,} documents written to {'standard output' if standard else to}")
+        say(f"{counted(count, 'document')} written to {'standard output' if standard else to}")

@@ -12,6 +12,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, check_name, write_run
 from ...indexer.runs import Item
+from ...indexer.wording import counted
 from . import choice, density, kmeans
 from .carrying import centroids
 from .corpus import Corpus
@@ -123,7 +124,8 @@ def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found
     k = choice.choose(points) if settings.k == "auto" else settings.k
     if k > len(corpus.vectors):
         same = "" if len(corpus.vectors) == corpus.documents else " with different texts"
-        raise UsageError(f"k is {k}, and there are only {len(corpus.vectors):,} documents{same}: give a smaller k")
+        there = f"there {'is' if len(corpus.vectors) == 1 else 'are'} only {counted(len(corpus.vectors), 'document')}"
+        raise UsageError(f"k is {k}, and {there}{same}: give a smaller k")
     fitted = kmeans.fit(corpus.vectors, k, settings.seed, settings.restarts)
     report = {"k": k, "curve": [point.to_dict() for point in points]} if points else {"k": k}
     return _Found(fitted.labels, fitted.cosines, {"centroids": fitted.centroids}, report)

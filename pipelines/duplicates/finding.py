@@ -13,6 +13,7 @@ from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import Snapshot
 from ...indexer.view import View
+from ...indexer.wording import existing
 from .likeness import likenesses
 from .pairs import Pairs, closest_pairs, meaning_pairs, near_pairs, plain
 from .settings import DuplicateKind, DuplicateSettings
@@ -160,7 +161,7 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     field = view.fields.get(settings.date)
     if field is None or field.type != "date":
         known = [name for name, each in view.fields.items() if each.type == "date"]
-        raise UsageError(f"{settings.date!r} is no date column: there are {', '.join(known) or 'none'}")
+        raise UsageError(f"{settings.date!r} is no date column: {existing(known)}")
     dates: dict[int, str | None] = dict(view.catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
     newest = sorted(order, key=lambda doc: (dates.get(doc) or "", doc), reverse=True)
     places = {doc: place for place, doc in enumerate(newest)}

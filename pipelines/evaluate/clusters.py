@@ -12,6 +12,7 @@ from ...indexer.document_vectors import document_vectors, normalized
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.runs import Item, assignments_of, items_of
 from ...indexer.view import View
+from ...indexer.wording import existing
 from ..cluster.corpus import texts_of
 from ..cluster.describe import languages
 from ..cluster.silhouette import silhouettes
@@ -118,7 +119,7 @@ def _with_truth(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     field = view.fields.get(truth)
     if field is None:
-        raise UsageError(f"there is no column {truth!r}: there are {', '.join(view.fields) or 'none'}")
+        raise UsageError(f"there is no column {truth!r}: {existing(view.fields)}")
     if field.type == "list":
         raise UsageError(f"the column {truth!r} holds lists: a document must have one class")
     stored = dict(view.catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))

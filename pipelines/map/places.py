@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...indexer.progress import Notify, silent
+from ...indexer.wording import counted
 from ..cluster.neighbours import neighbours
 from ..cluster.projection import project
 from .settings import MapSettings
@@ -35,7 +36,7 @@ def fit_places(vectors: np.ndarray, settings: MapSettings, notify: Notify = sile
         float32 [n, 2] places, and the int64 rows of the vectors that the map was fitted on.
     """
     chosen = sample_rows(len(vectors), settings.sample, settings.seed)
-    notify(f"laying out {len(chosen):,} texts")
+    notify(f"laying out {counted(len(chosen), 'text')}")
     fitted = project(
         vectors[chosen], 2, settings.seed, neighbours=settings.neighbours, spread_out=settings.spread_out
     )  # fmt: skip

@@ -11,6 +11,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_columns import RunColumns
 from ...indexer.runs import Item, find_run, items_of, places_of
 from ...indexer.view import View
+from ...indexer.wording import counted, existing
 from ..plots import Label, PointsPlot, check_target, write_plot
 from ..plots.colors import Coloring
 from ..plots.text import hover
@@ -56,7 +57,7 @@ class Map:
         return len(self.docs)
 
     def __repr__(self) -> str:
-        return f"Map({self.name!r}, {len(self):,} documents)"
+        return f"Map({self.name!r}, {counted(len(self), 'document')})"
 
     def update(self, notify: Notify = silent) -> "Map":
         """Place new and changed documents; the others stay where they are. Return the map as it then is.
@@ -88,12 +89,12 @@ class Map:
         if len(rows) > points:
             seed = self.run.parameters.get("seed", 0)
             rows = np.sort(np.random.default_rng(seed).choice(len(rows), points, replace=False))
-            notify(f"drawing {points:,} of {len(self):,} documents, chosen by lot")
+            notify(f"drawing {points:,} of {counted(len(self), 'document')}, chosen by lot")
         docs = self.docs[rows]
         with self.collection.view() as view:
             coloring = self._coloring(view, docs, self.places[rows], color)
             hovers = _hovers(view, docs)
-        shown = f"{self.collection.path.name} · {len(self):,} documents"
+        shown = f"{self.collection.path.name} · {counted(len(self), 'document')}"
         shown += f" ({self.name})" if self.name != "map" else ""
         labels = [Label(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
         write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), Path(path))
@@ -107,8 +108,7 @@ class Map:
         name = f"{color} name" if f"{color} name" in runs else color
         if name not in runs or ":" not in name:
             known = [*(key for key in runs if ":" in key and not key.endswith(" name")), *view.fields]
-            there = f"there are {', '.join(known)}" if known else "leave it out"
-            raise UsageError(f"cannot colour by {color!r}: {there}")
+            raise UsageError(f"cannot colour by {color!r}: {existing(known, 'leave it out')}")
         return Coloring.groups(color, _run_column(view, docs, name))
 
     def _by_region(self, places: np.ndarray) -> Coloring:

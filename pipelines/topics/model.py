@@ -12,6 +12,7 @@ import numpy as np
 
 from ...indexer.document_vectors import normalized
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.wording import existing
 from ..cluster.neighbours import neighbours
 from ..cluster.terms import Counts
 from ..cluster.threads import one_thread
@@ -170,8 +171,7 @@ class TopicModel:
             SondeError: It does not; the message names those that do.
         """
         if topic not in self.groups:
-            known = ", ".join(map(str, list(self.groups)[:20])) + (" …" if len(self.groups) > 20 else "")
-            raise SondeError(f"there is no topic {topic}: " + (f"there are {known}" if known else "there is none"))
+            raise SondeError(f"there is no topic {topic}: {existing(self.groups)}")
 
 
 def leaves_of(

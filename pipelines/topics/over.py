@@ -14,6 +14,7 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError
 from ...indexer.runs import assignments_of, find_run
 from ...indexer.view import View
+from ...indexer.wording import counted, existing
 from ..cluster.corpus import texts_of
 from ..cluster.terms import Counts
 from .counts import Weighted, terms_of
@@ -117,7 +118,7 @@ def by_column(topics: "Topics", column: str) -> Breakdown:
         several = [_classes(value) for value in values]
         sizes = Counter(name for names in several for name in names)
         if not sizes or len(sizes) > MOST_CLASSES:
-            said = f"{len(sizes):,} different values, more than {MOST_CLASSES}" if sizes else "no value"
+            said = f"{counted(len(sizes), 'different value')}, more than {MOST_CLASSES}" if sizes else "no value"
             raise UsageError(f"column {column!r} has {said}: choose a column of classes")
         parts = sorted(sizes, key=lambda name: (-sizes[name], name))
         numbers = {part: number for number, part in enumerate(parts)}
@@ -128,8 +129,7 @@ def by_column(topics: "Topics", column: str) -> Breakdown:
 def _values(view: View, column: str) -> tuple[np.ndarray, list[Value]]:
     """Return all document numbers, ascending, and a column's values."""
     if column not in view.fields:
-        known = ", ".join(view.fields) or "none"
-        raise UsageError(f"there is no metadata column {column!r}; there are: {known}")
+        raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
     docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
     found: list[Value] = []
     for start in range(0, len(docs), AT_ONCE):

@@ -14,6 +14,7 @@ from ...indexer.document_vectors import normalized
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.runs import Item, Run, assignments_of, find_run, items_of
+from ...indexer.wording import counted
 from ..cluster.threads import one_thread
 from .counts import short_name, terms_of
 from .fit import load_model, rewrite
@@ -145,7 +146,7 @@ class Topics(Sequence[Topic]):
         return iter(self._topics)
 
     def __repr__(self) -> str:
-        return f"Topics({self.name!r}, {len(self)} topics, {self.run.documents:,} documents)"
+        return f"Topics({self.name!r}, {counted(len(self), 'topic')}, {counted(self.run.documents, 'document')})"
 
     def topic(self, number: int) -> Topic:
         """Return the topic of this number.

@@ -1,0 +1,19 @@
+"""Numbers and names in sentences: "1 document", "2 documents"; "there is only a", "there are a, b"."""
+
+from collections.abc import Iterable
+
+LISTED = 20
+"""Names that a sentence lists, at most."""
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: "1 document", "2,000 documents"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def existing(names: Iterable[object], nothing: str = "there is none") -> str:
+    """Return what there is instead, for an error: "there are a, b", "there is only a", or `nothing`."""
+    known = [str(name) for name in names]
+    if len(known) < 2:
+        return f"there is only {known[0]}" if known else nothing
+    return f"there are {', '.join(known[:LISTED])}{' …' if len(known) > LISTED else ''}"
