@@ -25,9 +25,12 @@ from sonde.pipelines.label import (
     read_labels,
 )
 from sonde.pipelines.label.budget import Budget
+from sonde.pipelines.label.late import TEMPERATURE, YES, LateJudge
 from sonde.pipelines.label.outcome import decide
 from sonde.pipelines.label.scale import log_odds, probabilities
 from sonde.pipelines.pairs import PairModel
+from sonde.pipelines.rerank.late import LateInteraction
+from sonde.pipelines.rerank.rarity import Rarity
 
 NAMES = ["refund", "battery life", "garden plants", "money"]
 FULL = [text for text in TEXTS if text]
@@ -92,6 +95,22 @@ def test_a_reranker_reads_the_label_as_the_query() -> None:
     labels = make_labels(["refund: money back", "battery"])
     wanted = PairModel(model, tokenizer).logits([("refund: money back", FULL[0]), ("battery", FULL[0])], cut="longest")
     np.testing.assert_allclose(judge.margins(FULL[:1], labels, False)[0], wanted[:, 0], atol=1e-6)
+
+
+def test_late_interaction_reranks_where_no_model_is_named() -> None:
+    texts, names = ["a refund please", "the battery died", "garden"], ["refund", "battery: it died", "garden"]
+    rarity = Rarity.of([tokens.ids for tokens in ENCODER.tokenize(texts)])
+    judge, labels = LateJudge(ENCODER, rarity), make_labels(names)
+    ranker = LateInteraction(ENCODER, rarity)
+    wanted = np.stack([ranker.score(label.wording, texts) for label in labels], axis=1)
+    np.testing.assert_allclose(judge.margins(texts, labels, False), wanted / TEMPERATURE, atol=1e-5)
+    np.testing.assert_allclose(judge.margins(texts, labels, True), (wanted - YES) / TEMPERATURE, atol=1e-5)
+    chosen = np.eye(3, dtype=bool)
+    assert (np.isnan(judge.margins(texts, labels, False, chosen)) == ~chosen).all()
+    for model in (None, "late"):
+        found = classify(texts, names, LabelSettings(engine="reranker", model=model), encoder=ENCODER)
+        assert [each.label for each in found] == ["refund", "battery", "garden"]
+        assert {(each.engine, each.model) for each in found} == {("reranker", f"late, {ENCODER.spec.name}")}
 
 
 def test_similarity_and_the_ensemble_of_one_text() -> None:

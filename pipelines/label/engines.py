@@ -12,6 +12,7 @@ from ...indexer.progress import Notify, silent
 from ..pairs import PairModel, load_pair_model
 from .hypotheses import BUNDLED_TEMPLATE, TEMPLATE
 from .labels import Label
+from .late import LATE, LateJudge
 from .nli import HUB_MODEL, NliJudge
 
 EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
@@ -19,7 +20,6 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 DEFAULT_ENGINE: EngineName = "similarity"
 """What runs without --engine, chosen by measurement on the development sets: see docs/labelling.md."""
 BUNDLED_MODEL = "bundled"
-RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 
 class Judge(Protocol):
@@ -89,14 +89,16 @@ def check_engine(name: str | None) -> EngineName:
 
 
 def load_judge(
-    engine: EngineName, model: str | None = None, *, template: str | None = None, device: str = "auto",
-    dtype: str = "auto", notify: Notify = silent,
+    engine: EngineName, model: str | None = None, *, late: Callable[[], LateJudge], template: str | None = None,
+    device: str = "auto", dtype: str = "auto", notify: Notify = silent,
 ) -> Judge | None:  # fmt: skip
     """Return the judge of an engine; None for similarity, which needs none.
 
     Args:
         engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
-        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model, or the hub's on a GPU.
+        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model, or the hub's on a GPU. For
+            reranker "late" or a cross-encoder; "late" where None.
+        late: Makes the judge "late" from the bi-encoder at hand.
         template: The hypothesis template of NLI; where None, the one that suits the model.
         device: "auto", "cpu", "cuda" …
         dtype: "auto", "float32", "bfloat16" or "float16".
@@ -111,7 +113,9 @@ def load_judge(
             raise UsageError("--model is for the engines nli, reranker and ensemble: similarity has the collection's")
         return None
     if engine == "reranker":
-        return RerankerJudge(load_pair_model(model or RERANKER_MODEL, device=device, dtype=dtype, notify=notify))
+        if model is None or model == LATE:
+            return late()
+        return RerankerJudge(load_pair_model(model, device=device, dtype=dtype, notify=notify))
     pairs = load_nli(model, device=device, dtype=dtype, notify=notify)
     return NliJudge(pairs, template or (BUNDLED_TEMPLATE if pairs.name == BUNDLED_MODEL else TEMPLATE))
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import Any
@@ -19,10 +19,12 @@ from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
 from ...indexer.runs import Item
 from ...indexer.view import View
 from ..filters import compile_filter
+from ..rerank.rarity import Rarity, rarity
 from .corpus import Corpus, Found, label_corpus
 from .engines import Judge, check_engine, load_judge
 from .journal import Journal, open_journal
 from .labels import Label, Labels, make_labels
+from .late import LateJudge
 from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide
 from .settings import LabelSettings
 from .similarity import label_vectors
@@ -57,7 +59,7 @@ def label_collection(
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
         vectors = document_vectors(view, docs)
-    judge = judge or _judge(engine, settings, notify)
+    judge = judge or _judge(engine, settings, lambda: _late(collection), notify)
     corpus = Corpus(vectors, keys, lambda rows: _texts(collection, docs[rows]))
     fingerprint = _fingerprint(made, settings, judge)
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
@@ -99,22 +101,32 @@ def classify(
     for number, text in enumerate(texts, 1):
         if not text.strip():
             raise UsageError(f"text {number} of {len(texts)} is empty: there is nothing to label")
-    judge = judge or _judge(engine, settings, notify)
     if not texts:
         return []
-    encoder = encoder or load_encoder(device=settings.device, notify=notify)
+    given = encoder or load_encoder(device=settings.device, notify=notify)
+    judge = judge or _judge(engine, settings, lambda: _late_among(texts, given), notify)
     corpus = Corpus(
-        encoder.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [str(texts[n]) for n in rows]
+        given.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [str(texts[n]) for n in rows]
     )
-    found = label_corpus(corpus, made, label_vectors(encoder, made), engine, judge, settings, notify=notify)
-    model = judge.model if judge else encoder.spec.name
+    found = label_corpus(corpus, made, label_vectors(given, made), engine, judge, settings, notify=notify)
+    model = judge.model if judge else given.spec.name
     return classified(found.margins, made, settings.multi_label, settings.least, engine, model)
 
 
-def _judge(engine: Any, settings: LabelSettings, notify: Notify) -> Judge | None:
+def _judge(engine: Any, settings: LabelSettings, late: Callable[[], LateJudge], notify: Notify) -> Judge | None:
     return load_judge(
-        engine, settings.model, template=settings.template, device=settings.device, dtype=settings.dtype, notify=notify
-    )
+        engine, settings.model, late=late, template=settings.template, device=settings.device, dtype=settings.dtype,
+        notify=notify,
+    )  # fmt: skip
+
+
+def _late(collection: Collection) -> LateJudge:
+    with collection.view() as view:
+        return LateJudge(collection.encoder, rarity(view, collection.encoder))
+
+
+def _late_among(texts: Sequence[str], encoder: Encoder) -> LateJudge:
+    return LateJudge(encoder, Rarity.of([tokens.ids for tokens in encoder.tokenize(list(texts))]))
 
 
 def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.ndarray, list[str]]:
