@@ -3,20 +3,23 @@
     python benchmarks/pairs_nli.py                                    the bundled model, 60 questions, 8 labels
     python benchmarks/pairs_nli.py --model facebook/bart-large-mnli --device cuda --texts 500
 
-Texts of 10 to 60 words with 8 labels, in turn; the outputs are compared first.
+Texts of 10 to 60 words in no order of length, with 8 labels, in turn; the outputs are compared first.
 """
 
 import argparse
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 from _side_by_side import DATA, in_turn, machine, ratio, seconds
 from transformers import pipeline
 
+from sonde.pipelines.bundled import load_bundled
 from sonde.pipelines.label import NliJudge, load_nli, make_labels
 from sonde.pipelines.label.scale import softmax
+from sonde.pipelines.pairs.loading import locate
 
 LABELS = ["business", "sport", "politics", "technology", "entertainment", "science", "health", "travel"]
 
@@ -32,12 +35,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     judge = NliJudge(load_nli(arguments.model, device=arguments.device, dtype=arguments.dtype, notify=print))
-    replica = judge.pairs._replicas[0]
     peer: Any = pipeline(
         "zero-shot-classification",
-        model=replica.model,
+        model=plain_model(arguments),
         tokenizer=judge.pairs.tokenizer.tokenizer,
-        device=replica.device,
+        device=arguments.device,
     )
     texts, labels = read_texts(arguments.data, arguments.texts), make_labels(LABELS)
     ours = softmax(judge.margins(texts, labels, False))
@@ -59,13 +61,28 @@ def main() -> None:
         print(f"| {name} | {rates[0]:.0f} | {rates[1]:.0f} | {ratio(pairs)} |", flush=True)
 
 
+def plain_model(arguments: argparse.Namespace) -> Any:
+    """Return the same weights as transformers itself loads them."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    if arguments.model == "bundled":
+        return load_bundled("nli")[0].to(getattr(torch, arguments.dtype)).to(arguments.device)
+    folder = locate(arguments.model, print).folder
+    return AutoModelForSequenceClassification.from_pretrained(
+        folder, dtype=getattr(torch, arguments.dtype), local_files_only=True
+    ).to(arguments.device)
+
+
 def read_texts(path: Path, count: int) -> list[str]:
-    """Read the beginnings of texts, of 10 to 60 words each, evenly spread over those lengths."""
+    """Read the beginnings of texts, of 10 to 60 words each, evenly spread over those lengths, shuffled."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         words = [json.loads(line)["text"].split() for line in lines]
     words = [each for each in words if len(each) >= 60]
     step = max(1, len(words) // count)
-    return [" ".join(each[: 10 + 50 * n // count]) for n, each in enumerate(words[::step][:count])]
+    texts = [" ".join(each[: 10 + 50 * n // count]) for n, each in enumerate(words[::step][:count])]
+    random.Random(0).shuffle(texts)  # texts do not come sorted by length, which would spare the pipeline its padding
+    return texts
 
 
 if __name__ == "__main__":

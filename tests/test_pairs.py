@@ -15,6 +15,7 @@ from tiny_pairs import KINDS, NLI, build_pairs, save_pairs
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import PairModel, load_pair_model
 from sonde.pipelines.pairs.cutting import fit
+from sonde.pipelines.pairs.first_token import first_token_only
 from sonde.pipelines.pairs.tokens import PairTokenizer
 
 SECOND = ["This example is a refund.", "a battery", "Profits rose by eleven per cent."]
@@ -46,6 +47,34 @@ def test_logits_equal_those_of_one_pair_at_a_time(built: Any) -> None:
         assert fast.tokenizer.template is not None
         np.testing.assert_allclose(fast.logits(PAIRS), naive, atol=1e-5)
     assert naive.std() > 0.01
+
+
+def test_the_last_layer_is_computed_for_the_first_token_alone() -> None:
+    model, _ = build_pairs("bert")
+    lean = first_token_only(model)
+    sizes: list[int] = []
+    model.base_model.encoder.layer[-1].intermediate.register_forward_hook(lambda *seen: sizes.append(seen[2].shape[1]))
+    lean.base_model.encoder.layer[-1].layer.intermediate.register_forward_hook(
+        lambda *seen: sizes.append(seen[2].shape[1])
+    )
+    ids = torch.arange(2, 42).reshape(4, 10)
+    with torch.inference_mode():
+        wanted, found = (each(input_ids=ids).logits for each in (model, lean))
+    assert sizes == [10, 1]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert all(one is two for one, two in zip(model.parameters(), lean.parameters(), strict=True))
+
+
+def test_a_model_that_is_built_otherwise_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("distilbert", "bart"):
+        model, _ = build_pairs(kind)
+        assert first_token_only(model) is model
+    model, _ = build_pairs("bert")
+    own = model.base_model.encoder.layer[-1].attention.self
+    monkeypatch.setattr(own, "scaling", 2 * own.scaling)
+    assert first_token_only(model) is not model  # the scale is the layer's own
+    monkeypatch.setattr(type(own), "forward", lambda self, hidden, *_, **__: (self.value(hidden), None))
+    assert first_token_only(model) is model
 
 
 def test_longest_first(built: Any) -> None:

@@ -15,6 +15,7 @@ from ...indexer.encoder.replica import fetch
 from ...indexer.errors import SondeError, UsageError
 from .activation import activation_of
 from .cutting import CUTS, Cut
+from .first_token import first_token_only
 from .forward import PairReplica
 from .tokens import Pair, PairTokenizer
 from .window import window_of
@@ -132,7 +133,7 @@ class PairModel:
 
 def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
     """Return a model for each worker: one per device, or as many as there are cores sharing one model."""
-    model.eval()
+    model = first_token_only(model.eval())
     if devices == ["cpu"]:
         return [(model, "cpu")] * min(cores(), MOST_WORKERS)
     return [(model.to(devices[0]), devices[0]), *((copy.deepcopy(model).to(each), each) for each in devices[1:])]
