@@ -1,4 +1,4 @@
-"""`sonde evaluate search`, `sonde evaluate clusters` and `sonde evaluate labels`."""
+"""`sonde evaluate`: of search and labels; the other subjects have files of their own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .evaluate_clusters import evaluate_clusters
+from .evaluate_sts import evaluate_sts
 from .output import Json, print_json, say, snippet
 
 
@@ -16,6 +17,7 @@ def register(app: typer.Typer) -> None:
     group.command("search")(evaluate_search)
     group.command("labels")(evaluate_labels)
     group.command("clusters")(evaluate_clusters)
+    group.command("sts")(evaluate_sts)
     app.add_typer(group, name="evaluate")
 
 

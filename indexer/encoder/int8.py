@@ -46,6 +46,7 @@ class OnnxTransformer(torch.nn.Module):
         super().__init__()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # a batch per core, as with torch
+        self.file = file
         self.session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         self.names = [value.name for value in self.session.get_inputs()]
         self.output = output

@@ -34,6 +34,7 @@ class Delimited(Source):
         if not rows:
             raise SondeError(f"{self.name} is empty: give a file with content")
         self._named = has_header(rows)
+        self.heading = tuple(rows[0]) if self._named else ()
         self._header = column_names(rows[0] if self._named else [""] * len(rows[0]))
         self.note = self._how()
         self.nothing = f"has a header ({', '.join(self._header)}) but no rows: give a file with content"

@@ -53,7 +53,7 @@ def _exists(name: str) -> bool:
 
 def _file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[Source]:
     """One source for each table, and a single one for all folders and text files together."""
-    existing = [path if str(path) == _STDIN else _existing(Path(path)) for path in paths]
+    existing = [path if str(path) == _STDIN else present(Path(path)) for path in paths]
     texts = [path for path in existing if isinstance(path, Path) and str(path) != _STDIN and _is_text(path, options)]
     if texts:
         yield TextFiles(_name(texts), texts, options)
@@ -79,7 +79,12 @@ def _is_text(path: Path, options: ReadOptions) -> bool:
     return path.is_dir() or (path.is_file() and (options.format or format_by_name(path)) in TEXT_FORMATS)
 
 
-def _existing(path: Path) -> Path:
+def present(path: Path) -> Path:
+    """Return the path.
+
+    Raises:
+        SondeError: Nothing is there, or it may not be looked at; what has a similar name is proposed.
+    """
     try:
         path.stat()
     except FileNotFoundError:

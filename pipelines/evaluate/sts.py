@@ -1,0 +1,206 @@
+"""Semantic textual similarity: how well a model's similarities follow those that people gave to pairs of sentences."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.encoder import Encoder, load_encoder
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
+from ..pair_file import PairFile
+from .footprint import Cost, settled_memory, watched, weights_size
+
+FEWEST = 3
+_Z = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class StsQuality:
+    """How a model does on one file; correlations are -1 to 1, higher is better.
+
+    Attributes:
+        file: The file's name.
+        model: As `load_encoder` took it.
+        dtype: Precision of the forward pass.
+        pairs: Pairs in the file.
+        dimension: Of the vectors.
+        spearman: Rank correlation of cosine and score; that of the angular similarity is the same, up to rounding.
+        interval: 95 % interval of it (Bonett and Wright, Psychometrika 2000).
+        pearson: Linear correlation of cosine and score.
+        pearson_angular: Of the angular similarity, 1 - arccos(cosine) / pi (Cer et al., arXiv:1803.11175).
+        spearman_angular: Its rank correlation.
+        seconds: To encode the distinct sentences.
+        sentences: How many these are.
+        size: Bytes of the weights in this precision.
+        memory: Bytes by which the process grew at most, from before the model was loaded until all was encoded.
+        others: Share of the processor that other programs used meanwhile, 0 to 1: where it is much, `seconds` is not
+            to be relied on.
+    """
+
+    file: str
+    model: str
+    dtype: str
+    pairs: int
+    dimension: int
+    spearman: float
+    interval: tuple[float, float]
+    pearson: float
+    pearson_angular: float
+    spearman_angular: float
+    seconds: float
+    sentences: int
+    size: int
+    memory: int
+    others: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self) | {"interval": list(self.interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's and Spearman's correlation of similarities with scores, -1 to 1, and Spearman's 95 % interval."""
+
+    pearson: float
+    spearman: float
+    interval: tuple[float, float]
+
+
+def evaluate_sts(
+    files: Sequence[PairFile], models: Sequence[str], *, prompt: str | None = None, notify: Notify = silent,
+    **options: Any,
+) -> list[StsQuality]:  # fmt: skip
+    """Compare models on files of scored pairs: one result for each file and model, the files in order.
+
+    Args:
+        files: Pairs with scores.
+        models: Names as `load_encoder` takes them.
+        prompt: Put in front of every sentence; the model's default prompt, which few have, where None.
+        notify: Receives sentences that the user should read.
+        **options: Further arguments of `load_encoder`: `device`, `dtype`, `truncate_dim` …
+
+    Raises:
+        UsageError: A model's name or an option cannot be right.
+        SondeError: A file has too few pairs or only one score, or a model cannot be had.
+    """
+    for file in files:
+        check_scores(file)
+    found: dict[tuple[int, int], StsQuality] = {}
+    for place, name in enumerate(models):
+        before = settled_memory()
+        encoder = load_symmetric(name, prompt, notify=notify, **options)
+        for number, file in enumerate(files):
+            found[number, place] = quality(encoder, file, before)
+        del encoder
+    return [found[key] for key in sorted(found)]
+
+
+def load_symmetric(name: str, prompt: str | None = None, *, notify: Notify = silent, **options: Any) -> Encoder:
+    """Load a model for texts of equal role: without prompts of queries and documents, with its default one if any.
+
+    Raises:
+        UsageError: The name or an option cannot be right.
+        SondeError: The model cannot be had.
+    """
+    encoder = load_encoder(name, query_prompt=prompt or "", document_prompt=prompt or "", notify=notify, **options)
+    if prompt is not None:
+        return encoder
+    model: Any = encoder.replicas[0].model
+    usual = model.prompts.get(model.default_prompt_name or "") or ""
+    return load_symmetric(name, usual, notify=notify, **options) if usual else encoder
+
+
+def check_scores(file: PairFile) -> None:
+    """Raise SondeError where a correlation with the file's scores is not defined."""
+    if len(file) < FEWEST:
+        count = "1 pair" if len(file) == 1 else f"{len(file)} pairs"
+        raise SondeError(f"{file.name} has {count}: a correlation needs at least {FEWEST}")
+    if len(set(file.scores)) == 1:
+        raise SondeError(
+            f"all {len(file):,} scores of {file.name} are {file.scores[0]:g}: a correlation needs different ones"
+        )
+
+
+def quality(encoder: Encoder, file: PairFile, before: int) -> StsQuality:
+    """Judge one encoder on one file; `before` is the process's memory before it was loaded.
+
+    Raises:
+        SondeError: The model gives all pairs the same similarity.
+    """
+    cost, vectors, places = encoded(encoder, file, before)
+    first, second = vectors[places[:, 0]], vectors[places[:, 1]]
+    plain = correlation(cosines(first, second), file.scores, encoder.spec.name, file.name)
+    angular = correlation(angular_similarities(first, second), file.scores, encoder.spec.name, file.name)
+    return StsQuality(
+        file=file.name, model=encoder.spec.name, dtype=encoder.spec.dtype, pairs=len(file),
+        dimension=encoder.spec.dimension, spearman=plain.spearman, interval=plain.interval, pearson=plain.pearson,
+        pearson_angular=angular.pearson, spearman_angular=angular.spearman, seconds=cost.seconds,
+        sentences=len(vectors), size=weights_size(encoder), memory=cost.memory, others=cost.others,
+    )  # fmt: skip
+
+
+def encoded(encoder: Encoder, file: PairFile, before: int) -> tuple[Cost, np.ndarray, np.ndarray]:
+    """Return what it cost, the distinct sentences' vectors, and int64 [pairs, 2] where each pair's are."""
+    numbers: dict[str, int] = {}
+    places = [
+        [numbers.setdefault(one, len(numbers)), numbers.setdefault(two, len(numbers))]
+        for one, two in zip(file.firsts, file.seconds, strict=True)
+    ]
+    encoder.encode_texts(list(numbers)[:8])  # whatever is set up at the first batch is no part of the time
+    with watched(before, encoder.devices[0]) as cost:
+        vectors = encoder.encode_texts(list(numbers))
+    return cost, vectors, np.array(places, np.int64).reshape(-1, 2)
+
+
+def correlation(similarities: np.ndarray, scores: Sequence[float], model: str, file: str) -> Correlation:
+    """Correlate similarities with scores.
+
+    Raises:
+        SondeError: All similarities are the same.
+    """
+    from scipy.stats import pearsonr, spearmanr
+
+    if np.ptp(similarities) == 0:
+        raise SondeError(f"{model} gives all pairs of {file} the same similarity: there is no correlation")
+    rank = float(spearmanr(similarities, scores).statistic)  # type: ignore[union-attr]
+    linear = float(pearsonr(similarities, scores).statistic)  # type: ignore[union-attr]
+    return Correlation(linear, rank, _interval(rank, len(scores)))
+
+
+def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return float64 [n], the cosine of each pair of rows, -1 to 1; that of equal rows is exactly 1."""
+    return np.cos(_angles(first, second))
+
+
+def angular_similarities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return float64 [n], 1 - angle / pi of each pair of rows: 1 for equal directions, 0 for opposite ones.
+
+    Cer et al., "Universal Sentence Encoder", arXiv:1803.11175.
+    """
+    return 1 - _angles(first, second) / np.pi
+
+
+def _angles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the angle of each pair of rows, 0 to pi.
+
+    By Kahan's formula: arccos loses half of the digits of small angles, and two equal texts would not be at 0.
+    """
+    one, two = (_unit(vectors.astype(np.float64)) for vectors in (first, second))
+    return 2 * np.arctan2(np.linalg.norm(one - two, axis=1), np.linalg.norm(one + two, axis=1))
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _interval(rank: float, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a rank correlation, through Fisher's z with Bonett and Wright's standard error."""
+    if count <= FEWEST or abs(rank) >= 1:
+        return (-1.0, 1.0) if count <= FEWEST else (rank, rank)
+    spread = _Z * math.sqrt((1 + rank**2 / 2) / (count - 3))
+    return math.tanh(math.atanh(rank) - spread), math.tanh(math.atanh(rank) + spread)
