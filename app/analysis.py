@@ -1,5 +1,6 @@
 """What one finds out about a collection beyond single searches: clusters, kept runs, duplicates, comparisons."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..indexer import collection as stored
@@ -9,6 +10,7 @@ from ..pipelines import runs as kept
 from ..pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
 from ..pipelines.compare import compare
 from ..pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+from ..pipelines.tags import Change, Tagged, tag
 
 if TYPE_CHECKING:
     from ..pipelines.compare import Contrast, RunComparison
@@ -105,6 +107,28 @@ class Analysed(stored.Collection):
             []
         """
         kept.delete(self, name, kind)
+
+    def tag(self, name: str, *, ids: Sequence[str] = (), where: str | None = None, change: Change = "new") -> Tagged:
+        """Put documents together under a name; filters, exports and maps know it as "tag:NAME".
+
+        Args:
+            name: The tag's.
+            ids: Of documents.
+            where: A filter; what passes it counts beside `ids`.
+            change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
+                "replace" forgets it.
+
+        Raises:
+            UsageError: Nothing says which documents, the filter or the name cannot be right, or the tag exists.
+            SondeError: An id does not exist, or another process is writing.
+
+        Example:
+            >>> fruit.tag("short", where="length < 16").documents
+            2
+            >>> fruit.search("petrol", k=1, where='NOT "tag:short"')[0].text
+            'Bananas are yellow.'
+        """
+        return tag(self, name, ids=ids, where=where, change=change)
 
     def duplicates(self, notify: Notify = silent, **settings: Any) -> Duplicates:
         """Return groups of documents that say the same, exactly, nearly or by meaning.

@@ -45,5 +45,5 @@ def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
     missing = [key for key in keys if key not in found]
     if missing:
         others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise SondeError(f"there is no document with the id {missing[0]!r}{others}: nothing was deleted")
+        raise SondeError(f"there is no document with the id {missing[0]!r}{others}: nothing was changed")
     return [found[key] for key in dict.fromkeys(keys)]

@@ -4,14 +4,14 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from .catalog import CHUNK
+from .catalog import CHUNK, Catalog
 from .collection import Collection
 from .document_vectors import document_vectors
 from .errors import MissingExtraError, SondeError, UsageError
@@ -29,15 +29,22 @@ SUFFIXES = (".parquet", ".csv", ".jsonl")
 PARQUET_ROWS = 10_000
 
 
-def rows(collection: Collection, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
+Choose = Callable[[Catalog], np.ndarray]
+"""Returns the numbers of the documents that are wanted, out of the generation that is read."""
+
+
+def rows(collection: Collection, *, vectors: bool = False, choose: Choose | None = None) -> Iterator[dict[str, Any]]:
     """Yield one dictionary per document in the order of their numbers: id, title, text, metadata, runs and vector.
 
     All documents come from one generation. `RunColumns` says which columns runs add. A metadata column named like
-    one of those is called `metadata.NAME`.
+    one of those is called `metadata.NAME`. `choose` names the documents that are wanted, all where None.
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
         docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        if choose is not None:
+            wanted = set(choose(view.catalog).tolist())
+            docs = [doc for doc in docs if doc in wanted]
         runs = RunColumns(view.catalog)
         names = {name: column_name(name, runs.types) for name in view.fields}
         for offset in range(0, len(docs), CHUNK):
@@ -83,14 +90,22 @@ def check_target(path: Path) -> None:
         raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
 
 
-def write(collection: Collection, path: Path, *, vectors: bool = False, without: Container[str] = ()) -> int:
-    """Write all documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
+def write(
+    collection: Collection,
+    path: Path,
+    *,
+    vectors: bool = False,
+    without: Container[str] = (),
+    choose: Choose | None = None,
+) -> int:
+    """Write documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
 
     Args:
         collection: What is read.
         path: The file.
         vectors: Whether each document's vector is written too.
         without: Ids of documents that are left out.
+        choose: Names the documents that are wanted; all where None.
 
     Raises:
         UsageError: The suffix is none of these.
@@ -98,14 +113,14 @@ def write(collection: Collection, path: Path, *, vectors: bool = False, without:
     """
     check_target(path)
     writer = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}[path.suffix.lower()]
-    counted = _Counted(row for row in rows(collection, vectors=vectors) if row["id"] not in without)
+    counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
     write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
     return counted.count
 
 
-def write_jsonl(collection: Collection, stream: TextIO, *, vectors: bool = False) -> int:
-    """Write all documents as JSON lines to an open text stream; return how many."""
-    counted = _Counted(rows(collection, vectors=vectors))
+def write_jsonl(collection: Collection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None) -> int:
+    """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many."""
+    counted = _Counted(rows(collection, vectors=vectors, choose=choose))
     for row in counted:
         stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
     return counted.count
@@ -175,7 +190,7 @@ def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
     for field in view.fields.values():
         kind = kinds.get(field.type) or (_date_type(view, field) if field.type == "date" else _list_type(view, field))
         columns.append((column_name(field.name, runs), kind))
-    run_types = {"integer": pa.int64(), "text": pa.string(), "texts": pa.list_(pa.string()), "real": pa.float64()}
+    run_types = kinds | {"texts": pa.list_(pa.string())}
     columns += [(name, run_types[kind]) for name, kind in runs.items()]
     if vectors:
         columns.append(("vector", pa.list_(pa.float32(), view.generation.segments.dimension)))

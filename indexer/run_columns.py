@@ -6,14 +6,18 @@ from typing import Any
 from .catalog import Catalog
 from .runs import Run, items_by_document, items_of, list_runs, places_by_document
 
+NAMED = ("label", "correction")
+"""Kinds whose column holds the name of an item in place of its number."""
+
 
 class RunColumns:
-    """The columns `cluster:RUN`, `topic:RUN` (numbers, with their names beside them), `label:RUN`, `x` and `y`.
+    """The columns `cluster:RUN`, `topic:RUN` (numbers, their names beside them), `label:RUN`, `tag:NAME`, `x` and `y`.
 
-    A label is its name; with several labels per text, a list of names. `x` and `y` are those of the newest map.
+    A label is its name; with several labels per text, a list of names; likewise the labels that a person gave,
+    `correction:RUN`. A tag is true or false. `x` and `y` are those of the newest map.
 
     Attributes:
-        types: "integer", "text", "texts" (a list) or "real" by column name, in order.
+        types: "integer", "text", "texts" (a list), "boolean" or "real" by column name, in order.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -33,7 +37,8 @@ class RunColumns:
 
     def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Return every column's value by document; None where a run says nothing of it."""
-        found: dict[int, dict[str, Any]] = {doc: dict.fromkeys(self.types) for doc in docs}
+        absent = {name: False if kind == "boolean" else None for name, kind in self.types.items()}
+        found: dict[int, dict[str, Any]] = {doc: dict(absent) for doc in docs}
         for run in self._assigned:
             for doc, values in items_by_document(self._catalog, run, docs).items():
                 found[doc] |= self._cells(run, [number for number, _ in values])
@@ -44,15 +49,19 @@ class RunColumns:
 
     def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
         column = f"{run.kind}:{run.name}"
+        if run.kind == "tag":
+            return {column: True}
         names = [self._names[run.number].get(number, "") for number in numbers]
         if _several(run):
             return {column: names}
-        return {column: names[0]} if run.kind == "label" else {column: numbers[0], f"{column} name": names[0]}
+        return {column: names[0]} if run.kind in NAMED else {column: numbers[0], f"{column} name": names[0]}
 
 
 def _columns(run: Run) -> dict[str, str]:
     column = f"{run.kind}:{run.name}"
-    if run.kind == "label":
+    if run.kind == "tag":
+        return {column: "boolean"}
+    if run.kind in NAMED:
         return {column: "texts" if _several(run) else "text"}
     return {column: "integer", f"{column} name": "text"}
 

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -57,7 +57,7 @@ class NewRun:
     """A run to be written.
 
     Attributes:
-        kind: "cluster", "topic", "map" or "label".
+        kind: "cluster", "topic", "map", "label", "tag" or "correction".
         name: Unique among the runs of its kind.
         parameters: JSON values: everything that makes the same run again, the seed included.
         libraries: Distributions whose versions are kept with it.
@@ -131,6 +131,26 @@ def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = 
         return _insert_results(catalog, number, new, snapshot)
 
 
+def change_run(folder: Path, kind: Kind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
+    """Write a run as `change` makes it of what it was, None where there was none; nobody writes in between.
+
+    What `change` raises leaves everything as it was. The documents that it names must exist.
+
+    Raises:
+        UsageError: A new run's name cannot be one.
+        SondeError: Another process is writing, or the disk is full.
+    """
+    with writing(folder) as catalog:
+        old = next((run for run in list_runs(catalog, kind) if run.name == name), None)
+        if old is None:
+            check_name(catalog, kind, name, replace=True)
+        new = change(catalog, old)
+        if old is not None:
+            _remove(catalog, old.number)
+        _insert_results(catalog, _insert(catalog, new, catalog.get("generation", 0)), new, None)
+    return new
+
+
 def rename_run(folder: Path, kind: Kind, name: str, to: str) -> None:
     """Rename a run.
 
@@ -183,14 +203,14 @@ def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
     return catalog.connection.execute(sql, values).fetchone()[0]
 
 
-def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapshot) -> int:
+def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapshot | None) -> int:
     insert = catalog.connection.executemany
     items = [(number, item.number, item.name, json.dumps(dict(item.data), ensure_ascii=False)) for item in new.items]
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
     arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
     insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
-    still = snapshot.still(catalog)
-    kept = snapshot.docs[still]
+    still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
+    kept = snapshot.docs[still] if snapshot else None
     if new.assignments is not None:
         insert("INSERT INTO run_documents VALUES (?, ?, ?, ?)", _rows(number, kept, *new.assignments))
     if new.places is not None:
@@ -199,9 +219,9 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
     return int((~still).sum())
 
 
-def _rows(number: int, kept: np.ndarray, docs: np.ndarray, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
+def _rows(number: int, kept: np.ndarray | None, docs: np.ndarray, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
     """Yield table rows of the documents that are still as they were; SQLite stores NaN as NULL."""
-    inside = np.isin(docs, kept)
+    inside = np.ones(len(docs), bool) if kept is None else np.isin(docs, kept)
     for values in zip(docs[inside].tolist(), *(column[inside].tolist() for column in columns), strict=True):
         yield (number, *values)
 

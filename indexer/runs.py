@@ -1,4 +1,4 @@
-"""Runs in the catalog: a clustering, a topic model, a map or a labelling, with its parameters and results.
+"""Runs in the catalog: a clustering, a topic model, a map, a labelling or a tag, with its parameters and results.
 
 A run is written in one transaction: one that was killed does not exist. Only a run that asks for it is kept while it
 is incomplete, so that it can go on. What it says of a document is forgotten with the document, or with its text.
@@ -16,7 +16,7 @@ from .catalog import Catalog
 from .errors import SondeError
 from .wording import existing
 
-Kind = Literal["cluster", "topic", "map", "label"]
+Kind = Literal["cluster", "topic", "map", "label", "tag", "correction"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -41,7 +41,8 @@ class Run:
 
     Attributes:
         number: Identifies it in the catalog.
-        kind: "cluster", "topic", "map" or "label".
+        kind: "cluster", "topic", "map", "label", "tag" (documents that a person put together) or "correction" (labels
+            that a person gave, for the label run of the same name).
         name: Unique among the runs of its kind.
         complete: False for a run that was stopped and can go on.
         created: When it was written, ISO 8601 in UTC.

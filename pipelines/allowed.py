@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..indexer.view import View
-from .filters import compile_filter
+from .filters import documents_where
 
 
 def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
@@ -15,8 +15,7 @@ def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
     generation = view.generation
     if where is None:
         return generation.alive if generation.tombstones else None
-    compiled = compile_filter(where, view.fields)
-    docs = view.catalog.documents_where(compiled.sql, compiled.parameters)
+    docs = documents_where(view.catalog, where)
     passing = np.zeros(int(generation.owners.max(initial=0)) + 1, dtype=bool)
     passing[docs] = True
     # A tombstone's owner is -1, which would look up the last document: only live rows are asked.

@@ -7,7 +7,7 @@ from ..indexer.collection import Collection
 from ..indexer.delete import delete_chosen, numbers_of
 from ..indexer.errors import UsageError
 from ..indexer.progress import Notify, silent
-from .filters import compile_filter
+from .filters import documents_where
 
 
 def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = None, notify: Notify = silent) -> int:
@@ -25,8 +25,7 @@ def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = 
     def choose(catalog: Catalog) -> list[int]:
         docs = numbers_of(catalog, ids)
         if where is not None:
-            compiled = compile_filter(where, catalog.fields())
-            docs += catalog.documents_where(compiled.sql, compiled.parameters).tolist()
+            docs += documents_where(catalog, where).tolist()
         return sorted(set(docs))
 
     return delete_chosen(collection.path, choose, notify)

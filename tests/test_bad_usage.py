@@ -35,7 +35,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], int, tuple[str, ...]]] = {
     "similar to an empty text": (("similar", "--text", " "), 2, ("empty",)),
     "similar, k of 0": (("similar", "1", "-k", 0), 2, ("k is 0",)),
     "delete nothing": (("delete",), 2, ("ids", "--where")),
-    "delete an unknown id": (("delete", "1", "4711", "4712"), 1, ("'4711'", "1 more", "nothing was deleted")),
+    "delete an unknown id": (("delete", "1", "4711", "4712"), 1, ("'4711'", "1 more", "nothing was changed")),
     "delete broken bytes": (("delete", "caf\udce9"), 1, ("no document with the id",)),
     "delete by a wrong filter": (("delete", "--where", "colour = 'red'"), 2, ("colour", "stars")),
     "export to an unknown format": (("export", "--to", "r.docx"), 2, (".parquet", ".csv", ".jsonl")),

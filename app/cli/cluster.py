@@ -42,6 +42,9 @@ def cluster(
     refits: Annotated[
         int | None, typer.Option("--refits", help="Fits that stability is measured by; 0 measures none.")
     ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help="Cluster only what passes this filter on metadata and runs.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
     json: Json = False,
 ) -> None:
@@ -54,6 +57,7 @@ def cluster(
       sonde cluster reviews.sonde -k 3
       sonde cluster reviews.sonde --name themes
       sonde cluster reviews.sonde --method density --outliers nearest
+      sonde cluster reviews.sonde -k 2 --where "stars <= 2" --name unhappy
       sonde cluster themes.sonde --update kmeans
     """
     from ...indexer.errors import UsageError
@@ -64,7 +68,7 @@ def cluster(
 
     settings = ClusterSettings(
         cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,
-        refits=refits,
+        refits=refits, where=where,
     )  # fmt: skip
     settings.check()
     if update is not None and (name is not None or replace):

@@ -20,6 +20,8 @@ from . import (
     runs,
     search,
     serve,
+    similarity,
+    tag,
     topics,
     train,
     ui,
@@ -52,7 +54,9 @@ cluster.register(app)
 topics.register(app)
 map.register(app)
 runs.register(app)
+tag.register(app)
 label.register(app)
+similarity.register(app)
 duplicates.register(app)
 compare.register(app)
 evaluate.register(app)

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def runs(
     collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
     name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="cluster, topic, map or label.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="cluster, topic, map, label, tag or correction.")] = None,
     rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
     item: Annotated[
         int | None,

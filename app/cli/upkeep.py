@@ -150,21 +150,30 @@ def export(
         str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl; - is standard output (JSONL).")
     ] = "-",
     vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's vector.")] = False,
+    where: Annotated[
+        str | None, typer.Option("--where", help="Write only what passes this filter on metadata and runs.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Write all documents with your own columns under their own names.
+    """Write documents with your own columns under their own names, and what runs say of them beside.
 
     \b
     Examples:
+      sonde export reviews.sonde --to unhappy.csv --where "stars <= 2"
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
     """
     from ...indexer.export import write, write_jsonl
+    from ...pipelines.filters import documents_where
     from ..api import open as open_collection
 
     opened = open_collection(collection)
     standard = to == "-"
-    count = write_jsonl(opened, sys.stdout, vectors=vectors) if standard else write(opened, Path(to), vectors=vectors)
+    choose = None if where is None else (lambda catalog: documents_where(catalog, where))
+    if standard:
+        count = write_jsonl(opened, sys.stdout, vectors=vectors, choose=choose)
+    else:
+        count = write(opened, Path(to), vectors=vectors, choose=choose)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -13,6 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, check_name, write_run
 from ...indexer.runs import Item
 from ...indexer.wording import counted
+from ..filters import documents_where
 from . import choice, density, kmeans
 from .carrying import centroids
 from .corpus import Corpus
@@ -81,17 +82,19 @@ def cluster(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
-        SondeError: The collection is empty, or cannot be written.
+        UsageError: A setting or the filter cannot be right, k is larger than the number of distinct texts, or the name
+            is taken.
+        SondeError: The collection is empty, no document passes the filter, or the collection cannot be written.
         MissingExtraError: The method needs libraries that are not installed.
     """
     settings.check()
     began, name = time.perf_counter(), settings.method if name is None else name
     with collection.view() as view:
         check_name(view.catalog, "cluster", name, replace)
-        corpus = Corpus.of(view)
+        corpus = Corpus.of(view, None if settings.where is None else documents_where(view.catalog, settings.where))
         if not corpus.documents:
-            raise SondeError(f"{collection.path} holds no document to cluster")
+            none = f"no document passes the filter {settings.where!r}"
+            raise SondeError(none if settings.where else f"{collection.path} holds no document to cluster")
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
         steady = stability(corpus.vectors, found.labels, settings, notify)
         items = describe(view, corpus, found.labels, steady, settings.seed)

@@ -29,6 +29,7 @@ class ClusterSettings:
         sample: Density: documents that it is fitted on, at most.
         refits: Fits with other seeds, and as many on 90 % of the documents, that stability is measured by; None takes 3
             for KMeans and 1 for density, and 0 measures none.
+        where: A filter on metadata and runs; only what passes is clustered.
     """
 
     method: Method = "kmeans"
@@ -41,6 +42,7 @@ class ClusterSettings:
     dimensions: int = 5
     sample: int = SAMPLE
     refits: int | None = None
+    where: str | None = None
 
     def check(self) -> None:
         """Check what can be checked without the collection.

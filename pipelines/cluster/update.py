@@ -13,6 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, Snapshot, write_run
 from ...indexer.runs import Item, Run, array_of, assignments_of, find_run, items_of
 from ...indexer.view import View
+from ..filters import documents_where
 from .carrying import vote
 from .clustering import LIBRARIES, faiss_package
 from .density import to_nearest
@@ -44,7 +45,7 @@ def update(collection: Collection, name: str | None = None, notify: Notify = sil
     """Put the documents that a cluster run does not know into the nearest of its clusters; numbers and names stay.
 
     KMeans goes by the nearest centroid, density by the votes of the nearest documents that were fitted, where outliers
-    vote as well unless the run left none.
+    vote as well unless the run left none. A run over a filter takes those that pass it.
 
     Raises:
         SondeError: There is no such run, nothing is left of what it was fitted on, or the collection cannot be written.
@@ -53,7 +54,9 @@ def update(collection: Collection, name: str | None = None, notify: Notify = sil
     with collection.view() as view:
         run, snapshot = find_run(view.catalog, "cluster", name), Snapshot.of(view)
         docs, labels, scores = assignments_of(view.catalog, run)
-        new = np.setdiff1d(snapshot.docs, docs)
+        where = run.parameters.get("where")
+        every = snapshot.docs if where is None else documents_where(view.catalog, where)
+        new = np.setdiff1d(every, docs)
         found, sure = _place(view, run, new, docs, labels, notify) if len(new) else (labels[:0], scores[:0])
         items = _resized(items_of(view.catalog, run), np.concatenate([labels, found]))
         names = ("centroids", "fitted") if run.parameters["method"] == "density" else ("centroids",)

@@ -14,7 +14,7 @@ from ...indexer.view import View
 from ..cluster.corpus import texts_of
 from ..cluster.describe import ids_of, languages
 from ..cluster.terms import Counts, count_terms
-from ..filters import compile_filter
+from ..filters import documents_where
 
 SAMPLE = 10_000
 """Documents of each side that are read for terms."""
@@ -90,9 +90,7 @@ def compare_filters(collection: Collection, filters: Sequence[str]) -> Contrast:
         UsageError: A filter cannot be right, or lets no document pass.
     """
     with collection.view() as view:
-        compiled = [compile_filter(text, view.fields) for text in filters]
-        docs = [view.catalog.documents_where(one.sql, one.parameters) for one in compiled]
-        return _contrast(view, filters, docs)
+        return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters])
 
 
 def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEPTH) -> Contrast:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...indexer.errors import UsageError
 from ...indexer.fields import Field
 from .expression import Expressions
-from .fields import FieldNames
+from .fields import FieldNames, Operand
 from .fragment import shown
 from .operands import Operands
 from .parse import parse
@@ -23,7 +23,9 @@ class CompiledFilter:
     fields: tuple[str, ...]
 
 
-def compile_filter(where: str, fields: Mapping[str, Field]) -> CompiledFilter:
+def compile_filter(
+    where: str, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None
+) -> CompiledFilter:
     """Compile the text of a SQL WHERE clause into a condition with bound parameters.
 
     As in SQL, a comparison with a missing value is neither true nor false: `stars != 3` does not find documents without
@@ -35,6 +37,8 @@ def compile_filter(where: str, fields: Mapping[str, Field]) -> CompiledFilter:
         where: Such as `stars >= 4 AND "made in" IN ('Italy', 'Spain')`; names match in any case if only one fits.
         fields: The metadata by name. `id`, `title`, `length` (characters) and `language` are there too, unless a
             metadata field has the same name.
+        runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
+            them.
 
     Raises:
         UsageError: The text is no condition, names a field that does not exist, compares a field with a value of
@@ -45,7 +49,7 @@ def compile_filter(where: str, fields: Mapping[str, Field]) -> CompiledFilter:
         >>> compile_filter("stars >= 4", {"stars": Field("stars", "c0", "integer")})
         CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
     """
-    operands = Operands(FieldNames(fields))
+    operands = Operands(FieldNames(fields, runs))
     try:
         found = Expressions(operands).condition(parse(where))
     except RecursionError:

@@ -25,11 +25,12 @@ class Operand:
 
 
 class FieldNames:
-    """Finds fields by name; those of the metadata hide built-in ones of the same name."""
+    """Finds fields by name; those of the metadata hide built-in ones, and those of runs, of the same name."""
 
-    def __init__(self, fields: Mapping[str, Field]) -> None:
+    def __init__(self, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None) -> None:
         own = {name: Operand(f"m.{_quoted(field.column)}", field.type, name) for name, field in fields.items()}
-        self._operands = {name: Operand(sql, type, name) for name, (sql, type) in BUILT_IN.items()} | own
+        self._operands = {name: Operand(sql, type, name) for name, (sql, type) in BUILT_IN.items()}
+        self._operands |= {**(runs or {}), **own}
         self._own = own
 
     def find(self, name: str, quoted: bool) -> Operand:

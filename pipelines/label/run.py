@@ -18,7 +18,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
 from ...indexer.runs import Item
 from ...indexer.view import View
-from ..filters import compile_filter
+from ..filters import documents_where
 from ..rerank.rarity import Rarity, rarity
 from .corpus import Corpus, Found, label_corpus
 from .engines import Judge, check_engine, load_judge
@@ -133,8 +133,7 @@ def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.nd
     """Return the numbers of the documents to label, and digests of their contents."""
     chosen = np.ones(len(snapshot.docs), bool)
     if where is not None:
-        compiled = compile_filter(where, view.fields)
-        chosen = np.isin(snapshot.docs, view.catalog.documents_where(compiled.sql, compiled.parameters))
+        chosen = np.isin(snapshot.docs, documents_where(view.catalog, where))
     if not chosen.any():
         path = view.collection.path
         raise SondeError(f"no document passes the filter {where!r}" if where else f"{path} holds no documents to label")

@@ -1,0 +1,97 @@
+"""Tags: documents that a person puts together under a name, kept as runs of kind "tag"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..indexer.catalog import Catalog
+from ..indexer.collection import Collection
+from ..indexer.delete import numbers_of
+from ..indexer.errors import SondeError, UsageError
+from ..indexer.run_writing import NewRun, change_run
+from ..indexer.runs import Item, Run, assignments_of
+from .filters import documents_where
+
+Change = Literal["new", "add", "remove", "replace"]
+CHANGES: tuple[Change, ...] = get_args(Change)
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A tag as it is kept now.
+
+    Attributes:
+        tag: Its name.
+        documents: How many documents have it.
+        changed: How many got it, or lost it.
+    """
+
+    tag: str
+    documents: int
+    changed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def tag(
+    collection: Collection, name: str, *, ids: Sequence[str] = (), where: str | None = None, change: Change = "new"
+) -> Tagged:
+    """Put documents together under a name: a run of kind "tag", which filters, exports and maps know.
+
+    Args:
+        collection: Where they are.
+        name: The tag's.
+        ids: Of documents.
+        where: A filter; what passes it counts beside `ids`.
+        change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
+            "replace" forgets it.
+
+    Raises:
+        UsageError: Nothing says which documents, the filter or the name cannot be right, the tag exists and is to be
+            new, or no document would have it.
+        SondeError: An id does not exist, there is no tag to remove documents from, or another process is writing.
+    """
+    if change not in CHANGES:
+        raise UsageError(f"{change!r} is no way to change a tag: use {', '.join(CHANGES)}")
+    if not ids and where is None:
+        raise UsageError("say which documents: their ids, or a filter with --where")
+    counts = {"changed": 0}
+
+    def changed(catalog: Catalog, old: Run | None) -> NewRun:
+        if old is not None and change == "new":
+            raise UsageError(f"there is a tag {name!r} already: add to it, replace it, or choose another name")
+        if old is None and change == "remove":
+            raise SondeError(f"there is no tag {name!r} to remove documents from")
+        before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
+        docs = _kept(before, _chosen(catalog, ids, where), change)
+        if not len(docs):
+            said = "every document would lose it: delete the tag" if change == "remove" else "no document passes"
+            raise UsageError(f"nothing is left for the tag {name!r}: {said}")
+        counts["changed"] = len(np.setxor1d(before, docs))
+        return _run(name, docs)
+
+    found = change_run(collection.path, "tag", name, changed)
+    return Tagged(name, int(found.report["documents"]), counts["changed"])
+
+
+def _chosen(catalog: Catalog, ids: Sequence[str], where: str | None) -> np.ndarray:
+    docs = np.array(numbers_of(catalog, ids), np.int64)
+    if where is None:
+        return np.unique(docs)
+    return np.union1d(docs, documents_where(catalog, where))
+
+
+def _kept(before: np.ndarray, chosen: np.ndarray, change: Change) -> np.ndarray:
+    if change == "remove":
+        return np.setdiff1d(before, chosen)
+    return np.union1d(before, chosen) if change == "add" else chosen
+
+
+def _run(name: str, docs: np.ndarray) -> NewRun:
+    numbers, scores = np.zeros(len(docs), np.int64), np.full(len(docs), np.nan)
+    item = Item(0, name, {"size": len(docs)})
+    return NewRun("tag", name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
