@@ -13,6 +13,7 @@ from cluster_corpus import COPY, collection, made, rows
 from command_line import contents, problems
 
 from sonde.app.api import Collection
+from sonde.indexer.document_vectors import normalized
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.runs import array_of, assignments_of, find_run
 from sonde.pipelines.cluster import choice, kmeans
@@ -20,6 +21,8 @@ from sonde.pipelines.cluster.carrying import vote
 from sonde.pipelines.cluster.choice import Point, choose
 from sonde.pipelines.cluster.corpus import distinct
 from sonde.pipelines.cluster.density import by_size
+from sonde.pipelines.cluster.groups import dense_groups
+from sonde.pipelines.cluster.membership import belong, limits, nearness
 from sonde.pipelines.cluster.neighbours import neighbours
 from sonde.pipelines.cluster.projection import project
 from sonde.pipelines.cluster.silhouette import silhouettes
@@ -124,6 +127,43 @@ def test_new_documents_join_the_clusters_of_a_run(themes: Collection, method: st
     found = themes.run("r")
     assert found.items[0].name == "mine" and sum(item.data["size"] for item in found.items) == 122
     assert found.run.report["updated"] == 2
+
+
+@pytest.mark.parametrize("outliers", ["keep", "recluster"])
+def test_a_far_off_text_becomes_an_outlier_and_a_near_one_does_not(themes: Collection, outliers: str) -> None:
+    themes.cluster("r", method="density", min_size=8, refits=0, outliers=outliers)
+    before = labels_of(themes, "r")
+    made([{"id": "far", "text": "zebra quantum"}, {"id": "near", "text": "cars cars cars cars engine"}], themes.path)
+    assert themes.update_clusters("r").outliers == 1
+    after = labels_of(themes, "r")
+    assert (after["far"], after["near"]) == (-1, before["cars-1"])
+    assert before["cars-1"] >= 0
+
+
+def test_one_in_twenty_of_a_clusters_kind_is_strange_to_it() -> None:
+    random = np.random.default_rng(0)
+    centres = np.eye(8, dtype=np.float32)[:2]
+    vectors = normalized(np.repeat(centres, 1_000, axis=0) + 0.1 * random.standard_normal((2_000, 8))).astype("f4")
+    labels = np.repeat([0, 1], 1_000)
+    fitted = np.arange(0, 2_000, 2)
+    cosines = neighbours(vectors[fitted], vectors[fitted], 11)[1][:, 1:]
+    least = limits(labels[fitted], nearness(cosines), 2)
+    found, shares = belong(vectors[1::2], vectors[fitted], labels[fitted], least)
+    assert 0.02 < np.mean(found < 0) < 0.1 and (found[found >= 0] == labels[1::2][found >= 0]).all()
+    assert belong(np.eye(8, dtype=np.float32)[[0, 5]], vectors[fitted], labels[fitted], least)[0].tolist() == [0, -1]
+    assert ((shares > 0) & (shares <= 1)).all()
+
+
+def test_a_group_of_most_texts_is_parted_if_it_has_parts() -> None:
+    pytest.importorskip("hdbscan")
+    random = np.random.default_rng(0)
+    cloud, small = random.standard_normal((400, 2)), 0.3 * random.standard_normal((40, 2)) + [40, 0]
+    cloud[200:] += [3, 0]
+    parted = dense_groups(np.vstack([cloud, small]), 20, 5)[0]
+    assert len(set(parted[:400].tolist()) - {-1}) > 1 and len(set(parted[400:].tolist())) == 1
+    assert np.bincount(parted + 1)[1:].max() <= 220
+    ball = np.vstack([cloud[:60], small])  # too few places for two groups of 40
+    assert sorted(np.bincount(dense_groups(ball, 40, 5)[0] + 1).tolist()) == [0, 40, 60]
 
 
 def test_bad_input(themes: Collection, tmp_path: Path) -> None:

@@ -26,13 +26,18 @@ def vote(
         int64 [m] clusters, and float32 [m] shares of the votes, 0 to 1. Of equal ones the nearer neighbour's wins.
     """
     rows, cosines = neighbours(queries, fitted, VOTERS, notify)
-    found, weights = labels[rows], np.maximum(cosines, 1e-6)
+    return ballot(labels[rows], cosines)
+
+
+def ballot(votes: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which of the neighbours' clusters, int64 [m, k], wins, and its share; each weighs its cosine."""
+    weights = np.maximum(cosines, 1e-6)
     totals = np.zeros_like(weights)
-    for other in range(found.shape[1]):
-        totals += np.where(found == found[:, other : other + 1], weights[:, other : other + 1], 0)
+    for other in range(votes.shape[1]):
+        totals += np.where(votes == votes[:, other : other + 1], weights[:, other : other + 1], 0)
     best = totals.argmax(axis=1)
-    every = np.arange(len(queries))
-    return found[every, best], totals[every, best] / weights.sum(axis=1)
+    every = np.arange(len(votes))
+    return votes[every, best], np.minimum(totals[every, best] / weights.sum(axis=1), 1)
 
 
 def centroids(vectors: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:

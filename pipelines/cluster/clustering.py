@@ -143,6 +143,7 @@ def _density(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Foun
     arrays = {
         "centroids": centroids(corpus.vectors, found.labels, count),
         "fitted": corpus.snapshot.docs[corpus.first[found.fitted]],
+        "limits": found.limits(),
     }
     report = {
         "min_size": density.smallest(settings, len(found.fitted)),

@@ -1,17 +1,18 @@
-"""Density clusters: UMAP to a few dimensions, then HDBSCAN (Campello, Moulavi and Sander, PAKDD 2013).
+"""Density clusters: UMAP to a few dimensions, then the dense groups there.
 
 What lies in no dense region stays an outlier, number -1, unless it is to be put elsewhere.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import MissingExtraError
 from ...indexer.progress import Notify, silent
-from .carrying import centroids, vote
+from .carrying import VOTERS, centroids
+from .groups import dense_groups, hdbscan
 from .kmeans import nearest
+from .membership import belong, limits, nearness
+from .neighbours import neighbours
 from .projection import project, umap
 from .settings import ClusterSettings
 from .threads import one_thread
@@ -30,11 +31,17 @@ class Dense:
         scores: float32 [n], how much a vector belongs: HDBSCAN's probability for the fitted, the share of its
             neighbours' votes for the carried, the cosine to its cluster's mean for an outlier put there, else 0.
         fitted: int64 rows that it was fitted on.
+        near: float64 [fitted], the mean cosine of each of these to those nearest it.
     """
 
     labels: np.ndarray
     scores: np.ndarray
     fitted: np.ndarray
+    near: np.ndarray
+
+    def limits(self) -> np.ndarray:
+        """Return float32 [clusters]: the nearness below which a new text belongs to none of them."""
+        return limits(self.labels[self.fitted], self.near, int(self.labels.max(initial=-1)) + 1)
 
 
 def smallest(settings: ClusterSettings, count: int) -> int:
@@ -55,36 +62,30 @@ def fit(vectors: np.ndarray, settings: ClusterSettings, notify: Notify = silent)
         rows = np.sort(random.choice(count, settings.sample, replace=False))
         notify(f"fitting on {len(rows):,} of {count:,} distinct texts; the rest follows its nearest neighbours")
     some = vectors if len(rows) == count else vectors[rows]
-    found, scores = _fit(some, settings, notify)
+    nearest_of = neighbours(some, some, max(settings.neighbours, VOTERS + 1), notify)
+    near = nearness(nearest_of[1][:, 1:])  # the first is the text itself
+    found, scores = _fit(some, nearest_of, settings, notify)
     labels = np.full(count, -1)
     strengths = np.zeros(count, np.float32)
     labels[rows], strengths[rows] = found, scores
     rest = np.setdiff1d(np.arange(count), rows)
     if len(rest):
-        labels[rest], strengths[rest] = vote(vectors[rest], some, found, notify)
+        least = limits(found, near, int(found.max(initial=-1)) + 1)
+        labels[rest], strengths[rest] = belong(vectors[rest], some, found, least, notify)
     labels, strengths = _outliers(vectors, labels, strengths, settings, notify)
-    return Dense(by_size(labels), np.where(labels < 0, 0, strengths).astype(np.float32), rows)
+    return Dense(by_size(labels), np.where(labels < 0, 0, strengths).astype(np.float32), rows, near)
 
 
-def _fit(vectors: np.ndarray, settings: ClusterSettings, notify: Notify) -> tuple[np.ndarray, np.ndarray]:
+def _fit(
+    vectors: np.ndarray, nearest_of: tuple[np.ndarray, np.ndarray], settings: ClusterSettings, notify: Notify
+) -> tuple[np.ndarray, np.ndarray]:
     size = smallest(settings, len(vectors))
-    library, _ = _hdbscan(), umap()
+    hdbscan(), umap()  # told before the work, if they are missing
     if len(vectors) < max(size, MIN_SAMPLES + 2):
         return np.full(len(vectors), -1), np.zeros(len(vectors))
     notify(f"reducing {len(vectors):,} distinct texts to {settings.dimensions} dimensions, then clustering")
-    places = project(vectors, settings.dimensions, settings.seed, neighbours=settings.neighbours)
-    with one_thread():
-        fitted = library.HDBSCAN(min_cluster_size=size, min_samples=MIN_SAMPLES, core_dist_n_jobs=1)
-        fitted.fit(places.astype(np.float64))
-    return fitted.labels_.astype(np.int64), np.nan_to_num(fitted.probabilities_)
-
-
-def _hdbscan() -> Any:
-    try:
-        import hdbscan
-    except ImportError as error:
-        raise MissingExtraError("hdbscan", "cluster", "clustering by density") from error
-    return hdbscan
+    places = project(vectors, settings.dimensions, settings.seed, neighbours=settings.neighbours, nearest=nearest_of)
+    return dense_groups(places, size, MIN_SAMPLES)
 
 
 def _outliers(

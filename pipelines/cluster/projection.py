@@ -41,7 +41,7 @@ def project(
         seed: Of the start and of the layout.
         neighbours: Neighbours of each vector in the graph, itself included; fewer look at finer structure.
         spread_out: Least distance between places (UMAP's `min_dist`): 0 packs clusters tightly, 0.1 suits a map.
-        nearest: What `nearest_neighbours(vectors, vectors, neighbours)` gave, where that is known already.
+        nearest: What `nearest_neighbours(vectors, vectors, neighbours)`, or more of them, gave, where that is known.
 
     Raises:
         MissingExtraError: umap-learn is not installed.
@@ -50,9 +50,10 @@ def project(
     if len(vectors) <= dimensions + 1:
         return _few(vectors, dimensions)
     rows, cosines = nearest or nearest_neighbours(vectors, vectors, count)
-    distances = np.maximum(1 - cosines[:, :count], 0).astype(np.float32)
+    rows, cosines = rows[:, :count], cosines[:, :count]
+    distances = np.maximum(1 - cosines, 0).astype(np.float32)
     with _quiet_numba(), one_thread():
-        return _layout(vectors, dimensions, seed, spread_out, rows[:, :count], distances)
+        return _layout(vectors, dimensions, seed, spread_out, rows, distances)
 
 
 def umap() -> Any:

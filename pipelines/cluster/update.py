@@ -18,6 +18,7 @@ from .carrying import vote
 from .clustering import LIBRARIES, faiss_package
 from .density import to_nearest
 from .describe import OUTLIERS
+from .membership import belong
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,9 @@ class Updated:
 def update(collection: Collection, name: str | None = None, notify: Notify = silent) -> Updated:
     """Put the documents that a cluster run does not know into the nearest of its clusters; numbers and names stay.
 
-    KMeans goes by the nearest centroid, density by the votes of the nearest documents that were fitted, where outliers
-    vote as well unless the run left none. A run over a filter takes those that pass it.
+    KMeans goes by the nearest centroid, density by the votes of the nearest documents that were fitted: a document that
+    is farther from them than all but 5 % of the cluster's own are from each other is an outlier, unless the run left
+    none. A run over a filter takes those that pass it.
 
     Raises:
         SondeError: There is no such run, nothing is left of what it was fitted on, or the collection cannot be written.
@@ -59,7 +61,7 @@ def update(collection: Collection, name: str | None = None, notify: Notify = sil
         new = np.setdiff1d(every, docs)
         found, sure = _place(view, run, new, docs, labels, notify) if len(new) else (labels[:0], scores[:0])
         items = _resized(items_of(view.catalog, run), np.concatenate([labels, found]))
-        names = ("centroids", "fitted") if run.parameters["method"] == "density" else ("centroids",)
+        names = ("centroids", "fitted", "limits") if run.parameters["method"] == "density" else ("centroids",)
         arrays = {kept: array_of(view.catalog, run, kept) for kept in names}
     outliers = int((found < 0).sum())
     if len(new):
@@ -91,9 +93,11 @@ def _place(
     if not len(fitted):
         raise SondeError(f"no document is left that the cluster run {run.name!r} was fitted on: make it anew")
     known = normalized(document_vectors(view, docs[fitted]))
+    if run.parameters["outliers"] != "nearest":
+        return belong(vectors, known, labels[fitted], array_of(view.catalog, run, "limits"), notify)
     found, sure = vote(vectors, known, labels[fitted], notify)
     outside = np.flatnonzero(found < 0)
-    if run.parameters["outliers"] == "nearest" and len(means) and len(outside):
+    if len(means) and len(outside):
         found[outside], sure[outside] = to_nearest(vectors[outside], means)
     return found, sure
 

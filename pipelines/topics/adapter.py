@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..cluster.groups import dense_groups
 from ..cluster.projection import project
 from ..cluster.terms import Counts
-from ..cluster.threads import one_thread
 from .counts import VOCABULARY, Words
 from .library import bertopic
 
@@ -71,7 +71,7 @@ class Reducer:
 
 
 class Grouper:
-    """HDBSCAN (Campello, Moulavi and Sander, PAKDD 2013) in BERTopic's place for it, also for a handful of texts."""
+    """Our dense groups in BERTopic's place for HDBSCAN, also for a handful of texts."""
 
     def __init__(self, min_size: int) -> None:
         self.min_size = min_size
@@ -81,14 +81,8 @@ class Grouper:
     def fit(self, places: np.ndarray, y: Any = None) -> "Grouper":
         """Find the dense groups of float [n, d] places."""
         self.labels_, self.probabilities_ = np.full(len(places), -1), np.zeros(len(places))
-        if len(places) > self.min_size:
-            from hdbscan import HDBSCAN
-
-            with one_thread():
-                found = HDBSCAN(min_cluster_size=self.min_size, min_samples=NEAR, core_dist_n_jobs=1).fit(
-                    places.astype(np.float64)
-                )
-            self.labels_, self.probabilities_ = found.labels_, found.probabilities_
+        if len(places) > max(self.min_size, NEAR + 1):
+            self.labels_, self.probabilities_ = dense_groups(places, self.min_size, NEAR)
         return self
 
 
