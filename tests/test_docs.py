@@ -72,7 +72,7 @@ def example(line: str, where: str) -> Example:
 
 
 EXAMPLES = list(dict.fromkeys(examples()))
-NEEDS_DEFAULT = {"train", "evaluate sts"}
+NEEDS_DEFAULT = {"train", "similarity", "evaluate sts"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 UNSAFE = ("demo", "--model", "--device", "--dtype", "--version", "--help")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sonde.pipelines.map import MapSettings
     from sonde.pipelines.results import Hit, Results
     from sonde.pipelines.search import SearchSettings
+    from sonde.pipelines.similarity import Similarity, similarity
     from sonde.pipelines.topics import TopicSettings
 
 _HOMES = {
@@ -50,6 +51,8 @@ _HOMES = {
     "Hit": "pipelines.results",
     "Results": "pipelines.results",
     "SearchSettings": "pipelines.search",
+    "Similarity": "pipelines.similarity",
+    "similarity": "pipelines.similarity",
     "MapSettings": "pipelines.map",
     "TopicSettings": "pipelines.topics",
 }
@@ -73,6 +76,7 @@ __all__ = [
     "RemoteCollection",
     "Results",
     "SearchSettings",
+    "Similarity",
     "SondeError",
     "TopicSettings",
     "UsageError",
@@ -82,6 +86,7 @@ __all__ = [
     "index",
     "load_encoder",
     "open",
+    "similarity",
 ]
 
 
