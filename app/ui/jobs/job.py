@@ -1,7 +1,8 @@
 """One job as its folder shows it: what was asked, how far it is, how it ended."""
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any, Literal
 import psutil
 
 from ....indexer.progress import Progress
+from .events import TAIL, Pace, json_lines, pace_of, progress_of
 
 State = Literal["running", "done", "failed", "cancelled", "killed"]
 STOPPED = 130
+STARTING = 10.0
+"""Seconds within which a job that has no process yet counts as being started."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,6 @@ class Job:
         command: The arguments of `sonde`.
         started: Seconds since the epoch.
         pid: Of its process.
-        born: When that process was made, which tells it from a later one with the same number.
     """
 
     folder: Path
@@ -35,7 +38,6 @@ class Job:
     command: tuple[str, ...]
     started: float
     pid: int = 0
-    born: float = 0.0
 
     @classmethod
     def read(cls, folder: Path) -> "Job":
@@ -44,8 +46,10 @@ class Job:
         Raises:
             OSError, ValueError, KeyError, TypeError: It holds none.
         """
-        kept = json.loads((folder / "job.json").read_text("utf-8"))
-        return cls(folder, **{**kept, "command": tuple(kept["command"])})
+        kept: Mapping[str, Any] = json.loads((folder / "job.json").read_text("utf-8"))
+        command = tuple(str(word) for word in kept["command"])
+        pid, started = int(kept["pid"]), float(kept["started"])
+        return cls(folder, str(kept["title"]), str(kept["collection"]), command, started, pid)
 
     @property
     def id(self) -> str:
@@ -59,22 +63,45 @@ class Job:
         try:
             code = int((self.folder / "exit").read_text("utf-8"))
         except (OSError, ValueError):
-            return "running" if alive else "killed"
+            if alive or (not self.pid and time.time() - self.started < STARTING):
+                return "running"
+            return "cancelled" if self.asked_to_stop else "killed"
         if code == STOPPED:
             return "cancelled"
         return "failed" if code else "done"
 
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether somebody cancelled it, wherever it was then."""
+        return (self.folder / "cancelled").exists()
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        try:
+            end = time.time() if self.state == "running" else (self.folder / "exit").stat().st_mtime
+        except OSError:
+            end = self.started
+        return max(0.0, end - self.started)
+
     @cached_property
     def events(self) -> list[Progress | str]:
         """All that it told so far: progress, and sentences."""
-        return [
-            Progress(**event) if isinstance(event, dict) else event for event in _lines(self.folder / "events.jsonl")
-        ]
+        told = (
+            event if isinstance(event, str) else progress_of(event)
+            for event in json_lines(self.folder / "events.jsonl")
+        )
+        return [event for event in told if event is not None]
 
     @property
     def progress(self) -> Progress | None:
         """The newest progress."""
-        return next((event for event in reversed(self.events) if isinstance(event, Progress)), None)
+        return next((found for event in reversed(self._newest) if (found := progress_of(event))), None)
+
+    @property
+    def pace(self) -> Pace | None:
+        """How fast it is, and how long it still takes; None while that cannot be told."""
+        return pace_of(self._newest)
 
     @property
     def said(self) -> list[str]:
@@ -84,7 +111,7 @@ class Job:
     @cached_property
     def output(self) -> list[Any]:
         """What it printed with `--json`, a value a line."""
-        return list(_lines(self.folder / "stdout.jsonl"))
+        return list(json_lines(self.folder / "stdout.jsonl"))
 
     @cached_property
     def error(self) -> str:
@@ -97,21 +124,14 @@ class Job:
 
     def alive(self) -> bool:
         """Return whether its process runs; a number taken over by another process does not count."""
+        if self.pid <= 0:
+            return False
         try:
             process = psutil.Process(self.pid)
-            return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - self.born) < 1
+            return process.status() != psutil.STATUS_ZOMBIE and self.id in "\0".join(process.cmdline())
         except psutil.Error:
             return False
 
-
-def _lines(path: Path) -> Iterator[Any]:
-    """Yield the JSON lines of a file that may still be written: its last line may be half a line."""
-    try:
-        text = path.read_text("utf-8", errors="replace")
-    except OSError:
-        return
-    for line in text.splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+    @cached_property
+    def _newest(self) -> list[Any]:
+        return list(json_lines(self.folder / "events.jsonl", TAIL))

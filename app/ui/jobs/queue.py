@@ -9,13 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from filelock import FileLock, Timeout
 
-from ....indexer.errors import UsageError
+from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
 from .job import Job
+from .uploads import Uploads
+
+ENDED = 60
+"""Jobs that have ended and are still shown; older ones are forgotten when another starts."""
 
 
 class Jobs:
@@ -25,14 +31,19 @@ class Jobs:
         """Take the folder; it is made when the first job starts."""
         self.folder = folder
 
+    @property
+    def uploads(self) -> Uploads:
+        """Files that were sent for jobs."""
+        return Uploads(self.folder / "uploads")
+
     def all(self) -> list[Job]:
         """Return every job, newest first."""
         found = []
         for folder in sorted(self.folder.glob("*/"), reverse=True) if self.folder.is_dir() else ():
             try:
                 found.append(Job.read(folder))
-            except (OSError, ValueError, KeyError, TypeError):
-                continue  # just being made, or removed meanwhile
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                continue  # just being made, removed meanwhile, or something else
         return found
 
     def of(self, collection: str) -> list[Job]:
@@ -53,63 +64,96 @@ class Jobs:
         Raises:
             UsageError: Another job works on this collection.
         """
-        busy = self.running(collection)
-        if busy:
-            raise UsageError(f"{busy.title} is still running: wait for it, or cancel it")
-        started = time.time()
-        folder = self.folder / f"{int(started * 1000):015d}-{secrets.token_hex(3)}"
-        folder.mkdir(parents=True)
-        job = Job(folder, title, collection, tuple(command), started)
-        _keep(job)
-        return _launch(job)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.folder / "start.lock", timeout=10):
+                return self._start(title, collection, command)
+        except Timeout:
+            raise SondeError("another job is just being started: try again") from None
 
     def resume(self, job: Job) -> Job:
-        """Start a job's command once more: what was committed stays, and it goes on from there.
+        """Start the command of a job that has ended once more, in its place: it goes on from what was committed.
 
         Raises:
             UsageError: Another job works on this collection.
         """
-        return self.start(job.title, job.collection, job.command)
+        begun = self.start(job.title, job.collection, job.command)
+        shutil.rmtree(job.folder, ignore_errors=True)
+        return begun
 
     def cancel(self, job: Job, wait: float = 10.0) -> None:
         """Stop a job as Ctrl-C does; if it has not ended after `wait` seconds, kill it. What it committed stays."""
         if not job.alive():
             return
-        process = psutil.Process(job.pid)
-        process.send_signal(signal.SIGINT)
+        (job.folder / "cancelled").touch()
         try:
+            process = psutil.Process(job.pid)
+            process.send_signal(signal.SIGINT)
             process.wait(wait)
         except psutil.TimeoutExpired:
-            process.kill()
+            _kill(job)
+        except psutil.Error:
+            return  # it has just ended
 
     def forget(self, job: Job) -> None:
-        """Remove what is kept of a job that has ended.
+        """Remove what is kept of a job that has ended, the files that were uploaded for it included.
 
         Raises:
             UsageError: It is running.
         """
-        if Job.read(job.folder).state == "running":
+        try:
+            now = Job.read(job.folder)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return  # somebody else has
+        if now.state == "running":
             raise UsageError(f"{job.title} is still running: cancel it first")
-        shutil.rmtree(job.folder)
+        others = [other.command for other in self.all() if other.id != job.id]
+        if not any(self.uploads.named(job.command) & self.uploads.named(words) for words in others):
+            self.uploads.drop(job.command)
+        shutil.rmtree(job.folder, ignore_errors=True)
+
+    def _start(self, title: str, collection: str, command: Sequence[str]) -> Job:
+        busy = self.running(collection)
+        if busy:
+            raise UsageError(f"{busy.title} is still running: wait for it, or cancel it")
+        self._prune()
+        started = time.time()
+        folder = self.folder / f"{int(started * 1000):015d}-{secrets.token_hex(3)}"
+        folder.mkdir()
+        job = Job(folder, title, collection, tuple(command), started)
+        _keep(job)
+        return _launch(job)
+
+    def _prune(self) -> None:
+        known = self.all()
+        for job in [job for job in known if job.state != "running"][ENDED:]:
+            self.forget(job)
+        self.uploads.drop_unused(job.command for job in known)
 
 
 def _launch(job: Job) -> Job:
     with (job.folder / "stdout.jsonl").open("wb") as out, (job.folder / "stderr.txt").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sonde.app.ui.jobs.worker", str(job.folder)],
+            # -P: a file torch.py in the folder where the server was started must not be taken for the library
+            [sys.executable, "-P", "-m", "sonde.app.ui.jobs.worker", str(job.folder)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,  # Ctrl-C at the server's terminal is not meant for it
         )
-    born = psutil.Process(process.pid).create_time()
-    begun = Job(job.folder, job.title, job.collection, job.command, job.started, process.pid, born)
+    begun = Job(job.folder, job.title, job.collection, job.command, job.started, process.pid)
     _keep(begun)
     return begun
 
 
+def _kill(job: Job) -> None:
+    """Kill a job's process, and those that it started."""
+    with suppress(OSError, psutil.Error):  # it has just ended
+        os.killpg(job.pid, signal.SIGKILL) if hasattr(os, "killpg") else psutil.Process(job.pid).kill()
+
+
 def _keep(job: Job) -> None:
-    names = ("title", "collection", "command", "started", "pid", "born")
+    names = ("title", "collection", "command", "started", "pid")
     text = json.dumps({name: getattr(job, name) for name in names})
     write_durably(job.folder / "job.json", lambda stream: stream.write(text.encode()))

@@ -11,13 +11,19 @@ import sys
 from pathlib import Path
 
 from ....indexer.files import write_durably
+from .job import STOPPED
+from .uploads import Uploads
 
 
 def main(folder: Path) -> None:
-    """Run the command that `folder/job.json` names; `folder/exit` then holds its exit code."""
+    """Run the command that `folder/job.json` names; `folder/exit` then holds its exit code.
+
+    Files that were uploaded for it go once it has succeeded.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process would ignore it
     os.environ["SONDE_PROGRESS"] = str(folder / "events.jsonl")
-    sys.argv = ["sonde", *json.loads((folder / "job.json").read_text("utf-8"))["command"]]
+    command = json.loads((folder / "job.json").read_text("utf-8"))["command"]
+    sys.argv = ["sonde", *command]
     code: object = 1
     try:
         from ...cli.main import main as sonde
@@ -25,7 +31,11 @@ def main(folder: Path) -> None:
         sonde()
     except SystemExit as end:
         code = end.code
+    except KeyboardInterrupt:
+        code = STOPPED
     finally:
+        if not code:
+            Uploads(folder.parent / "uploads").drop(command)
         write_durably(folder / "exit", lambda stream: stream.write(str(code or 0).encode()))
 
 
