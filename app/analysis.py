@@ -1,6 +1,6 @@
 """What one finds out about a collection beyond single searches: clusters, kept runs, duplicates, comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..indexer import collection as stored
@@ -10,6 +10,7 @@ from ..pipelines import runs as kept
 from ..pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
 from ..pipelines.compare import compare
 from ..pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+from ..pipelines.label import Unsure, correct, unsure
 from ..pipelines.tags import Change, Tagged, tag
 
 if TYPE_CHECKING:
@@ -107,6 +108,38 @@ class Analysed(stored.Collection):
             []
         """
         kept.delete(self, name, kind)
+
+    def correct(self, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
+        """Keep what a person says of documents' labels; the next labelling under the run's name heeds it.
+
+        Args:
+            given: A label by document id, or several; "none of these" says that none fits.
+            run: The label run that is corrected.
+
+        Raises:
+            UsageError: The label run has no such label.
+            SondeError: An id does not exist, or another process is writing.
+
+        Example:
+            >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
+            1
+        """
+        return correct(self, given, run)
+
+    def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+        """Return the documents whose label is least sure, the least sure first, without corrected ones.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: k is below 1, or the offset below 0.
+
+        Example:
+            >>> fruit.label(["fruit", "vehicles"], engine="similarity", name="kinds").corrected
+            1
+            >>> [found.label for found in fruit.unsure("kinds", k=1)]
+            ['fruit']
+        """
+        return unsure(self, run, k, offset)
 
     def tag(self, name: str, *, ids: Sequence[str] = (), where: str | None = None, change: Change = "new") -> Tagged:
         """Put documents together under a name; filters, exports and maps know it as "tag:NAME".

@@ -58,6 +58,8 @@ def rename(collection: Collection, name: str, to: str, kind: Kind | None = None,
         run = named(view.catalog, name, kind)
     if item is None:
         run_writing.rename_run(collection.path, run.kind, name, to)
+        if run.kind == "label" and any(other.name == name for other in all_runs(collection, "correction")):
+            run_writing.rename_run(collection.path, "correction", name, to)
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} cannot name a {run.kind}: use printable characters")
     else:

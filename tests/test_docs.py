@@ -126,6 +126,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for opened, name in ((open, "queries.jsonl"), (gzip.open, "queries.jsonl.gz")):
         with opened(folder / name, "wt") as stream:  # type: ignore[operator]
             stream.writelines(json.dumps(query) + "\n" for query in queries)
+    (folder / "corrections.csv").write_text("id,label\n2,open\n")
     (folder / "qrels.tsv").write_text("1\t1\t1\n2\t3\t1\n")
     pairs = [
         {"premise": f"Parcel {n} is late", "hypothesis": "It came on time", "label": "contradiction"} for n in range(4)

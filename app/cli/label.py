@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
@@ -51,6 +52,9 @@ def label(
     where: Annotated[str | None, typer.Option("--where", help="Label only what passes this filter.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "labels",
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    corrections: Annotated[
+        bool, typer.Option("--corrections/--no-corrections", help="Heed what `sonde correct` keeps, and learn from it.")
+    ] = True,
     seed: Annotated[int, typer.Option("--seed", help="Decides which texts a budget is spent on.")] = 0,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -79,7 +83,7 @@ def label(
     chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
-        name=name, replace=replace, device=device, dtype=dtype, seed=seed,
+        name=name, replace=replace, device=device, dtype=dtype, seed=seed, corrections=corrections,
         **{key: value for key, value in chosen.items() if value is not None},
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""
@@ -116,6 +120,8 @@ def _print_report(report: "LabelReport") -> None:
     judged = ""
     if report.calls:
         judged = f" · {report.calls:,} of {report.full_calls:,} judgements, {report.judged:,} documents judged"
+    if report.corrected:
+        judged += f" · {counted(report.corrected, 'document')} as corrected"
     if report.agreement is not None:
         judged += f" · agreement with {report.engine} on {report.held_back:,} held back: {report.agreement:.1%}"
     say(

@@ -11,6 +11,7 @@ from ...indexer.errors import SondeError
 from . import (
     cluster,
     compare,
+    correct,
     demo,
     duplicates,
     evaluate,
@@ -56,6 +57,7 @@ map.register(app)
 runs.register(app)
 tag.register(app)
 label.register(app)
+correct.register(app)
 similarity.register(app)
 duplicates.register(app)
 compare.register(app)

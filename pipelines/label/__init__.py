@@ -1,9 +1,11 @@
 """Zero-shot labelling: labels for texts from their names, without training data."""
 
+from .corrections import Correction, correct, corrections, forget
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import Label, Labels, make_labels, read_labels
 from .nli import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
 from .outcome import NONE, NONE_NAME, Classified, LabelReport
+from .review import Unsure, unsure
 from .run import classify, label_collection
 from .settings import LabelSettings
 
@@ -14,6 +16,7 @@ __all__ = [
     "NONE",
     "NONE_NAME",
     "Classified",
+    "Correction",
     "Entailment",
     "Judge",
     "Label",
@@ -23,11 +26,16 @@ __all__ = [
     "NliClasses",
     "NliJudge",
     "RerankerJudge",
+    "Unsure",
     "check_sentences",
     "classify",
+    "correct",
+    "corrections",
     "entail",
+    "forget",
     "label_collection",
     "load_nli",
     "make_labels",
     "read_labels",
+    "unsure",
 ]

@@ -38,12 +38,19 @@ class Carried:
 
 
 class _Said:
-    """The judge's margins so far."""
+    """The judge's margins so far, and what a person said of other texts."""
 
-    def __init__(self, judge: JudgeRows, labels: int) -> None:
+    def __init__(self, judge: JudgeRows, labels: int, known: np.ndarray, truth: np.ndarray) -> None:
         self._judge = judge
+        self.known = known
+        self.truth = truth
         self.rows = np.empty(0, np.int64)
         self.margins = np.empty((0, labels), np.float32)
+
+    @property
+    def taken(self) -> np.ndarray:
+        """Places of texts that need not be asked about."""
+        return np.concatenate([self.rows, self.known])
 
     def ask(self, rows: np.ndarray) -> int:
         found = self._judge(rows)
@@ -53,8 +60,9 @@ class _Said:
 
 
 def carry(
-    judge: JudgeRows, vectors: np.ndarray, hints: np.ndarray, count: int, multi_label: bool, seed: int = 0
-) -> Carried:
+    judge: JudgeRows, vectors: np.ndarray, hints: np.ndarray, count: int, multi_label: bool, seed: int = 0,
+    truths: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Carried:  # fmt: skip
     """Ask about `count` texts, learn from them, and give every text its margins.
 
     Args:
@@ -64,29 +72,36 @@ def carry(
         count: How many texts to ask about.
         multi_label: Whether a text may get several labels.
         seed: The same seed asks about the same texts.
+        truths: int64 [m] texts whose labels a person gave, and float [m, labels], 1 for each; nobody else is asked.
     """
     rng = np.random.default_rng(seed)
     features = np.hstack([SCALE * normalized(vectors), standardised(hints)])
-    said = _Said(judge, hints.shape[1])
-    held = said.ask(np.sort(rng.choice(len(vectors), max(1, round(HELD_BACK * count)), replace=False)))
+    known, truth = truths or (np.empty(0, np.int64), np.empty((0, hints.shape[1])))
+    said = _Said(judge, hints.shape[1], known, truth)
+    free = np.setdiff1d(np.arange(len(vectors)), known)
+    count = min(count, len(free))
+    held = said.ask(np.sort(rng.choice(free, min(len(free), max(1, round(HELD_BACK * count))), replace=False)))
     rest = count - held
-    said.ask(spread(vectors, round(FIRST * rest), rng, said.rows))
+    said.ask(spread(vectors, round(FIRST * rest), rng, said.taken))
     for turn in range(ROUNDS):
         left = count - len(said.rows)
         model = _learn(features, said, slice(held, None), multi_label)
         if model is None or left <= 0:
             break
         shares = probabilities(model.margins(features), multi_label)
-        asked = unsure(shares, -(-left // (ROUNDS - turn)), rng, said.rows)
+        asked = unsure(shares, -(-left // (ROUNDS - turn)), rng, said.taken)
         if said.ask(asked) < len(asked):
             break
     return _finish(features, said, held, multi_label)
 
 
 def _learn(features: np.ndarray, said: _Said, part: slice, multi_label: bool) -> LinearModel | None:
-    if not len(said.rows[part]):
+    use = said.truth.any(axis=1) | multi_label  # "none of these" teaches nothing where probabilities sum to one
+    rows = np.concatenate([said.rows[part], said.known[use]])
+    if not len(rows):
         return None
-    return fit(features[said.rows[part]], probabilities(said.margins[part], multi_label), multi_label)
+    shares = np.concatenate([probabilities(said.margins[part], multi_label), said.truth[use]])
+    return fit(features[rows], shares, multi_label)
 
 
 def _finish(features: np.ndarray, said: _Said, held: int, multi_label: bool) -> Carried:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .carry import carry
 from .engines import EngineName, Judge
 from .journal import Journal
 from .labels import Label
+from .linear import adjusted
 from .scale import log_odds, probabilities
 from .settings import LabelSettings
 from .similarity import ENOUGH, adapted_margins, similarity_margins
@@ -30,11 +31,15 @@ class Corpus:
         vectors: float32 [n, d].
         keys: Digests of the texts' content.
         read: Returns the texts at some places.
+        known: int64 [m], places of texts whose labels a person gave.
+        truth: float64 [m, labels], 1 for each label that such a text has.
     """
 
     vectors: np.ndarray
     keys: list[str]
     read: Callable[[np.ndarray], list[str]]
+    known: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    truth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -79,13 +84,23 @@ def label_corpus(
     adapt = len(corpus) >= ENOUGH and not settings.multi_label
     similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
     if judge is None:
-        return Found(similar)
+        return Found(learned(similar, corpus, settings.multi_label))
     asking = _Asking(corpus, labels, judge, settings, shortlist(similar, settings), journal, notify)
     found = asking.run(similar)
     if engine != "ensemble":
         return found
     joined = together(similar, found.margins, settings.multi_label)
     return Found(joined, found.calls, found.judged, found.agreement, found.held_back)
+
+
+def learned(margins: np.ndarray, corpus: Corpus, multi_label: bool) -> np.ndarray:
+    """Return the margins of all texts after what a person said of some, float [n, labels]; as they were without."""
+    usable = corpus.truth.any(axis=1) | multi_label
+    if not usable.any():
+        return margins
+    safe = np.where(np.isfinite(margins), margins, np.nanmin(np.where(np.isfinite(margins), margins, np.nan)) - 10)
+    rows, truth = corpus.known[usable], corpus.truth[usable]
+    return np.where(np.isnan(margins), margins, adjusted(safe, corpus.vectors, rows, truth, multi_label))
 
 
 def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None:
@@ -130,12 +145,12 @@ class _Asking:
         if self.total == len(self.corpus):
             margins = self.ask(np.arange(len(self.corpus)))
             if len(margins) == len(self.corpus):
+                margins = learned(margins, self.corpus, self.settings.multi_label)
                 return Found(margins, self.judged * self.cost, self.judged)
-        multi = self.settings.multi_label
-        carried = carry(self.ask, self.corpus.vectors, hints, self.total, multi, self.settings.seed)
-        return Found(
-            carried.margins, self.judged * self.cost, len(carried.judged), carried.agreement, carried.held_back
-        )
+        multi, truths = self.settings.multi_label, (self.corpus.known, self.corpus.truth)
+        carried = carry(self.ask, self.corpus.vectors, hints, self.total, multi, self.settings.seed, truths)
+        margins = learned(carried.margins, self.corpus, multi)
+        return Found(margins, self.judged * self.cost, len(carried.judged), carried.agreement, carried.held_back)
 
     def _affordable(self) -> int:
         if self.budget.calls is not None:

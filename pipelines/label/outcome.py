@@ -56,6 +56,7 @@ class LabelReport:
         judged: Documents that the judge read; the others' labels were carried to them.
         agreement: Share of held-back documents with the judge's own label, 0 to 1; None where all were judged.
         held_back: How many documents that was measured on.
+        corrected: Documents whose label a person gave.
         changed: Documents that changed meanwhile, of which it says nothing.
         seconds: How long it took.
     """
@@ -70,6 +71,7 @@ class LabelReport:
     judged: int
     agreement: float | None
     held_back: int
+    corrected: int
     changed: int
     seconds: float
 
@@ -93,6 +95,30 @@ def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.nda
     texts = np.concatenate([texts, nothing])
     labels = np.concatenate([labels, np.full(len(nothing), NONE)])
     scores = np.where(labels < 0, shares.max(axis=1)[texts], shares[texts, labels])
+    order = np.lexsort((labels, -scores, texts))
+    return texts[order], labels[order], scores[order]
+
+
+def heeded(
+    texts: np.ndarray, labels: np.ndarray, scores: np.ndarray, known: np.ndarray, truth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `decide` found, with the labels that a person gave in place of those of the texts `known`.
+
+    Args:
+        texts: int64, by text.
+        labels: int64, of each.
+        scores: float64, of each.
+        known: int64 [m] texts.
+        truth: float [m, labels], 1 for each label that a text has.
+    """
+    if not len(known):
+        return texts, labels, scores
+    others = ~np.isin(texts, known)
+    rows, given = np.nonzero(truth > 0)
+    none = known[~(truth > 0).any(axis=1)]
+    texts = np.concatenate([texts[others], known[rows], none])
+    labels = np.concatenate([labels[others], given, np.full(len(none), NONE)])
+    scores = np.concatenate([scores[others], np.ones(len(rows) + len(none))])
     order = np.lexsort((labels, -scores, texts))
     return texts[order], labels[order], scores[order]
 

@@ -18,14 +18,17 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
 from ...indexer.runs import Item
 from ...indexer.view import View
+from ...indexer.wording import counted
 from ..filters import documents_where
 from ..rerank.rarity import Rarity, rarity
 from .corpus import Corpus, Found, label_corpus
+from .corrections import Truths, truths_of
 from .engines import Judge, check_engine, load_judge
 from .journal import Journal, open_journal
 from .labels import Label, Labels, make_labels
 from .late import LateJudge
-from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide
+from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide, heeded
+from .review import closeness
 from .settings import LabelSettings
 from .similarity import label_vectors
 
@@ -38,7 +41,8 @@ def label_collection(
 ) -> LabelReport:  # fmt: skip
     """Label a collection's documents and store that as a run of kind "label".
 
-    A run that was killed goes on where it stopped when it is started again under the same settings.
+    A run that was killed goes on where it stopped when it is started again under the same settings. Corrections that
+    are kept under the run's name are heeded, and learned from.
 
     Args:
         collection: The collection.
@@ -59,8 +63,11 @@ def label_collection(
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
         vectors = document_vectors(view, docs)
+        truths = _truths(view, made, settings, docs, notify)
     judge = judge or _judge(engine, settings, lambda: _late(collection), notify)
-    corpus = Corpus(vectors, keys, lambda rows: _texts(collection, docs[rows]))
+    corpus = Corpus(
+        vectors, keys, lambda rows: _texts(collection, docs[rows]), np.searchsorted(docs, truths.docs), truths.shares
+    )
     fingerprint = _fingerprint(made, settings, judge)
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
     with kept as journal:
@@ -68,14 +75,17 @@ def label_collection(
             notify(f"going on with {len(journal.known):,} documents that were judged before")
         of_labels = label_vectors(collection.encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
-        texts, numbers, scores = decide(found.margins, settings.multi_label, settings.least)
+        texts, numbers, scores = heeded(
+            *decide(found.margins, settings.multi_label, settings.least), corpus.known, corpus.truth
+        )
         model = judge.model if judge else collection.spec.name
         seconds = time.monotonic() - began
-        report = _report(made, settings, engine, model, found, numbers, len(docs), seconds)
+        report = _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds)
         new = NewRun(
             kind="label", name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
+            arrays={"documents": docs, **closeness(found.margins, settings.multi_label, settings.least)},
         )  # fmt: skip
         changed = write_run(collection.path, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)
@@ -141,6 +151,19 @@ def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.nd
     return snapshot.docs[chosen], keys
 
 
+def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: np.ndarray, notify: Notify) -> Truths:
+    """Return the corrections of documents that are labelled, none if they are not wanted."""
+    if not settings.corrections:
+        return Truths(docs[:0], np.zeros((0, len(labels))))
+    found = truths_of(view.catalog, settings.name, labels)
+    if found.unknown:
+        notify(f"corrections are left out whose labels are none of these: {', '.join(found.unknown[:5])}")
+    here = np.isin(found.docs, docs)
+    if here.any():
+        notify(f"heeding {counted(int(here.sum()), 'correction')}")
+    return Truths(found.docs[here], found.shares[here])
+
+
 def _texts(collection: Collection, docs: np.ndarray) -> list[str]:
     """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
     with collection.view() as view:
@@ -178,7 +201,7 @@ def _items(labels: Sequence[Label], numbers: np.ndarray) -> list[Item]:
 
 def _report(
     labels: Sequence[Label], settings: LabelSettings, engine: str, model: str, found: Found, numbers: np.ndarray,
-    documents: int, seconds: float,
+    documents: int, corrected: int, seconds: float,
 ) -> LabelReport:  # fmt: skip
     sizes = Counter(numbers.tolist())
     counts = {label.name: sizes[number] for number, label in enumerate(labels)}
@@ -186,10 +209,10 @@ def _report(
         counts[NONE_NAME] = sizes[NONE]
     return LabelReport(
         settings.name, engine, model, documents, counts, found.calls, documents * len(labels), found.judged,
-        found.agreement, found.held_back, 0, seconds,
+        found.agreement, found.held_back, corrected, 0, seconds,
     )  # fmt: skip
 
 
 def _measured(report: LabelReport) -> dict[str, Any]:
-    names = ("documents", "counts", "calls", "full_calls", "judged", "agreement", "held_back")
+    names = ("documents", "counts", "calls", "full_calls", "judged", "agreement", "held_back", "corrected")
     return {name: getattr(report, name) for name in names}

@@ -31,6 +31,7 @@ class LabelSettings:
         device: Where the judge runs.
         dtype: Its precision.
         seed: Decides which texts are judged under a budget.
+        corrections: Whether what a person said of documents, kept under the run's name, is heeded and learned from.
     """
 
     engine: str | None = None
@@ -46,6 +47,7 @@ class LabelSettings:
     device: str = "auto"
     dtype: str = "auto"
     seed: int = 0
+    corrections: bool = True
 
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""

@@ -1,0 +1,234 @@
+"""Corrections: labels that a person gave to documents, kept beside the label run that they correct.
+
+They are a run of kind "correction" with the name of the label run, so they outlive that run's replacement, are
+exported, and are forgotten with a document or its text. The next labelling under that name learns from them, and gives
+the documents what the person said.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...indexer.catalog import Catalog
+from ...indexer.collection import Collection
+from ...indexer.delete import numbers_of
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import write_durably
+from ...indexer.run_writing import NewRun, change_run, delete_run
+from ...indexer.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.wording import existing
+from .labels import Label
+from .outcome import NONE, NONE_NAME
+
+KIND = "correction"
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a person said of a document: its labels, none for "none of these"."""
+
+    id: str
+    labels: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {"id": self.id, "label": self.labels[0] if self.labels else NONE_NAME, "labels": list(self.labels)}
+
+
+@dataclass(frozen=True, slots=True)
+class Truths:
+    """The corrections that a labelling can use.
+
+    Attributes:
+        docs: int64 [m], document numbers, ascending.
+        shares: float64 [m, labels]: 1 for each label that a document has; all 0 for "none of these".
+        unknown: Names of labels that the corrections use and the labelling does not have.
+    """
+
+    docs: np.ndarray
+    shares: np.ndarray
+    unknown: tuple[str, ...] = ()
+
+
+def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
+    """Keep what a person says of documents; the next labelling under the run's name heeds it. Return how many are kept.
+
+    Args:
+        collection: Where they are.
+        given: A label by document id, or several; "none of these", or no label at all, says that none fits.
+        run: The label run that is corrected.
+
+    Raises:
+        UsageError: The label run has no such label, or it gives one label each and several are given.
+        SondeError: An id does not exist, or another process is writing.
+    """
+    said = {id: _names(labels) for id, labels in given.items()}
+
+    def changed(catalog: Catalog, old: Run | None) -> NewRun:
+        known, several = _labels_of(catalog, run)
+        spelled = {id: _spelled(names, known, run) for id, names in said.items()}
+        if known and not several and (both := next((n for n in spelled.values() if len(n) > 1), None)):
+            raise UsageError(
+                f"the run {run!r} gives one label to each text, and {', '.join(both)} are given: choose one"
+            )
+        docs = dict(zip(said, numbers_of(catalog, list(said)), strict=True))
+        kept = _kept(catalog, old) | {docs[id]: names for id, names in spelled.items()}
+        return _run(run, kept, several or any(len(names) > 1 for names in kept.values()))
+
+    return int(change_run(collection.path, KIND, run, changed).report["documents"])
+
+
+def forget(collection: Collection, ids: Sequence[str], run: str = "labels") -> int:
+    """Forget corrections of documents; return how many are left.
+
+    Raises:
+        SondeError: There is no such document or no correction of the run, or another process is writing.
+    """
+
+    def changed(catalog: Catalog, old: Run | None) -> NewRun:
+        if old is None:
+            raise SondeError(f"nothing of the run {run!r} was corrected")
+        gone = set(numbers_of(catalog, ids))
+        kept = {doc: names for doc, names in _kept(catalog, old).items() if doc not in gone}
+        return _run(run, kept, bool(old.parameters.get("multi_label")))
+
+    left = int(change_run(collection.path, KIND, run, changed).report["documents"])
+    if not left:
+        delete_run(collection.path, KIND, run)
+    return left
+
+
+def corrections(collection: Collection, run: str = "labels") -> list[Correction]:
+    """Return the corrections of a run in the order of the documents."""
+    with collection.view() as view:
+        kept = _kept(view.catalog, _find(view.catalog, run))
+        sql = "SELECT doc, key FROM documents WHERE doc IN (?)"
+        keys = dict(view.catalog.select_in(sql, sorted(kept)))
+    return [Correction(keys[doc], tuple(kept[doc])) for doc in sorted(kept)]
+
+
+def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
+    """Return the corrections of a run as a labelling with these labels can use them."""
+    places = {label.name.casefold(): place for place, label in enumerate(labels)}
+    docs, shares, unknown = [], [], dict[str, None]()
+    for doc, names in sorted(_kept(catalog, _find(catalog, run)).items()):
+        strange = [name for name in names if name.casefold() not in places]
+        unknown |= dict.fromkeys(strange)
+        if not strange:
+            row = np.zeros(len(labels))
+            row[[places[name.casefold()] for name in names]] = 1
+            docs.append(doc)
+            shares.append(row)
+    return Truths(np.array(docs, np.int64), np.array(shares).reshape(len(docs), len(labels)), tuple(unknown))
+
+
+def read_corrections(path: Path) -> dict[str, list[str]]:
+    """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`.
+
+    Raises:
+        UsageError: The suffix is neither, or a column is missing.
+        SondeError: The file cannot be read.
+    """
+    if path.suffix.lower() not in (".csv", ".jsonl"):
+        raise UsageError(f"cannot read corrections from {path.name!r}: the name must end in .csv or .jsonl")
+    try:
+        text = path.read_text("utf-8-sig")
+        rows: Iterable[Any] = (
+            csv.DictReader(text.splitlines())
+            if path.suffix.lower() == ".csv"
+            else [json.loads(line) for line in text.splitlines() if line.strip()]
+        )
+        return dict(_row(row, number, path) for number, row in enumerate(rows, 1))
+    except OSError as error:
+        raise SondeError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise SondeError(f"cannot read {path}: {error}") from None
+
+
+def write_corrections(found: Sequence[Correction], path: Path) -> None:
+    """Write corrections to a CSV or JSONL file that `read_corrections` reads; several labels need JSONL.
+
+    Raises:
+        UsageError: The suffix is neither, or a document has several labels and the file is CSV.
+        SondeError: The file cannot be written.
+    """
+    if path.suffix.lower() not in (".csv", ".jsonl"):
+        raise UsageError(f"cannot write corrections to {path.name!r}: the name must end in .csv or .jsonl")
+    if path.suffix.lower() == ".jsonl":
+        text = "".join(json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in found)
+    else:
+        if several := next((each for each in found if len(each.labels) > 1), None):
+            raise UsageError(f"document {several.id!r} has several labels, which CSV cannot hold: write .jsonl")
+        stream = io.StringIO()
+        writer = csv.writer(stream)
+        writer.writerows([("id", "label"), *((each.id, each.to_dict()["label"]) for each in found)])
+        text = stream.getvalue()
+    write_durably(path, lambda stream: stream.write(text.encode()))
+
+
+def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
+    if not isinstance(row, dict) or row.get("id") is None or not {"label", "labels"} & set(row):
+        raise UsageError(f"row {number} of {path} needs an id and a label: its columns are id and label")
+    labels = row["labels"] if isinstance(row.get("labels"), list) else [row.get("label")]
+    return str(row["id"]), [str(label) for label in labels if label]
+
+
+def _names(labels: str | Sequence[str]) -> list[str]:
+    names = [labels] if isinstance(labels, str) else list(labels)
+    return [" ".join(name.split()) for name in names if name.strip() and name != NONE_NAME]
+
+
+def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
+    """Return names as the label run writes them."""
+    if not known:
+        return names
+    for name in names:
+        if name.casefold() not in known:
+            raise UsageError(
+                f"the run {run!r} has no label {name!r}: {existing(known.values())}; label anew to have others"
+            )
+    return [known[name.casefold()] for name in names]
+
+
+def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
+    """Return the labels of a label run by their folded names, and whether a text may have several."""
+    run = next((run for run in list_runs(catalog, "label") if run.name == name), None)
+    if run is None:
+        return {}, False
+    names = {item.name.casefold(): item.name for item in items_of(catalog, run) if item.number != NONE}
+    return names, bool(run.parameters.get("multi_label"))
+
+
+def _find(catalog: Catalog, name: str) -> Run | None:
+    return next((run for run in list_runs(catalog, KIND) if run.name == name), None)
+
+
+def _kept(catalog: Catalog, run: Run | None) -> dict[int, list[str]]:
+    """Return the labels that were given, by document."""
+    if run is None:
+        return {}
+    names = {item.number: item.name for item in items_of(catalog, run)}
+    found: dict[int, list[str]] = {}
+    for doc, number in zip(*(part.tolist() for part in assignments_of(catalog, run)[:2]), strict=True):
+        found.setdefault(doc, []).extend([names[number]] if number != NONE else [])
+    return found
+
+
+def _run(name: str, kept: Mapping[int, Sequence[str]], several: bool) -> NewRun:
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(n for ns in kept.values() for n in ns))}
+    pairs = [(doc, numbers[n]) for doc, names in sorted(kept.items()) for n in names]
+    pairs += [(doc, NONE) for doc, names in kept.items() if not names]
+    docs, items = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    sizes = {number: int((items == number).sum()) for number in (*numbers.values(), NONE)}
+    made = [Item(number, label, {"size": sizes[number]}) for label, number in numbers.items()]
+    made += [Item(NONE, NONE_NAME, {"size": sizes[NONE]})] if sizes[NONE] else []
+    return NewRun(
+        KIND, name, {"multi_label": several}, report={"documents": len(kept)}, items=made,
+        assignments=(docs, items, np.full(len(docs), np.nan)),
+    )  # fmt: skip
