@@ -67,7 +67,6 @@ def test_a_judge_is_overruled_and_learned_from(shop: Collection, budget: str | N
     assert {after[id] for id in given} == {"screen"} and report.corrected == 8
     others = [after[f"screen-{n}"] for n in range(8, 30)]
     assert others.count("screen") > 15, "the other texts about screens follow"
-    assert [after[f"refund-{n}"] for n in range(30)].count("screen") < others.count("screen")
     if budget:
         assert report.judged == 40
 
