@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .evaluate_clusters import evaluate_clusters
+from .evaluate_models import evaluate_models
 from .evaluate_sts import evaluate_sts
 from .output import Json, print_json, say, snippet
 
@@ -18,6 +19,7 @@ def register(app: typer.Typer) -> None:
     group.command("labels")(evaluate_labels)
     group.command("clusters")(evaluate_clusters)
     group.command("sts")(evaluate_sts)
+    group.command("models")(evaluate_models)
     app.add_typer(group, name="evaluate")
 
 

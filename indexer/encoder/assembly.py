@@ -64,8 +64,10 @@ def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
     return [(model, devices[0]), *((copy.deepcopy(model).to(device), device) for device in devices[1:])]
 
 
-def quantize(encoder: Encoder, notify: Callable[[str], object]) -> None:
+def quantize(encoder: Encoder, notify: Callable[[str], object], per_channel: bool = True) -> None:
     """Put the int8 transformer in the place of the float32 one; measure what that loses when it is made.
+
+    With `per_channel`, each output channel has a scale of its own, else each matrix.
 
     Raises:
         UsageError: The model is not run from token ids.
@@ -77,7 +79,7 @@ def quantize(encoder: Encoder, notify: Callable[[str], object]) -> None:
     model, tokenizer = encoder.replicas[0].model, encoder.tokenizer
     if not isinstance(tokenizer, TransformerTokenizer):
         raise UsageError(f"{encoder.spec.name} is no plain transformer, so it has no int8 form: use --dtype float32")
-    file = quantized_file(model[0], tokenizer, encoder.spec.digest, notify)
+    file = quantized_file(model[0], tokenizer, encoder.spec.digest, notify, per_channel)
     loss = remembered_loss(file)
     exact = None if loss else encoder.encode_texts(SAMPLE)
     replacement = OnnxTransformer(file, model[0].module_output_name)

@@ -1,0 +1,242 @@
+"""One model in several forms: what each costs, and what it loses in similarity and in search."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...indexer.chunker import passage_text
+from ...indexer.document import Document
+from ...indexer.document_vectors import normalized
+from ...indexer.encoder import DEFAULT_MODEL
+from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.readers import read
+from ..pair_file import PairFile
+from ..trec import read_queries
+from .footprint import Cost, settled_memory, watched, weights_size
+from .search import Qrels, randomisation, read_qrels
+from .sts import Correlation, check_scores, correlation, cosines
+from .variants import DIMENSIONS, EXACT, check_form, load_form, usual_forms
+
+DEPTH = 10
+CUTS = (2 / 3, 1 / 2, 1 / 3, 1 / 6)
+"""Shares of the dimensions that are tried when nobody chose."""
+STORED = 2
+"""Bytes of a stored vector's number: collections keep float16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A set of documents with judged queries.
+
+    Attributes:
+        name: The folder's name.
+        ids: Of the documents.
+        texts: Their texts, title in front.
+        queries: The id and the text of each judged query.
+        qrels: The judgements of these queries.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    queries: tuple[tuple[str, str], ...]
+    qrels: Qrels
+
+
+@dataclass(frozen=True, slots=True)
+class FormQuality:
+    """What a form of a model is worth and what it costs; differences are to the first form.
+
+    Attributes:
+        form: "float32", "bfloat16", "int8", "int8-tensor", "pruned:0.2", "dims:128", "static" …
+        dimension: Of the vectors.
+        spearman: On the pairs of sentences, -1 to 1.
+        interval: Its 95 % interval.
+        ndcg: nDCG@10 of exact search over whole documents, each cut to the model's window; None without a set.
+        p: Two-sided p-value of a paired randomisation test of its difference; None for the first form.
+        texts_per_second: Documents where there is a set, else sentences; the fastest of the runs.
+        size: Bytes of the weights as this form holds them.
+        memory: Bytes by which the process grew at most while encoding, from before the model was loaded.
+        vector: Bytes of a stored vector.
+        others: Share of the processor that other programs used while it was timed.
+    """
+
+    form: str
+    dimension: int
+    spearman: float
+    interval: tuple[float, float]
+    ndcg: float | None
+    p: float | None
+    texts_per_second: float
+    size: int
+    memory: int
+    vector: int
+    others: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self) | {"interval": list(self.interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """Vectors of one form: of the sentences of each pair, of the documents and of the queries."""
+
+    firsts: np.ndarray
+    seconds: np.ndarray
+    documents: np.ndarray
+    queries: np.ndarray
+
+    def cut(self, dimension: int) -> "_Vectors":
+        parts = (self.firsts, self.seconds, self.documents, self.queries)
+        return _Vectors(*(normalized(part[:, :dimension]) for part in parts))
+
+
+def read_retrieval(folder: Path) -> Retrieval:
+    """Read a set in BEIR's layout: corpus.jsonl, queries.jsonl (both also .gz) and qrels.tsv or qrels/test.tsv.
+
+    Raises:
+        SondeError: A file is missing or cannot be read, or no query has a judgement.
+    """
+    corpus = _file(folder, "corpus.jsonl.gz", "corpus.jsonl")
+    queries = read_queries(_file(folder, "queries.jsonl.gz", "queries.jsonl"))
+    qrels = read_qrels(_file(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv"))
+    documents = [item for item in read(corpus) if isinstance(item, Document)]
+    ids = tuple(document.key or "" for document in documents)
+    asked = tuple((key, text) for key, text in queries if key in qrels)
+    if not asked or not {doc for key, _ in asked for doc in qrels[key]} & set(ids):
+        raise SondeError(f"no judgement of {folder} names both a query and a document of it: do the ids match?")
+    texts = tuple(passage_text(document.title, document.text) for document in documents)
+    return Retrieval(folder.name, ids, texts, asked, {key: qrels[key] for key, _ in asked})
+
+
+def _file(folder: Path, *names: str) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise SondeError(f"{folder} has no {names[0].removesuffix('.gz')}: give a folder in BEIR's layout")
+
+
+def evaluate_models(
+    pairs: PairFile, retrieval: Retrieval | None = None, *, model: str = DEFAULT_MODEL,
+    forms: Sequence[str] | None = None, device: str = "auto", repeats: int = 1, notify: Notify = silent,
+) -> list[FormQuality]:  # fmt: skip
+    """Compare forms of a model on pairs with scores and, if given, on a set with judged queries.
+
+    Args:
+        pairs: Scored pairs of sentences.
+        retrieval: Documents, queries and judgements.
+        model: The bi-encoder.
+        forms: See `check_form`; the usual ones, and float32 cut to four lengths, where None.
+        device: "auto", "cpu", "cuda" …
+        repeats: How often encoding is timed; the fastest counts.
+        notify: Receives sentences that the user should read.
+
+    Raises:
+        UsageError: A form, the model's name or the device cannot be right.
+        SondeError: The pairs cannot be correlated with, or the model cannot be had.
+        MissingExtraError: A set was given and ir-measures is not installed, or int8 asked for and ONNX is not.
+    """
+    check_scores(pairs)
+    if repeats < 1:
+        raise UsageError(f"repeats is {repeats}: time each form once or more")
+    if retrieval is not None:
+        _ir_measures()
+    wanted = [check_form(form) for form in (forms or usual_forms(device))]
+    sizes = [int(form.partition(":")[2]) for form in wanted if form.startswith(DIMENSIONS)]
+    if sizes and EXACT not in wanted:
+        raise UsageError(f"{DIMENSIONS}:{sizes[0]} cuts the vectors of {EXACT}: name {EXACT} too")
+    found: list[tuple[FormQuality, _Scores]] = []
+    for form in [form for form in wanted if not form.startswith(DIMENSIONS)]:
+        notify(f"{form} …")
+        blank, vectors = _measured(model, form, pairs, retrieval, device, repeats, notify)
+        found.append(_judged(blank, vectors, pairs, retrieval))
+        if form == EXACT:
+            cuts = sizes or ([round(share * blank.dimension) for share in CUTS] if forms is None else [])
+            found += [_judged(_shortened(blank, size), vectors.cut(size), pairs, retrieval) for size in cuts]
+    return _compared(found)
+
+
+_Scores = dict[str, float]
+"""nDCG@10 of each query."""
+
+
+def _measured(
+    model: str, form: str, pairs: PairFile, retrieval: Retrieval | None, device: str, repeats: int, notify: Notify
+) -> tuple[FormQuality, _Vectors]:
+    """Load a form, time it, and return what it costs, its quality still blank, beside its vectors."""
+    before = settled_memory()
+    encoder = load_form(model, form, device, notify, symmetric=retrieval is None)
+    texts = list(retrieval.texts) if retrieval else [*pairs.firsts, *pairs.seconds]
+    encoder.encode_texts(texts[:8])  # whatever is set up at the first batch is no part of the time
+    settled_memory()
+    costs: list[Cost] = []
+    encoded = np.empty((0, encoder.spec.dimension), np.float32)
+    for _ in range(repeats):
+        with watched(before, encoder.devices[0]) as cost:
+            encoded = encoder.encode_texts(texts)
+        costs.append(cost)
+    fastest = min(costs, key=lambda cost: cost.seconds)
+    dimension = encoder.spec.dimension
+    row = FormQuality(
+        form=form, dimension=dimension, spearman=0.0, interval=(0.0, 0.0), ndcg=None, p=None,
+        texts_per_second=len(texts) / max(fastest.seconds, 1e-9), size=weights_size(encoder),
+        memory=max(cost.memory for cost in costs), vector=dimension * STORED, others=fastest.others,
+    )  # fmt: skip
+    if retrieval is None:
+        return row, _Vectors(encoded[: len(pairs)], encoded[len(pairs) :], encoded[:0], encoded[:0])
+    queries = encoder.encode_texts([text for _, text in retrieval.queries], True)
+    if encoder.spec.query_prompt or encoder.spec.document_prompt:
+        encoder = load_form(model, form, device, notify)
+    return row, _Vectors(encoder.encode_texts(pairs.firsts), encoder.encode_texts(pairs.seconds), encoded, queries)
+
+
+def _shortened(row: FormQuality, size: int) -> FormQuality:
+    if size > row.dimension:
+        raise UsageError(f"{DIMENSIONS}:{size} is more than the model's {row.dimension} dimensions: give fewer")
+    return replace(row, form=f"{DIMENSIONS}:{size}", dimension=size, vector=size * STORED)
+
+
+def _judged(
+    row: FormQuality, vectors: _Vectors, pairs: PairFile, retrieval: Retrieval | None
+) -> tuple[FormQuality, _Scores]:
+    found: Correlation = correlation(cosines(vectors.firsts, vectors.seconds), pairs.scores, row.form, pairs.name)
+    row = replace(row, spearman=found.spearman, interval=found.interval)
+    if retrieval is None:
+        return row, {}
+    scores = _ndcg(vectors, retrieval)
+    return replace(row, ndcg=sum(scores.values()) / len(scores)), scores
+
+
+def _ndcg(vectors: _Vectors, retrieval: Retrieval) -> _Scores:
+    """Return nDCG@10 of each query, over an exact search for the nearest documents."""
+    module = _ir_measures()
+    similar = vectors.queries @ vectors.documents.T
+    run: dict[str, dict[str, float]] = {}
+    for (key, _), row in zip(retrieval.queries, similar, strict=True):
+        best = np.argsort(-row, kind="stable")[:DEPTH]
+        run[key] = {retrieval.ids[place]: float(row[place]) for place in best.tolist()}
+    measure = module.parse_measure(f"nDCG@{DEPTH}")
+    scores = dict.fromkeys(retrieval.qrels, 0.0)
+    return scores | {one.query_id: one.value for one in module.iter_calc([measure], retrieval.qrels, run)}
+
+
+def _compared(found: list[tuple[FormQuality, _Scores]]) -> list[FormQuality]:
+    """Add p-values of the differences of nDCG@10 to the first form."""
+    first = found[0][1]
+    rows = [found[0][0]]
+    for row, scores in found[1:]:
+        rows.append(replace(row, p=randomisation([scores[key] - first[key] for key in first])) if first else row)
+    return rows
+
+
+def _ir_measures() -> Any:
+    try:
+        import ir_measures
+    except ImportError:
+        raise MissingExtraError("ir-measures", "eval", "evaluating search") from None
+    return ir_measures

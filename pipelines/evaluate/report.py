@@ -1,0 +1,100 @@
+"""The table of a model's forms as Markdown, with what one must know to read it."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from ...indexer.build.estimate import size
+from ...indexer.encoder import STATIC_MODEL
+from .footprint import BUSY
+from .models import FormQuality
+from .variants import DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
+
+HEADINGS = ("form", "dims", "STS", "nDCG@10", "p", "texts/s", "speed", "weights", "memory", "a vector")
+
+
+def cells(rows: Sequence[FormQuality]) -> list[tuple[str, ...]]:
+    """Return the table without its heading; speed is relative to the first row, "as float32" where it is not another's.
+
+    A time is marked with * where other programs used more than a tenth of the processor meanwhile.
+    """
+    return [_cells(row, rows[0]) for row in rows]
+
+
+def _cells(row: FormQuality, first: FormQuality) -> tuple[str, ...]:
+    star = "*" if row.others > BUSY else ""
+    cut = row.form.startswith(DIMENSIONS)
+    return (
+        title(row.form),
+        str(row.dimension),
+        f"{row.spearman:.4f}",
+        "–" if row.ndcg is None else f"{row.ndcg:.4f}",
+        "–" if row.p is None else f"{row.p:.3f}",
+        "–" if cut else f"{row.texts_per_second:,.0f}{star}",
+        "–" if cut else f"{row.texts_per_second / first.texts_per_second:.2f}{star}",
+        "–" if cut else size(row.size),
+        "–" if cut else size(row.memory),
+        size(row.vector),
+    )
+
+
+def title(form: str) -> str:
+    """Return a form in words."""
+    kind, _, number = form.partition(":")
+    if kind == PRUNED:
+        return f"{float(number):.0%} pruned"
+    if kind == DIMENSIONS:
+        return f"{EXACT}, {number} dimensions"
+    return {PER_CHANNEL: "int8, per channel", PER_TENSOR: "int8, per tensor", STATIC_MODEL: "static, distilled"}.get(
+        kind, kind
+    )
+
+
+def notes(rows: Sequence[FormQuality]) -> list[str]:
+    """Return what the table does not say by itself."""
+    found = []
+    if any(row.form.startswith(PRUNED) for row in rows):
+        found.append(
+            "Pruned weights are zeros that are stored and multiplied like all others: without sparse kernels this "
+            "saves neither time nor memory nor disk. It shows how much of the weights matters."
+        )
+    if any(row.form.startswith(DIMENSIONS) for row in rows):
+        found.append(
+            "Shortened vectors save room in the collection and time in the search, not in embedding: the model runs "
+            "as before."
+        )
+    if any(row.others > BUSY for row in rows):
+        most = max(row.others for row in rows)
+        found.append(
+            f"* Other programs used up to {most:.0%} of the processor meanwhile: these times are not to be relied on."
+        )
+    return found
+
+
+def markdown(rows: Sequence[FormQuality], model: str, pairs: str, retrieval: str | None, texts: int) -> str:
+    """Return the table as Markdown, with the machine, the sets and the notes."""
+    versions = ", ".join(f"{package} {version(package)}" for package in ("sonde", "torch", "transformers"))
+    what = f"{texts:,} documents of {retrieval}" if retrieval else f"{texts:,} sentences of {pairs}"
+    lines = [
+        f"{model}, STS: {pairs}, nDCG@10: {retrieval or 'no set given'}; timed on {what}. {processor()}, {versions}.",
+        "",
+        f"| {' | '.join(HEADINGS)} |",
+        f"|{'---|' * len(HEADINGS)}",
+        *(f"| {' | '.join(row)} |" for row in cells(rows)),
+        "",
+        *(f"{note}\n" for note in notes(rows)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def processor() -> str:
+    """Return the processor, how many cores may be used, and Python's version."""
+    import psutil
+
+    names = [platform.processor() or platform.machine()]
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        named = [line for line in info.read_text("utf-8", "replace").splitlines() if line.startswith("model name")]
+        names = [line.partition(":")[2].strip() for line in named] or names
+    return f"{names[0]}, {psutil.cpu_count()} cores, Python {platform.python_version()}"
