@@ -18,7 +18,7 @@ ROUNDS = 15
 MOST = 150
 LEAST_SIZE = 10
 """Sampled vectors per cluster, at least, up to which k is tried."""
-GOOD_ENOUGH = 0.95
+GOOD_ENOUGH = 0.97
 """The smallest k is taken whose score is at least this share of the best."""
 
 
@@ -40,8 +40,12 @@ class Point:
 
     @property
     def score(self) -> float:
-        """Silhouette times stability: clusters that are apart, and that come back."""
-        return max(self.silhouette, 0.0) * max(self.stability, 0.0)
+        """Silhouette times the square root of stability: clusters that are apart, and that come back.
+
+        The root, since stability is the noisier of the two, and falls with k wherever there are many clusters: with the
+        bare product, four seeds chose 6 to 119 for the 77 classes of banking77, with the root 71 to 119.
+        """
+        return max(self.silhouette, 0.0) * max(self.stability, 0.0) ** 0.5
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -84,6 +88,6 @@ def _points(vectors: np.ndarray, tried: list[int], starts: list[np.ndarray], see
 
 
 def choose(points: list[Point]) -> int:
-    """Return the smallest k whose score is within 5 % of the best; 1 where there is no point, or nothing holds."""
+    """Return the smallest k whose score is within 3 % of the best; 1 where there is no point, or nothing holds."""
     best = max((point.score for point in points), default=0.0)
     return next((point.k for point in points if best > 0 and point.score >= GOOD_ENOUGH * best), 1)

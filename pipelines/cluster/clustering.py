@@ -12,12 +12,14 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, check_name, write_run
 from ...indexer.runs import Item
+from ...indexer.view import View
 from ...indexer.wording import counted
 from ..filters import documents_where
 from . import choice, density, kmeans
 from .carrying import centroids
-from .corpus import Corpus
+from .corpus import Corpus, texts_of
 from .describe import describe
+from .labelled import label_groups, label_names
 from .settings import ClusterSettings
 from .silhouette import silhouettes
 from .stability import stability
@@ -97,7 +99,9 @@ def cluster(
             raise SondeError(none if settings.where else f"{collection.path} holds no document to cluster")
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
         steady = stability(corpus.vectors, found.labels, settings, notify)
-        items = describe(view, corpus, found.labels, steady, settings.seed)
+        items, typical = describe(view, corpus, found.labels, steady, settings.seed)
+        if settings.labels:
+            items = _labelled(view, corpus, items, typical, settings, notify)
     report = _report(corpus, found, steady)
     taken = time.perf_counter() - began
     labels, scores = found.labels[corpus.group], found.scores[corpus.group].astype(float)
@@ -151,6 +155,24 @@ def _density(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Foun
         "carried": len(found.labels) - len(found.fitted),
     }
     return _Found(found.labels, found.scores, arrays, report)
+
+
+def _labelled(
+    view: View, corpus: Corpus, items: list[Item], typical: list[np.ndarray], settings: ClusterSettings, notify: Notify
+) -> list[Item]:
+    """Return the items with names from the candidate labels, and `label` and `label_share` in their data."""
+    encoder, docs = view.collection.encoder, corpus.snapshot.docs[corpus.first]
+    found = label_groups(
+        encoder, corpus.vectors, typical, lambda rows: texts_of(view, docs[rows]), settings.labels, settings.engine,
+        notify,
+    )  # fmt: skip
+    clusters = [item for item in items if item.number >= 0]
+    names = label_names(found, [item.name for item in clusters])
+    named = [
+        Item(item.number, name, {**item.data, "label": each.label, "label_share": each.share})
+        for item, name, each in zip(clusters, names, found, strict=True)
+    ]
+    return [*(item for item in items if item.number < 0), *named]
 
 
 def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from .silhouette import members
 from .terms import best_terms, count_terms, distinctive, weights
 
 REPRESENTATIVES = 5
+TYPICAL = 30
+"""Texts nearest to a centroid that candidate labels are compared with."""
 TERM_DOCUMENTS = 20_000
 """Texts that terms are counted in, at most; each cluster gets its share, and at least `LEAST` where it has them."""
 LEAST = 20
@@ -19,8 +21,12 @@ NAME_TERMS = 3
 OUTLIERS = "outliers"
 
 
-def describe(view: View, corpus: Corpus, labels: np.ndarray, stability: np.ndarray | None, seed: int) -> list[Item]:
-    """Return one item for each cluster 0, 1, 2 …, and one, -1, for the outliers if there are any.
+def describe(
+    view: View, corpus: Corpus, labels: np.ndarray, stability: np.ndarray | None, seed: int
+) -> tuple[list[Item], list[np.ndarray]]:
+    """Return one item for each cluster 0, 1, 2 …, and one, -1, for the outliers if there are any; and typical texts.
+
+    These are int64 rows of the vectors nearest each cluster's centroid, the nearest first.
 
     Its data: `size` (documents), `distinct` (texts), `terms` (with c-TF-IDF weights, best first), `representatives`
     (ids of the documents nearest the centroid), `cohesion` (mean cosine to the centroid), and `stability` (0 to 1, or
@@ -39,20 +45,22 @@ def describe(view: View, corpus: Corpus, labels: np.ndarray, stability: np.ndarr
     means = centroids(corpus.vectors, labels, count)
     rows_of = members(labels + 1, np.arange(len(labels))) if len(labels) else []
     items = [Item(-1, OUTLIERS, {"size": int(sizes[0]), "distinct": len(rows_of[0])})] if sizes[0] else []
+    typical = []
     for number in range(count):
         rows = rows_of[number + 1]
         cosines = np.einsum("ij,j->i", corpus.vectors[rows], means[number])
-        near = rows[np.lexsort((rows, -cosines))[:REPRESENTATIVES]]
+        near = rows[np.lexsort((rows, -cosines))[:TYPICAL]]
+        typical.append(near)
         data = {
             "size": int(sizes[number + 1]),
             "distinct": len(rows),
             "terms": [list(pair) for pair in terms.get(number, [])],
-            "representatives": ids_of(view, corpus.snapshot.docs[corpus.first[near]]),
+            "representatives": ids_of(view, corpus.snapshot.docs[corpus.first[near[:REPRESENTATIVES]]]),
             "cohesion": round(float(cosines.mean(dtype=np.float64)), 4),
             "stability": None if stability is None else round(float(stability[number]), 4),
         }
         items.append(Item(number, name_of(terms.get(number, []), number), data))
-    return items
+    return items, typical
 
 
 def cluster_terms(view: View, corpus: Corpus, labels: np.ndarray, seed: int) -> dict[int, list[tuple[str, float]]]:

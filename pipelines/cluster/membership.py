@@ -16,7 +16,8 @@ STRANGE = 0.05
 
 def nearness(cosines: np.ndarray) -> np.ndarray:
     """Return float64 [n]: the mean of the cosines, float32 [n, k], to the nearest fitted texts, the nearest first."""
-    return cosines[:, :VOTERS].mean(axis=1, dtype=np.float64)
+    some = cosines[:, :VOTERS]
+    return some.mean(axis=1, dtype=np.float64) if some.shape[1] else np.zeros(len(some))
 
 
 def limits(labels: np.ndarray, near: np.ndarray, count: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError
+from .labelled import check_labels
 
 Method = Literal["kmeans", "density"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -30,6 +31,9 @@ class ClusterSettings:
         refits: Fits with other seeds, and as many on 90 % of the documents, that stability is measured by; None takes 3
             for KMeans and 1 for density, and 0 measures none.
         where: A filter on metadata and runs; only what passes is clustered.
+        labels: Candidate names, "name" or "name: description": a cluster is named by the one that most of its typical
+            documents get. None names clusters by their terms.
+        engine: What chooses among the labels: "similarity" or "nli".
     """
 
     method: Method = "kmeans"
@@ -43,6 +47,8 @@ class ClusterSettings:
     sample: int = SAMPLE
     refits: int | None = None
     where: str | None = None
+    labels: tuple[str, ...] = ()
+    engine: str = "similarity"
 
     def check(self) -> None:
         """Check what can be checked without the collection.
@@ -52,6 +58,7 @@ class ClusterSettings:
         """
         _one_of("--method", self.method, METHODS)
         _one_of("--outliers", self.outliers, OUTLIERS)
+        check_labels(self.labels, self.engine)
         if isinstance(self.k, bool) or not (self.k == "auto" or (isinstance(self.k, int) and self.k >= 1)):
             raise UsageError(f"k is {self.k!r}: give a whole number from 1, or auto")
         if self.method == "density" and self.k != "auto":
@@ -78,7 +85,8 @@ class ClusterSettings:
             "kmeans": ("min_size", "outliers", "neighbours", "dimensions", "sample"),
             "density": ("k", "restarts"),
         }
-        return {name: value for name, value in asdict(self).items() if name not in unused[self.method]}
+        left_out = (*unused[self.method], *(() if self.labels else ("labels", "engine")))
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
 
 def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
