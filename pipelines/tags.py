@@ -38,7 +38,13 @@ class Tagged:
 
 
 def tag(
-    collection: Collection, name: str, *, ids: Sequence[str] = (), where: str | None = None, change: Change = "new"
+    collection: Collection,
+    name: str,
+    *,
+    ids: Sequence[str] = (),
+    where: str | None = None,
+    docs: np.ndarray | None = None,
+    change: Change = "new",
 ) -> Tagged:
     """Put documents together under a name: a run of kind "tag", which filters, exports and maps know.
 
@@ -47,6 +53,7 @@ def tag(
         name: The tag's.
         ids: Of documents.
         where: A filter; what passes it counts beside `ids`.
+        docs: Document numbers, as a map has them; those that no longer exist are left out.
         change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
             "replace" forgets it.
 
@@ -57,7 +64,7 @@ def tag(
     """
     if change not in CHANGES:
         raise UsageError(f"{change!r} is no way to change a tag: use {', '.join(CHANGES)}")
-    if not ids and where is None:
+    if not ids and where is None and docs is None:
         raise UsageError("say which documents: their ids, or a filter with --where")
     counts = {"changed": 0}
 
@@ -67,22 +74,25 @@ def tag(
         if old is None and change == "remove":
             raise SondeError(f"there is no tag {name!r} to remove documents from")
         before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
-        docs = _kept(before, _chosen(catalog, ids, where), change)
-        if not len(docs):
+        kept = _kept(before, _chosen(catalog, ids, where, docs), change)
+        if not len(kept):
             said = "every document would lose it: delete the tag" if change == "remove" else "no document passes"
             raise UsageError(f"nothing is left for the tag {name!r}: {said}")
-        counts["changed"] = len(np.setxor1d(before, docs))
-        return _run(name, docs)
+        counts["changed"] = len(np.setxor1d(before, kept))
+        return _run(name, kept)
 
     found = change_run(collection.path, "tag", name, changed)
     return Tagged(name, int(found.report["documents"]), counts["changed"])
 
 
-def _chosen(catalog: Catalog, ids: Sequence[str], where: str | None) -> np.ndarray:
-    docs = np.array(numbers_of(catalog, ids), np.int64)
-    if where is None:
-        return np.unique(docs)
-    return np.union1d(docs, documents_where(catalog, where))
+def _chosen(catalog: Catalog, ids: Sequence[str], where: str | None, docs: np.ndarray | None) -> np.ndarray:
+    found = np.array(numbers_of(catalog, ids), np.int64)
+    if where is not None:
+        found = np.union1d(found, documents_where(catalog, where))
+    if docs is not None:
+        every = np.array(catalog.connection.execute("SELECT doc FROM documents").fetchall(), np.int64).reshape(-1)
+        found = np.union1d(found, np.intersect1d(docs, every))
+    return np.unique(found)
 
 
 def _kept(before: np.ndarray, chosen: np.ndarray, change: Change) -> np.ndarray:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...indexer.collection import Collection
 from ...indexer.errors import UsageError
-from .contrast import DEPTH, Contrast, Side, compare_clusters, compare_filters, compare_queries
+from .contrast import DEPTH, Contrast, Side, against_rest, compare_clusters, compare_filters, compare_queries
 from .two_runs import Change, RunComparison, compare_runs
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Contrast",
     "RunComparison",
     "Side",
+    "against_rest",
     "compare",
     "compare_clusters",
     "compare_filters",

@@ -129,9 +129,23 @@ def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray]) -> C
     return Contrast((sides[0], sides[1]), len(both), float(means[0] @ means[1]))
 
 
-def _terms(view: View, docs: Sequence[np.ndarray]) -> list[tuple[tuple[str, float], ...]]:
+def against_rest(view: View, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tuple[str, float], ...]:
+    """Return the terms that tell some documents from all others, with their z-scores, best first.
+
+    Args:
+        view: Of the collection.
+        docs: int64, their numbers; those that no longer exist are left out.
+        sample: How many of them, and how many of the others, are read.
+    """
+    every = view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
+    numbers = np.array(every, np.int64).reshape(-1)
+    own = np.intersect1d(docs, numbers)
+    return _terms(view, [own, np.setdiff1d(numbers, own)], sample)[0]
+
+
+def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list[tuple[tuple[str, float], ...]]:
     random = np.random.default_rng(0)
-    some = [np.sort(random.choice(part, SAMPLE, replace=False)) if len(part) > SAMPLE else part for part in docs]
+    some = [np.sort(random.choice(part, sample, replace=False)) if len(part) > sample else part for part in docs]
     counts = count_terms(texts_of(view, np.concatenate(some)), languages(view))
     if counts is None:
         return [(), ()]

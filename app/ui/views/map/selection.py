@@ -1,0 +1,155 @@
+"""The selection: how many documents, what tells them from the rest, their texts, and what to do with them."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import streamlit as st
+
+from .....indexer.export import write
+from .....indexer.wording import counted
+from .....pipelines.compare import against_rest
+from .....pipelines.tags import tag
+from ....api import Collection
+from ...gate import may_write
+from ...plain import chips, escape_markdown, show_text
+from ...shelf import Shelf
+from ...ways_on import sentences
+from ...work import may_start, start
+from .points import stamp
+
+SAMPLE = 1_500
+"""Texts of the selection, and of the rest, that terms are counted in."""
+PAGE = 5
+SHORT = 300
+FORMATS = {"CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
+
+
+def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
+    """Show what is selected."""
+    st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
+    if not len(docs):
+        st.text("No document lies inside.")
+        return
+    terms = _terms(collection, docs, stamp(collection))
+    if terms:
+        chips((term, "") for term in terms)
+    if may_write():
+        _actions(shelf, collection, docs, running)
+    else:
+        _export(collection, docs)
+    _texts(collection, docs)
+
+
+@st.cache_data(show_spinner="Reading the selection …", max_entries=32)
+def _terms(_collection: Collection, docs: np.ndarray, key: tuple[object, ...]) -> list[str]:
+    del key
+    with _collection.view() as view:
+        return [term for term, score in against_rest(view, docs, SAMPLE) if score >= 2]
+
+
+def _actions(shelf: Shelf, collection: Collection, docs: np.ndarray, running: bool) -> None:
+    idle = may_start(running)
+    with st.container(horizontal=True):
+        with st.popover("Name", icon=":material/sell:"), sentences():
+            _name(collection, docs)
+        with st.popover("Cluster", icon=":material/bubble_chart:", disabled=not idle), sentences():
+            _cluster(shelf, collection, docs)
+        with st.popover("Label", icon=":material/label:", disabled=not idle), sentences():
+            _label(shelf, collection, docs)
+        with st.popover("Export", icon=":material/download:"), sentences():
+            _export(collection, docs)
+
+
+def _name(collection: Collection, docs: np.ndarray) -> None:
+    st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
+    tags = [run.name for run in collection.runs("tag")]
+    name = st.text_input("Name", key="tag_name", placeholder="late deliveries")
+    known = name in tags
+    how = "add" if known and st.radio("There is such a tag", ["add to it", "replace it"]) == "add to it" else "replace"
+    if st.button("Keep", type="primary", key="tag_keep", disabled=not name.strip()):
+        found = tag(collection, name.strip(), docs=docs, change="new" if not known else how)
+        st.session_state["_map_color"] = f"tag:{found.tag}"
+        st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
+        st.rerun()
+
+
+def _cluster(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
+    name = st.text_input("Name of the new clusters", value="selection", key="part_name")
+    method = st.segmented_control("Method", ["kmeans", "density"], default="kmeans", required=True, key="part_method")
+    k = "auto"
+    if method == "kmeans" and not st.toggle("Choose k for me", value=True, key="part_auto"):
+        most = max(2, min(200, len(docs)))
+        k = str(st.number_input("k", 1, most, min(5, most), key="part_k"))
+    options = ["--method", method or "kmeans", *(["-k", k] if method == "kmeans" else [])]
+    if st.button("Cluster just these", type="primary", key="part_start", disabled=not name.strip()):
+        where = _kept(collection, docs, name.strip())
+        st.session_state["_map_color"] = f"cluster:{name.strip()}"
+        start(
+            shelf,
+            collection,
+            "Clusters of a selection",
+            "cluster",
+            *options,
+            "--name",
+            name.strip(),
+            "--replace",
+            "--where",
+            where,
+        )
+
+
+def _label(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
+    lines = st.text_area(
+        "Labels, one a line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
+    )
+    name = st.text_input("Name of the labels", value="selection", key="part_label_name")
+    labels = [line.strip() for line in lines.splitlines() if line.strip()]
+    if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name.strip())):
+        if any("," in label for label in labels):
+            st.error("A label cannot hold a comma here. Use the page Labels for such labels.")
+            return
+        where = _kept(collection, docs, name.strip())
+        st.session_state["_map_color"] = f"label:{name.strip()}"
+        start(
+            shelf, collection, "Labels of a selection", "label", "--labels", ",".join(labels), "--name", name.strip(),
+            "--replace", "--where", where,
+        )  # fmt: skip
+
+
+def _kept(collection: Collection, docs: np.ndarray, name: str) -> str:
+    """Keep the selection as a tag, which the job's filter names, and return that filter."""
+    tag(collection, name, docs=docs, change="replace")
+    doubled = name.replace('"', '""')
+    return f'"tag:{doubled}"'
+
+
+def _export(collection: Collection, docs: np.ndarray) -> None:
+    kind = st.segmented_control("Format", list(FORMATS), default="CSV", required=True, key="part_format") or "CSV"
+
+    def content() -> bytes:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"selection{FORMATS[kind]}"
+            write(collection, path, choose=lambda _: docs)
+            return path.read_bytes()
+
+    st.download_button(
+        f"Download {counted(len(docs), 'document')}", content, f"selection{FORMATS[kind]}",
+        type="primary", key="part_export",
+    )  # fmt: skip
+
+
+@st.fragment
+def _texts(collection: Collection, docs: np.ndarray) -> None:
+    pages = -(-len(docs) // PAGE)
+    page = min(st.session_state.get("texts_page", 1), pages)
+    with collection.view() as view:
+        found = view.documents(docs[(page - 1) * PAGE : page * PAGE].tolist())
+    for document in found.values():
+        with st.container(border=True, gap="small"):
+            if document.title.strip():
+                show_text(document.title)
+            short = document.text if len(document.text) <= SHORT else document.text[:SHORT] + " …"
+            show_text(short, small=True)
+    if pages > 1:
+        st.pagination(pages, key="texts_page")

@@ -1,0 +1,88 @@
+"""Jobs as a page shows them: started, watched while they run, and how they ended."""
+
+import shlex
+from collections.abc import Sequence
+
+import streamlit as st
+
+from ..api import Collection
+from .gate import may_write
+from .jobs import Job
+from .plain import escape_markdown
+from .shelf import SUFFIX, Shelf
+
+WATCHED = "_watched"
+EVERY = 1.0
+"""Seconds between two looks at a running job."""
+
+
+def name_of(collection: Collection) -> str:
+    """Return the name under which the shelf knows a collection."""
+    return collection.path.name.removesuffix(SUFFIX)
+
+
+def start(shelf: Shelf, collection: Collection, title: str, command: str, *arguments: str) -> None:
+    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page anew.
+
+    Raises:
+        UsageError: Another job works on this collection.
+    """
+    job = shelf.jobs.start(title, name_of(collection), (command, str(collection.path), *arguments))
+    st.session_state[WATCHED] = job.id
+    st.rerun()
+
+
+def show_work(shelf: Shelf, collection: Collection) -> bool:
+    """Show the job that works on a collection, or how the one that this session watched ended; return whether one runs.
+
+    While one runs, a part of the page looks again every second, and draws all of it anew at the end.
+    """
+    job = shelf.jobs.running(name_of(collection))
+    if job is not None:
+        st.session_state[WATCHED] = job.id
+        st.fragment(_watch, run_every=EVERY)(shelf, job.id)
+        return True
+    ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
+    if ended is not None and ended.collection == name_of(collection):
+        _tell(ended)
+    return False
+
+
+def may_start(running: bool) -> bool:
+    """Return whether this session may start work now."""
+    return may_write() and not running
+
+
+def command_line(job_or_words: Job | Sequence[str]) -> str:
+    """Return what a user would type for a job; a collection's folder is named without its path."""
+    words = job_or_words.command if isinstance(job_or_words, Job) else job_or_words
+    return shlex.join(["sonde", *(word.rsplit("/", 1)[-1] if word.endswith(SUFFIX) else word for word in words)])
+
+
+def _watch(shelf: Shelf, id: str) -> None:
+    job = shelf.jobs.find(id)
+    if job is None or job.state != "running":
+        st.rerun()
+    progress = job.progress
+    with st.container(border=True):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        said = progress.stage if progress else (job.said[-1] if job.said else "starting")
+        share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
+        counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
+        left.progress(share, escape_markdown(f"{job.title}: {said}{counts}"))
+        if may_write() and right.button("Cancel", key="cancel_work", width="stretch"):
+            shelf.jobs.cancel(job)
+            st.rerun()
+
+
+def _tell(job: Job) -> None:
+    title = escape_markdown(job.title)
+    said, command = st.columns([5, 1], vertical_alignment="center")
+    with command.popover("Command", help="The same from the command line", width="stretch"):
+        st.code(command_line(job), language=None, wrap_lines=True)
+    if job.state == "done":
+        said.success(f"{title}: done", icon=":material/check:")
+    elif job.state == "cancelled":
+        said.info(f"{title} was cancelled. What was kept before is as it was.")
+    else:
+        said.error(f"{title} failed: {escape_markdown(job.error)}")
