@@ -30,13 +30,14 @@ from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
 from .analysis import Analysed
+from .judging import Judged
 from .overview import Overviewed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Collection(Analysed, Overviewed):
+class Collection(Analysed, Judged, Overviewed):
     """A collection of texts that can be searched.
 
     Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every

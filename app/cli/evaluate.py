@@ -1,14 +1,21 @@
 """`sonde evaluate`: of search and labels; the other subjects have files of their own."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.wording import counted
+from .bitext import evaluate_bitext
 from .evaluate_clusters import evaluate_clusters
 from .evaluate_models import evaluate_models
 from .evaluate_sts import evaluate_sts
 from .output import Json, print_json, say, snippet
+
+if TYPE_CHECKING:
+    from ...pipelines.evaluate.search import Qrels
+    from ...pipelines.trec import Query
+    from ..api import Collection
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +27,7 @@ def register(app: typer.Typer) -> None:
     group.command("clusters")(evaluate_clusters)
     group.command("sts")(evaluate_sts)
     group.command("models")(evaluate_models)
+    group.command("bitext")(evaluate_bitext)
     app.add_typer(group, name="evaluate")
 
 
@@ -30,9 +38,11 @@ def _keep_group() -> None:
 def evaluate_search(
     collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
     queries: Annotated[
-        Path, typer.Option("--queries", metavar="Q.jsonl", help="Queries: JSONL with _id and text, also .gz.")
-    ],
-    qrels: Annotated[Path, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")],
+        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Queries: JSONL with _id and text, also .gz.")
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")
+    ] = None,
     modes: Annotated[
         str, typer.Option("--modes", help="Modes to compare, also rerank; differences are to the first.")
     ] = "dense,lexical,hybrid",
@@ -48,21 +58,25 @@ def evaluate_search(
 ) -> None:
     """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
 
-    The interval is a 95 % bootstrap interval of nDCG@10, p a paired randomisation test against the first mode.
+    The interval is a 95 % bootstrap interval of nDCG@10, p a paired randomisation test against the first mode. Without
+    --queries and --qrels, the judgements that the collection keeps are taken (`sonde judge`). "judged" is the share of
+    the first ten hits that have a judgement: what has none counts as not relevant.
 
     \b
     Examples:
       sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv
       sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv --modes hybrid,rerank
+      sonde evaluate search judged.sonde
     """
+    from ...indexer.errors import UsageError
     from ...pipelines.evaluate.search import evaluate_search as run
     from ...pipelines.evaluate.search import modes as variants
-    from ...pipelines.evaluate.search import read_qrels
     from ...pipelines.rerank import DEPTH
     from ...pipelines.search import SearchSettings
-    from ...pipelines.trec import read_queries
     from ..api import open as open_collection
 
+    if (queries is None) != (qrels is None):
+        raise UsageError("--queries and --qrels belong together; without both, the collection's judgements are taken")
     settings = SearchSettings(
         fusion=fusion,  # type: ignore[arg-type]
         rerank="rerank" in modes.split(","),
@@ -73,7 +87,8 @@ def evaluate_search(
     chosen = variants(modes.split(","), settings)
     for _, settings in chosen:
         settings.check()
-    found = run(open_collection(collection, device=device), read_queries(queries), read_qrels(qrels), chosen)
+    opened = open_collection(collection, device=device)
+    found = run(opened, *_judged(opened, queries, qrels), chosen)
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
@@ -81,12 +96,31 @@ def evaluate_search(
         for quality in found:
             print_json(quality.to_dict())
         return
-    print(f"{'mode':<10} {'nDCG@10':>8} {'95 % interval':>15} {'recall@100':>11} {'MRR@10':>7} {'MAP@100':>8} {'p':>6}")
+    heads = f"{'mode':<10} {'nDCG@10':>8} {'95 % interval':>15} {'recall@100':>11}"
+    print(f"{heads} {'MRR@10':>7} {'MAP@100':>8} {'p':>6} {'judged':>7}")
     for quality in found:
         values, (low, high) = quality.measures, quality.interval
         p = f"{quality.p:.3f}" if quality.p is not None else "–"
         shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {f'{low:.3f} to {high:.3f}':>15}"
-        print(f"{shown} {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f} {p:>6}")
+        shown += f" {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f}"
+        print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")
+
+
+def _judged(collection: "Collection", queries: Path | None, qrels: Path | None) -> "tuple[list[Query], Qrels]":
+    """Return the queries and judgements of two files or, without them, those that the collection keeps."""
+    from ...indexer.errors import SondeError
+    from ...pipelines.evaluate.search import read_qrels
+    from ...pipelines.trec import read_queries
+
+    if queries and qrels:
+        return read_queries(queries), read_qrels(qrels)
+    kept = collection.judgements()
+    if not kept.answered:
+        raise SondeError("no hit has been judged relevant here: use `sonde judge`, or give --queries and --qrels")
+    without = len(kept.queries) - len(kept.answered)
+    if without:
+        say(f"note: {counted(without, 'query', 'queries')} without a relevant document left out")
+    return kept.answered, kept.qrels
 
 
 def evaluate_labels(

@@ -9,6 +9,7 @@ import typer
 
 from ...indexer.errors import SondeError
 from . import (
+    bitext,
     cluster,
     compare,
     correct,
@@ -16,6 +17,7 @@ from . import (
     duplicates,
     evaluate,
     index,
+    judge,
     label,
     map,
     runs,
@@ -59,8 +61,10 @@ tag.register(app)
 label.register(app)
 correct.register(app)
 similarity.register(app)
+bitext.register(app)
 duplicates.register(app)
 compare.register(app)
+judge.register(app)
 evaluate.register(app)
 train.register(app)
 upkeep.register(app)

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 DEPTH = 100
 RERANK = "rerank"
 RESAMPLES = 2_000
-MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
-"""In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
-NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
+MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100", "Judged@10")
+"""In ir-measures' names; reported as ndcg@10, recall@100, mrr@10, map@100 and judged@10.
+
+The last is the share of the first ten hits that have a judgement: what has none counts as not relevant, so a mode whose
+hits nobody judged looks worse than it is (Buckley and Voorhees, SIGIR 2004).
+"""
+NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100", "judged@10"), strict=True))
 
 Qrels = dict[str, dict[str, int]]
 
