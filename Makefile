@@ -9,8 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # CPU index that PyTorch's own installation page names: make install TORCH_INDEX=https://...
 TORCH_INDEX ?=
 
-# What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,cluster,duplicates,mcp,serve,topics,plots,ui
-EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,plots,ui
+# What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
+EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check bench wheel constraints
