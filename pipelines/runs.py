@@ -24,6 +24,37 @@ class RunDetails:
         return self.run.to_dict() | {"items": items}
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A document of a cluster, a topic, a label or a tag; a higher score belongs more, None says nothing."""
+
+    id: str
+    title: str
+    text: str
+    score: float | None
+
+
+def members(
+    collection: Collection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
+) -> list[Member]:
+    """Return the documents of a cluster, topic or label, those that belong to it most first.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
+    """
+    if k < 1 or offset < 0:
+        raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+        sql = (
+            "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc LIMIT ? OFFSET ?"
+        )
+        found = view.catalog.connection.execute(sql, (run.number, item, min(k, 2**31), min(offset, 2**31))).fetchall()
+        documents = view.documents([doc for doc, _ in found])
+    return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
+
+
 def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first.
 

@@ -12,6 +12,7 @@ from .output import Json, print_json, say
 if TYPE_CHECKING:
     from ...indexer.runs import Kind, Run
     from ...pipelines.runs import RunDetails
+    from ..api import Collection
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +29,9 @@ def runs(
         int | None,
         typer.Option("--item", metavar="N", help="With --rename: rename this cluster, topic or label."),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Count its documents by a column of dates or classes.")
+    ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the run.")] = False,
     json: Json = False,
 ) -> None:
@@ -37,6 +41,7 @@ def runs(
     Examples:
       sonde runs themes.sonde
       sonde runs themes.sonde kmeans
+      sonde runs themes.sonde kmeans --by stars
       sonde runs themes.sonde kmeans --rename themes
       sonde runs themes.sonde kmeans --item 0 --rename "late deliveries"
       sonde runs themes.sonde kmeans --delete
@@ -44,10 +49,12 @@ def runs(
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
-    if name is None and (rename is not None or item is not None or delete):
+    if name is None and (rename is not None or item is not None or delete or by is not None):
         raise UsageError("say which run: sonde runs C.sonde RUN")
     if delete and (rename is not None or item is not None):
         raise UsageError("--delete goes with neither --rename nor --item")
+    if by is not None and (delete or rename is not None):
+        raise UsageError("--by goes with neither --rename nor --delete")
     if item is not None and rename is None:
         raise UsageError("--item needs --rename: the new name")
     opened, chosen = open_collection(collection), cast("Kind | None", kind)
@@ -59,6 +66,8 @@ def runs(
     elif rename is not None:
         opened.rename_run(name, rename, kind=chosen, item=item)
         say(f"renamed {'the run' if item is None else f'number {item} of'} {name!r} to {rename!r}")
+    elif by is not None:
+        _breakdown(opened, name, by, chosen, json)
     else:
         _show(opened.run(name, chosen), json)
 
@@ -73,6 +82,15 @@ def _list(found: "list[Run]", json: bool) -> None:
             print(f"{run.kind:<8} {run.name:<24} {documents:>20}  {run.created[:16]}{state}")
     if not found:
         say("no runs: make one with `sonde cluster`")
+
+
+def _breakdown(opened: "Collection", name: str, column: str, kind: "Kind | None", json: bool) -> None:
+    from ...pipelines.breakdown import breakdown
+
+    found = breakdown(opened, name, column, kind)
+    for row in found.rows():
+        part = row[found.period or "class"]
+        print_json(row) if json else print(f"{row['documents']:>9,}  {part:<20}  {row['number']} {row['name']}")
 
 
 def _show(found: "RunDetails", json: bool) -> None:

@@ -59,8 +59,9 @@ def base_figure(
         )  # fmt: skip
     axis = {"visible": False, "showgrid": False, "zeroline": False}
     figure.update_layout(
-        xaxis=axis | _range(places[:, 0], 0.12), yaxis=axis | _range(places[:, 1]), hovermode="closest", dragmode="lasso",
+        xaxis=axis | _range(places[:, 0], 0.12), yaxis=axis | _range(places[:, 1]), dragmode="lasso",
         height=HEIGHT, margin={"l": 0, "r": 0, "t": 30, "b": 0}, hoverlabel={"align": "left"}, uirevision="map",
+        hovermode="closest",
         annotations=[] if names == "none" else _names(_points, 1 if names == "large" else 2, mode),
     )  # fmt: skip
     return figure
