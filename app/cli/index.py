@@ -28,6 +28,9 @@ def index(
     id: Annotated[
         str | None, typer.Option("--id", metavar="COL", help="Column of the id; without one, a hash of the text.")
     ] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", metavar="COL", help="Column not to keep as metadata; repeat.")
+    ] = None,
     language: Annotated[
         str | None,
         typer.Option("--language", metavar="CODE", help="Language of the texts (en, de …); detected if not given."),
@@ -90,7 +93,7 @@ def index(
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
-        encoding=encoding, sheet=sheet,
+        encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()),
     )  # fmt: skip
     device_of_ann = "cuda" if device != "cpu" and has_gpu() else "cpu"
     budget = None if memory is None else memory * 1_000_000

@@ -54,6 +54,7 @@ def estimate_source(
     options: ReadOptions = ReadOptions(),
     settings: BuildSettings = BuildSettings(),
     *,
+    encoder: Encoder | None = None,
     notify: Notify = silent,
 ) -> Estimate:
     """Return what indexing a source would take, from embedding its first documents; nothing is written.
@@ -65,8 +66,8 @@ def estimate_source(
     reading = read(source, options=options)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
-    expected = _estimate(reading, sample, encoder_for(folder, settings, notify))
-    return expected or estimate(sample, len(sample), encoder_for(folder, settings, notify))
+    encoder = encoder or encoder_for(folder, settings, notify)
+    return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
 
 
 def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:

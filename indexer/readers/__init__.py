@@ -2,7 +2,8 @@
 
 from .columns import Columns
 from .options import ReadOptions
+from .preview import Preview, preview
 from .read import read
 from .reading import Progress, Reading
 
-__all__ = ["Columns", "Progress", "ReadOptions", "Reading", "read"]
+__all__ = ["Columns", "Preview", "Progress", "ReadOptions", "Reading", "preview", "read"]

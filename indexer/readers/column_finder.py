@@ -65,6 +65,7 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     for role in ("id", "language", "title"):
         roles[role], reasons[role] = getattr(finder, role)(taken)
         taken.add(roles[role] or "")
+    taken |= finder.left_out()
     types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
     columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note)
@@ -94,6 +95,11 @@ def document_columns(documents: Sequence[Document]) -> Columns:
         metadata={name: kind.kind for name, kind in types.items() if kind},
         reasons=dict.fromkeys(("text", "title", "id", "language"), "the document's own"),
     )
+
+
+def column_types(rows: Sequence[Row], textual: bool) -> dict[str, str]:
+    """Return every column of a sample with the name of its type, "empty" where every value is missing."""
+    return {name: profile.kind for name, profile in _profiles(rows, textual).items()}
 
 
 def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
@@ -155,6 +161,9 @@ class _Finder:
             if named and codes and all(_CODE.fullmatch(code.strip()) for code in codes):
                 return profile.name, "by name"
         return None, ""
+
+    def left_out(self) -> set[str]:
+        return {self._existing(name, "left out") for name in self._options.leave_out}
 
     def _by_name(self, profiles: Sequence[Profile], rank: Callable[[str], int | None], taken: set[str]) -> str | None:
         ranked = [(rank(profile.name), profile.name) for profile in profiles if profile.name not in taken]

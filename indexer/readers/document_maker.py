@@ -1,6 +1,6 @@
 """A row and the roles of its columns make a document, or a reason why not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ..document import Document, Skipped, Value
 from .celltypes import ColumnType
@@ -13,12 +13,12 @@ from .source import Item, Row
 class DocumentMaker:
     """Turns what a source yields into what the build takes."""
 
-    def __init__(self, roles: Roles, max_chars: int) -> None:
+    def __init__(self, roles: Roles, max_chars: int, leave_out: Collection[str] = ()) -> None:
         columns = roles.columns
         self._columns = columns
         self._types = roles.types
         self._max_chars = max_chars
-        self._taken = {*columns.text, columns.title, columns.id, columns.language}
+        self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out}
 
     def make(self, item: Item) -> Document | Skipped:
         """A `Document` for a row that can be one; anything that cannot be stored or searched is `Skipped`."""

@@ -19,6 +19,7 @@ class ReadOptions:
         title: Column of the title; "" for none.
         id: Column of the key; "" for none (the build then takes a hash of the text).
         language: Column of each text's language; "" for none.
+        leave_out: Columns that do not become metadata.
         delimiter: One character between the cells of a CSV file, or a name such as "tab".
         encoding: Encoding of text files, by any name that Python knows.
         format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
@@ -33,6 +34,7 @@ class ReadOptions:
     title: str | None = None
     id: str | None = None
     language: str | None = None
+    leave_out: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
     format: str | None = None

@@ -27,7 +27,7 @@ class Parquet(Source):
             raise SondeError(
                 f"{self.name} is no Parquet file or a truncated one: get it again ({_line(error)})"
             ) from error
-        self._rows = metadata.num_rows
+        self._rows = self.items_total = metadata.num_rows
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """The rows in file order; "row 1" is the first."""

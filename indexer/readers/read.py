@@ -31,7 +31,7 @@ def read(source: Any, *, options: ReadOptions = _DEFAULTS) -> Reading:
         SondeError: A file is missing, empty, damaged or may not be read.
     """
     paths = _paths(source)
-    sources = [python_source(source)] if paths is None else list(_file_sources(paths, options))
+    sources = [python_source(source)] if paths is None else list(file_sources(paths, options))
     return Reading([Part(one, options) for one in sources])
 
 
@@ -51,8 +51,8 @@ def _exists(name: str) -> bool:
         return False
 
 
-def _file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[Source]:
-    """One source for each table, and a single one for all folders and text files together."""
+def file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[Source]:
+    """Yield one source for each table, and a single one for all folders and text files together."""
     existing = [path if str(path) == _STDIN else present(Path(path)) for path in paths]
     texts = [path for path in existing if isinstance(path, Path) and str(path) != _STDIN and _is_text(path, options)]
     if texts:

@@ -43,7 +43,7 @@ class Part:
         items = [item for _, item in sample]
         roles = self._roles(items, options)
         self.columns = roles.columns
-        self._maker = DocumentMaker(roles, options.max_chars)
+        self._maker = DocumentMaker(roles, options.max_chars, options.leave_out)
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
@@ -53,7 +53,7 @@ class Part:
     def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
         if self.source.columns is not None:
             return Roles(self.source.columns, {})
-        self._check(items)
+        check_sample(self.source, items)
         rows = [item for item in items if isinstance(item, Row)]
         if not rows:
             return Roles(document_columns([item for item in items if isinstance(item, Document)]), {})
@@ -61,17 +61,6 @@ class Part:
             return find_columns(rows, options, self.source.textual, self.source.note)
         except SondeError as error:
             raise type(error)(f"{self.source.name}: {error}") from None
-
-    def _check(self, items: Sequence[Item]) -> None:
-        if not items:
-            raise SondeError(f"{self.source.name} {self.source.nothing}")
-        broken = [item for item in items if isinstance(item, Skipped)]
-        if len(broken) > _BROKEN_SHARE * len(items):
-            first = f"the first is {broken[0].origin}: {broken[0].reason}"
-            raise SondeError(
-                f"{self.source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
-                "Check the file, or set its format (--format)"
-            )
 
     def _items(self) -> Iterator[tuple[int, Item]]:
         meter, place = Meter(), Place()
@@ -173,3 +162,20 @@ def _sampled(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Item]]:
         chars += sum(len(value) for value in values if isinstance(value, str))
         if count >= _SAMPLE_ROWS or chars >= _SAMPLE_CHARS:
             return
+
+
+def check_sample(source: Source, items: Sequence[Item]) -> None:
+    """Refuse a source whose first rows are none, or nearly all broken.
+
+    Raises:
+        SondeError: It is so; the message quotes the first.
+    """
+    if not items:
+        raise SondeError(f"{source.name} {source.nothing}")
+    broken = [item for item in items if isinstance(item, Skipped)]
+    if len(broken) > _BROKEN_SHARE * len(items):
+        first = f"the first is {broken[0].origin}: {broken[0].reason}"
+        raise SondeError(
+            f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
+            "Check the file, or set its format (--format)"
+        )

@@ -33,13 +33,15 @@ class Meter:
 class Source(ABC):
     """One file, folder, stream or Python object.
 
-    `total` is in `unit`, None where unknown. A source that is there `once` gives its items a single time. In a
-    `textual` one every cell is a string whose type has to be found. `note` says how it is read where that was found
-    out, `nothing` what is wrong when there is no item. `columns` is set where the format fixes the roles.
+    `total` is in `unit`, None where unknown; `items_total` counts the items, None where that takes a pass. A source
+    that is there `once` gives its items a single time. In a `textual` one every cell is a string whose type has to be
+    found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
+    `columns` is set where the format fixes the roles.
     """
 
     name: str
     total: int | None = None
+    items_total: int | None = None
     unit: str = "bytes"
     once: bool = False
     textual: bool = False

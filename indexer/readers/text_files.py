@@ -37,6 +37,7 @@ class TextFiles(Source):
             raise SondeError(_nothing_to_read(name, others))
         self._sizes = [_size(file) for file in self._files]
         self.total = sum(self._sizes)
+        self.items_total = len(self._files)
         self.columns = _columns(len(self._files), others)
 
     def items(self, meter: Meter) -> Iterator[Document | Skipped]:

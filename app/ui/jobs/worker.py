@@ -26,6 +26,8 @@ def main(folder: Path) -> None:
     sys.argv = ["sonde", *command]
     code: object = 1
     try:
+        if (folder / "cancelled").exists():  # before the signal could reach Python
+            raise KeyboardInterrupt
         from ...cli.main import main as sonde
 
         sonde()

@@ -1,0 +1,171 @@
+"""Texts into a collection, a new one or one that is there."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from .....indexer.build import BuildSettings, Estimate, estimate_source
+from .....indexer.build.index import encoder_for
+from .....indexer.encoder import DEFAULT_MODEL, Encoder, canonical_name
+from .....indexer.encoder.models import STATIC_MODEL, at_hand
+from .....indexer.errors import SondeError
+from .....indexer.readers import ReadOptions
+from ...plain import escape_markdown
+from ...shelf import SUFFIX, Shelf
+from .columns import choose_columns, stamps, words
+from .damage import model_missing
+from .source import choose_source, forget_source
+
+DEFAULT, STATIC, OTHER = f"{DEFAULT_MODEL} (the default)", "static (fast, for drafts)", "another"
+ADD = "Add texts"
+
+
+def show_making(shelf: Shelf) -> None:
+    """Make a collection."""
+    st.subheader("New collection", anchor=False)
+    paths = choose_source(shelf, "new")
+    if not paths:
+        return
+    found, options = choose_columns(paths, "new")
+    name, model, language = _settings(shelf, paths)
+    if options is None or name is None or model is None:
+        return
+    settings = BuildSettings(model=None if model == DEFAULT_MODEL else model, device=shelf.settings.device)
+    place = st.empty()
+    extra = ["--model", model] if settings.model else []
+    extra += ["--language", language] if language else []
+    _start(
+        shelf,
+        name,
+        paths,
+        [*words(options), *extra],
+        "new",
+        f"Make {name}",
+        f"Index {found.count:,} {'files' if found.fixed else 'rows'}",
+    )
+    with place:
+        _expect(paths, options, settings)
+
+
+def show_adding(shelf: Shelf, name: str) -> None:
+    """Add texts to a collection, or bring it in step with its files."""
+    busy = shelf.jobs.running(name)
+    if busy:
+        st.info(escape_markdown(f"{busy.title} is running. Texts can be added when it has ended."))
+        return
+    if model_missing(shelf.open(name)):
+        return
+    paths = choose_source(shelf, "add")
+    if not paths:
+        st.caption("Rows whose id is known replace those documents; what has not changed is not embedded again.")
+        return
+    _, options = choose_columns(paths, "add")
+    if options is None:
+        return
+    sync = st.checkbox("Sync: delete the documents that are not in these files", key="add-sync")
+    if sync:
+        st.warning("The collection will then hold what these files hold, and nothing else.")
+    extra = ["--sync"] if sync else []
+    _start(
+        shelf,
+        name,
+        paths,
+        [*words(options), *extra],
+        "add",
+        f"{'Sync' if sync else 'Add to'} {name}",
+        "Sync" if sync else "Add",
+    )
+
+
+def _settings(shelf: Shelf, paths: Sequence[Path]) -> tuple[str | None, str | None, str]:
+    cells = st.columns([2, 2, 1])
+    suggestion = paths[0].name.split(".")[0] or "texts"
+    given = cells[0].text_input("Name", suggestion, key="new-name", autocomplete="off").strip().removesuffix(SUFFIX)
+    choice = cells[1].selectbox("Model", [DEFAULT, STATIC, OTHER], key="new-model")
+    language = (
+        cells[2].text_input("Language", key="new-language", placeholder="detected", help="en, de, pt-BR …").strip()
+    )
+    chosen = _other(shelf) if choice == OTHER else DEFAULT_MODEL if choice == DEFAULT else STATIC_MODEL
+    return _name(shelf, given), chosen, language
+
+
+def _name(shelf: Shelf, given: str) -> str | None:
+    try:
+        path = shelf.path(given)
+    except SondeError as error:
+        st.error(escape_markdown(str(error)))
+        return None
+    if not path.exists():
+        return given
+    cells = st.columns([4, 1], vertical_alignment="center")
+    cells[0].warning(f"There is a collection {escape_markdown(given)} already: choose another name, or add to it.")
+    if given in shelf.names():
+        cells[1].button("Add to it", key="add-instead", on_click=_add_instead, args=(given,))
+    return None
+
+
+def _add_instead(name: str) -> None:
+    """Take the files along to the other task."""
+    st.session_state["collection"] = name
+    st.session_state["do"] = ADD
+    st.session_state["add-kept"] = st.session_state.pop("new-kept", [])
+
+
+def _other(shelf: Shelf) -> str | None:
+    what = "Name of a model, or its folder" if shelf.settings.local else "Name of a model"
+    given = st.text_input(
+        what, key="new-other", placeholder="intfloat/multilingual-e5-small", autocomplete="off"
+    ).strip()
+    if not given:
+        return None
+    if not shelf.settings.local and (given[0] in "./~" or Path(given).is_dir()):
+        st.error("Folders can be named on the server's own machine alone: give the name of a model.")
+        return None
+    try:
+        name = canonical_name(given)
+    except SondeError as error:
+        st.error(escape_markdown(str(error)))
+        return None
+    if not at_hand(name):
+        st.info(f"{escape_markdown(name)} is not on this machine: the job will download it from the model hub.")
+    return name
+
+
+def _start(shelf: Shelf, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str) -> None:
+    device = [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
+    command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *device, "--json"]
+    if st.button(escape_markdown(label), key=f"{key}-start", type="primary", icon=":material/play_arrow:"):
+        shelf.jobs.start(title, name, command)
+        forget_source(key)
+        st.rerun()
+
+
+def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings) -> None:
+    model = settings.model_name
+    if not at_hand(model):
+        st.caption("What it will take is said by the job, once it has the model.")
+        return
+    try:
+        found = _estimate(tuple(map(str, paths)), stamps(paths), options, model, settings.device)
+    except SondeError as error:
+        st.error(escape_markdown(str(error)))
+        return
+    st.caption(escape_markdown(f"Expected, from a probe on this machine: {found.describe()}."))
+
+
+@st.cache_data(show_spinner="Estimating from a short probe …", max_entries=50, ttl=3600)
+def _estimate(
+    paths: tuple[str, ...], stamp: tuple[tuple[int, float], ...], options: ReadOptions, model: str, device: str
+) -> Estimate:
+    del stamp  # part of the key
+    nowhere = Path(paths[0]).with_name(".not-there.sonde")
+    return estimate_source(
+        [Path(path) for path in paths], nowhere, options, BuildSettings(model=model, device=device),
+        encoder=_encoder(model, device),
+    )  # fmt: skip
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _encoder(model: str, device: str) -> Encoder:
+    return encoder_for(Path("/nowhere/new.sonde"), BuildSettings(model=model, device=device))

@@ -1,0 +1,148 @@
+"""What runs and what has run: a card for each, with its progress, its result, and what can be done about it."""
+
+import shlex
+from typing import Any
+
+import streamlit as st
+
+from .....indexer.build.estimate import duration
+from .....indexer.wording import counted
+from ...gate import may_write
+from ...jobs import Job, Jobs
+from ...plain import escape_markdown
+from ...shelf import Shelf
+from .outcome import skipped_rows, told
+
+EARLIER = 20
+SHOWN_WORDS = 12
+"""Arguments of a command that a page shows; a delete may name thousands of ids."""
+ENDINGS = {
+    "cancelled": "Cancelled. What was committed stays.",
+    "killed": "Its process was killed. What was committed stays.",
+}
+
+
+def show_cards(shelf: Shelf, jobs: list[Job], name: str | None) -> None:
+    """Show running jobs, the newest of each collection that has ended, until it is dismissed, and earlier ones."""
+    current, earlier = _sorted(jobs)
+    for job in current:
+        if job.state == "running":
+            _running_card(shelf.jobs, job)
+        elif may_write():
+            _ended_card(shelf, job, name)
+    if earlier and may_write():
+        with st.expander(f"Earlier jobs ({len(earlier)})"):
+            _earlier(shelf.jobs, earlier)
+
+
+def fraction(job: Job) -> float:
+    """Return how much of its newest stage a job has done, 0 to 1; 0 while its end is not known."""
+    progress = job.progress
+    return min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
+
+
+def _sorted(jobs: list[Job]) -> tuple[list[Job], list[Job]]:
+    current: list[Job] = []
+    earlier: list[Job] = []
+    for job in jobs:
+        first = all(job.collection != other.collection for other in current)
+        (current if job.state == "running" or first else earlier).append(job)
+    return current, earlier
+
+
+def _running_card(jobs: Jobs, job: Job) -> None:
+    with st.container(border=True):
+        cells = st.columns([5, 1], vertical_alignment="center")
+        with cells[0]:
+            st.markdown(f"**{escape_markdown(job.title)}**")
+            st.progress(fraction(job), text=escape_markdown(_how_far(job)))
+        if may_write() and cells[1].button("Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:"):
+            with st.spinner("Stopping …"):
+                jobs.cancel(job)
+            st.rerun()
+        said = job.said[-2:]
+        if said:
+            st.caption(escape_markdown(" · ".join(said)))
+        _command(job)
+
+
+def _how_far(job: Job) -> str:
+    progress, pace = job.progress, job.pace
+    if progress is None:
+        return f"starting, {duration(job.seconds)} so far"
+    of = f" of {progress.total:,}" if progress.total else ""
+    rate = f" · {pace.rate:,.0f} a second" if pace else ""
+    left = f" · about {duration(pace.left)} left" if pace and pace.left else ""
+    return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{left}"
+
+
+def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
+    with st.container(border=True):
+        cells = st.columns([5, 1, 1, 1], vertical_alignment="center")
+        with cells[0]:
+            st.markdown(f"**{escape_markdown(job.title)}** · {duration(job.seconds)}")
+            _ending(job)
+        if job.state == "done" and job.collection != name and job.collection in shelf.names():
+            cells[1].button(
+                "Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=(job.collection,)
+            )
+        if job.state in ("cancelled", "killed", "failed") and cells[2].button(
+            "Resume", key=f"resume-{job.id}", icon=":material/play_arrow:", help="The same command goes on from there."
+        ):
+            shelf.jobs.resume(job)
+            st.rerun()
+        if cells[3].button("Dismiss", key=f"forget-{job.id}", icon=":material/close:"):
+            shelf.jobs.forget(job)
+            st.rerun()
+        _command(job)
+
+
+def _ending(job: Job) -> None:
+    if job.state == "done":
+        for sentence in told(job):
+            st.text(sentence)
+        _skipped(job)
+    elif job.command[0] == "verify" and job.output:
+        st.warning(f"Found {counted(len(job.output), 'problem')}: see Health.")
+    elif job.state == "failed":
+        st.error(escape_markdown(job.error))
+    else:
+        st.warning(ENDINGS[job.state])
+
+
+def _skipped(job: Job) -> None:
+    count, rows = skipped_rows(job)
+    if not count:
+        return
+    with st.expander(f"{counted(count, 'row')} skipped"):
+        st.dataframe(rows, hide_index=True, height=min(38 + 35 * len(rows), 250))
+        if count > len(rows):
+            st.caption(f"These are the first {len(rows):,}. About shows more of them.")
+
+
+def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"Job": job.title, "Ended": job.state, "Seconds": round(job.seconds), "Said": _last(job)}
+        for job in earlier[:EARLIER]
+    ]
+    st.dataframe(rows, hide_index=True)
+    if st.button("Forget these", key="forget-earlier"):
+        for job in earlier:
+            jobs.forget(job)
+        st.rerun()
+
+
+def _last(job: Job) -> str:
+    if job.state == "failed":
+        return job.error
+    return " ".join(told(job)) if job.state == "done" else ""
+
+
+def _command(job: Job) -> None:
+    words = [*job.command[:SHOWN_WORDS], *(["…"] if len(job.command) > SHOWN_WORDS else [])]
+    with st.expander("Command"):
+        st.code(f"sonde {shlex.join(words)}", language=None, wrap_lines=True)
+
+
+def _open(name: str) -> None:
+    st.session_state["collection"] = name

@@ -1,0 +1,103 @@
+"""Deleting documents, counted before, and whole collections, confirmed by their name."""
+
+import streamlit as st
+
+from .....indexer.remove import remove_collection
+from .....indexer.wording import counted
+from .....pipelines.filters import documents_where
+from ....api import Collection
+from ...plain import escape_markdown
+from ...shelf import Shelf
+from .damage import damaged
+
+EXAMPLES = 10
+
+
+def show_deleting(shelf: Shelf, name: str) -> None:
+    """Offer to delete documents by a filter or by ids, and the collection."""
+    busy = shelf.jobs.running(name)
+    if busy:
+        st.info(escape_markdown(f"{busy.title} is running. Wait for it, or cancel it, before anything is deleted."))
+        return
+    documents, whole = st.columns(2, gap="large")
+    with documents:
+        st.markdown("**Documents**")
+        if not damaged(shelf, name):
+            _documents(shelf, name)
+    with whole:
+        st.markdown("**The collection**")
+        _whole(shelf, name)
+
+
+def _documents(shelf: Shelf, name: str) -> None:
+    how = st.segmented_control(
+        "By", ["Filter", "Ids"], default="Filter", required=True, key="delete-by", label_visibility="collapsed"
+    )
+    if how == "Filter":
+        _by_filter(shelf, name)
+    else:
+        _by_ids(shelf, name)
+
+
+def _by_filter(shelf: Shelf, name: str) -> None:
+    collection = shelf.open(name)
+    where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
+    if not where:
+        with collection.view() as view:
+            known = [f"{field.name} ({field.type})" for field in view.fields.values()]
+        st.caption(
+            escape_markdown(f"The condition of an SQL WHERE over: {', '.join(known) or 'no column: none is kept'}")
+        )
+        return
+    count, examples = _passing(collection, where)
+    if not count:
+        st.info("No document passes this filter.")
+        return
+    st.dataframe(examples, hide_index=True)
+    label = f"Delete {counted(count, 'document')}"
+    if st.button(label, key="delete-passing", type="primary", icon=":material/delete:"):
+        _delete(shelf, name, label, ["--where", where])
+
+
+def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, str]]]:
+    """Return how many documents pass a filter, and the first of them."""
+    with collection.view() as view:
+        numbers = documents_where(view.catalog, where)
+        some = [int(number) for number in numbers[:EXAMPLES]]
+        sql = "SELECT key, title, substr(text, 1, 200) FROM documents WHERE doc IN (?)"
+        rows = view.catalog.select_in(sql, some)
+        return len(numbers), [{"id": key, "title": title, "text": text} for key, title, text in rows]
+
+
+def _by_ids(shelf: Shelf, name: str) -> None:
+    given = st.text_area("Ids, one a line", key="delete-ids", height=120)
+    ids = list(dict.fromkeys(line.strip() for line in given.splitlines() if line.strip()))
+    if not ids:
+        return
+    label = f"Delete {counted(len(ids), 'document')}"
+    if st.button(label, key="delete-named", type="primary", icon=":material/delete:"):
+        _delete(shelf, name, label, ["--", *ids])
+
+
+def _delete(shelf: Shelf, name: str, label: str, what: list[str]) -> None:
+    shelf.jobs.start(f"{label} of {name}", name, ["delete", str(shelf.path(name)), "--json", *what])
+    for key in ("delete-where", "delete-ids"):
+        st.session_state.pop(key, None)
+    st.rerun()
+
+
+def _whole(shelf: Shelf, name: str) -> None:
+    st.text("All its documents, vectors and runs. This cannot be undone.")
+    with st.form("delete-collection", border=False):
+        typed = st.text_input("Type its name to confirm", key="delete-name", autocomplete="off")
+        if not st.form_submit_button("Delete the collection", icon=":material/delete_forever:"):
+            return
+    if typed.strip() != name:
+        st.warning(f"Not deleted: type {escape_markdown(name)}, the name of the collection.")
+        return
+    remove_collection(shelf.path(name))
+    for job in shelf.jobs.of(name):
+        shelf.jobs.forget(job)
+    st.session_state.pop("collection", None)
+    st.query_params.clear()
+    st.rerun()

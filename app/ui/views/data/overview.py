@@ -1,0 +1,92 @@
+"""The collections at hand in a table, with the work on each beside it, and the jobs below."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from .....indexer.glance import Glance, glance, last_change
+from ...jobs import Job
+from ...shelf import Shelf
+from .cards import fraction, show_cards
+
+REFRESH = 1.0
+"""Seconds between two looks at running jobs."""
+
+
+def show_overview(shelf: Shelf, name: str | None) -> None:
+    """Show all collections and jobs; this part alone is drawn anew while something runs."""
+    running = _running(shelf.jobs.all())
+    st.fragment(_overview, run_every=REFRESH if running else None)(shelf, name, running)
+
+
+def _overview(shelf: Shelf, name: str | None, before: list[str]) -> None:
+    jobs = shelf.jobs.all()
+    if _running(jobs) != before:
+        st.rerun()  # the whole page: what a job has made or changed shows everywhere
+    names = shelf.names()
+    if names:
+        _table(shelf, names, name, jobs)
+    show_cards(shelf, jobs, name)
+
+
+def _running(jobs: list[Job]) -> list[str]:
+    return [job.id for job in jobs if job.state == "running"]
+
+
+def _table(shelf: Shelf, names: list[str], name: str | None, jobs: list[Job]) -> None:
+    import pandas as pd
+
+    busy = {job.collection: job for job in jobs if job.state == "running"}
+    rows = [_row(each, shelf.path(each), busy.get(each), bool(busy)) for each in names]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height=min(38 + 35 * len(rows), 300),
+        key="collections",
+        on_select=lambda: _choose(names),
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": [names.index(name)] if name in names else []}},
+        column_config={
+            "Documents": st.column_config.NumberColumn(format="localized"),
+            "Passages": st.column_config.NumberColumn(format="localized"),
+            "Size": st.column_config.NumberColumn(format="bytes"),
+            "Recall@10": st.column_config.TextColumn(help="Of the FAISS index, as measured; exact: all are compared."),
+            "Last change": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
+            "Work": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
+        },
+    )
+
+
+def _choose(names: list[str]) -> None:
+    rows = st.session_state["collections"].selection.rows
+    if rows and rows[0] < len(names):
+        st.session_state["collection"] = names[rows[0]]
+
+
+def _row(name: str, path: Path, job: Job | None, busy: bool) -> dict[str, Any]:
+    found = look(path)
+    state = "damaged" if found.problem else "ready" if found.documents else "empty"
+    return {
+        "Name": name,
+        "Documents": found.documents,
+        "Passages": found.passages,
+        "Size": found.bytes,
+        "Model": Path(found.model).name if found.model else "",
+        "Recall@10": "" if found.problem else "exact" if found.recall is None else f"{found.recall:.3f}",
+        "Last change": datetime.fromtimestamp(found.changed),
+        "State": state if job is None else job.title,
+        **({"Work": None if job is None else fraction(job)} if busy else {}),
+    }
+
+
+def look(path: Path) -> Glance:
+    """Return what a list shows of a collection; looked up again when it has changed."""
+    return _glance(str(path), last_change(path))
+
+
+@st.cache_data(show_spinner=False, max_entries=200)
+def _glance(path: str, changed: float) -> Glance:
+    del changed  # part of the key
+    return glance(Path(path))
