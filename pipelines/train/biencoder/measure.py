@@ -1,0 +1,94 @@
+"""How good a bi-encoder is on examples that it was not trained on."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ....indexer.build.index import index_documents
+from ....indexer.collection import Collection
+from ....indexer.document import Document
+from ....indexer.encoder import Encoder
+from ....indexer.progress import Notify, Progress, silent
+from ...evaluate.paired import Gain, gain, per_query, run_of
+from ...search import SearchSettings
+from ...trec import run_queries
+from .examples import Examples
+
+CORPUS = 5_000
+"""Passages among which held-out queries look for theirs, unless told otherwise."""
+Outcome = dict[str, np.ndarray]
+"""What each example came to, by the measure's name."""
+
+
+def outcome(held: Examples, taught: Examples, encoder: Encoder, corpus: int, notify: Notify = silent) -> Outcome:
+    """Return what a bi-encoder makes of held-out examples.
+
+    Pairs: each query's nDCG@10 and MRR@10, dense and hybrid, in an ordinary collection of all held-out passages and of
+    as many others as fit into `corpus`. Scores: the cosine of each pair beside its score. Labels: whether the nearest
+    text of those trained on has the same label.
+    """
+    if held.kind == "pairs":
+        return _retrieval(held, taught, encoder, corpus, notify)
+    first = encoder.encode_texts(list(held.first))
+    if held.kind == "scores":
+        second = encoder.encode_texts(list(held.second))
+        cosines = (first * second).sum(1) / np.maximum(
+            1e-12, np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+        )
+        return {"spearman": np.stack([cosines, np.array(held.scores)], 1)}
+    nearest = (first @ encoder.encode_texts(list(taught.first)).T).argmax(1)
+    right = [taught.labels[place] == label for place, label in zip(nearest.tolist(), held.labels, strict=True)]
+    return {"accuracy": np.array(right, np.float64)}
+
+
+def gains(before: Outcome, after: Outcome) -> tuple[Gain, ...]:
+    """Return each measure before and after, the most telling first."""
+    return tuple(
+        gain(name, before[name], after[name], statistic=spearman if name == "spearman" else None) for name in before
+    )
+
+
+def spearman(pairs: np.ndarray) -> float:
+    """Return the rank correlation of both columns, -1 to 1."""
+    from scipy.stats import rankdata
+
+    return float(np.corrcoef(rankdata(pairs[:, 0]), rankdata(pairs[:, 1]))[0, 1])
+
+
+def _retrieval(held: Examples, taught: Examples, encoder: Encoder, corpus: int, notify: Notify) -> Outcome:
+    texts = corpus_of(held, taught, corpus)
+    places = {text: str(place) for place, text in enumerate(texts)}
+    queries = list(dict.fromkeys(held.first))
+    numbers = {query: str(number) for number, query in enumerate(queries)}
+    truth: dict[str, dict[str, float]] = {number: {} for number in numbers.values()}
+    for query, passage in zip(held.first, held.second, strict=True):
+        truth[numbers[query]][places[passage]] = 1
+    found: Outcome = {}
+    with tempfile.TemporaryDirectory(prefix="sonde-measuring-") as folder:
+        path = Path(folder) / "passages.sonde"
+        documents = (Document(text, key=place) for text, place in places.items())
+        index_documents(documents, path, encoder=encoder, notify=_progress_only(notify))
+        collection = Collection.open(path, encoder=encoder)
+        for mode, prefix in (("dense", ""), ("hybrid", "hybrid ")):
+            asked = [(number, query) for query, number in numbers.items()]
+            run = run_of(run_queries(collection, asked, SearchSettings(k=10, mode=mode)))  # type: ignore[arg-type]
+            found |= {prefix + name: values for name, values in per_query(run, truth).items()}
+        collection.close()
+    return found
+
+
+def corpus_of(held: Examples, taught: Examples, most: int) -> list[str]:
+    """Return the passages that are searched: all held-out ones, then others spread over those trained on."""
+    own = list(dict.fromkeys(held.second))
+    others = [text for text in dict.fromkeys(taught.second) if text not in set(own)]
+    some = max(0, most - len(own))
+    if len(others) > some:
+        others = [others[place] for place in np.linspace(0, len(others) - 1, some).astype(int).tolist()] if some else []
+    return own + others
+
+
+def _progress_only(notify: Notify) -> Notify:
+    return lambda event: (
+        notify(Progress("measure", event.done, event.total, event.unit)) if isinstance(event, Progress) else None
+    )

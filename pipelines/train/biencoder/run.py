@@ -1,0 +1,175 @@
+"""`sonde train biencoder`: from examples to a tuned model's folder, with what it gained."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ....indexer.collection import Collection
+from ....indexer.encoder import Encoder, load_encoder
+from ....indexer.encoder.devices import resolve_devices
+from ....indexer.encoder.loading import quiet
+from ....indexer.encoder.models import DEFAULT_MODEL
+from ....indexer.encoder.weights import weights_digest
+from ....indexer.errors import SondeError, UsageError
+from ....indexer.progress import Notify, silent
+from ...evaluate.paired import Gain
+from ..folder import finish, work_folder
+from ..nli import base_folder
+from ..pairs import digest_of
+from ..precision import training_dtype
+from .card import model_card
+from .corpus import SOURCES, pairs_of_collection
+from .examples import Examples, divided, read_examples, without
+from .fit import Fit, fit, load_base
+from .measure import CORPUS, gains, outcome
+from .negatives import mined
+from .settings import BiencoderSettings
+
+
+@dataclass(frozen=True, slots=True)
+class TunedBiencoder:
+    """What a run made.
+
+    Attributes:
+        folder: The model's folder; `--model` takes it.
+        kind: Of the examples: "pairs", "scores" or "labels".
+        trained: Examples trained on.
+        held: Examples measured on.
+        gains: Each measure before and after.
+        fit: Steps, losses, seconds.
+    """
+
+    folder: Path
+    kind: str
+    trained: int
+    held: int
+    gains: tuple[Gain, ...]
+    fit: Fit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {
+            "folder": str(self.folder),
+            "kind": self.kind,
+            "trained": self.trained,
+            "held_out": self.held,
+            "gains": {each.measure: each.to_dict() for each in self.gains},
+            "steps": self.fit.steps,
+            "resumed": self.fit.resumed,
+            "seconds": round(self.fit.seconds, 1),
+        }
+
+
+def train_biencoder(
+    data: Path | Examples, to: Path, *, base: str = DEFAULT_MODEL, settings: BiencoderSettings | None = None,
+    kind: str | None = None, columns: str | None = None, made_of: str = "both", held_out: Path | Examples | None = None,
+    share: float = 0.1, corpus: int = CORPUS, logs: Path | None = None, device: str = "auto", notify: Notify = silent,
+) -> TunedBiencoder:  # fmt: skip
+    """Tune a bi-encoder; a killed run goes on when called again.
+
+    Args:
+        data: A file of examples, a collection whose titles and neighbouring passages make pairs, or examples.
+        to: The new model's folder.
+        base: The bi-encoder to begin with, which also finds wrong passages.
+        settings: How to train.
+        kind: "pairs", "scores" or "labels" where the names of the file's columns leave it open.
+        columns: The file's columns by name.
+        made_of: Which pairs are made of a collection: "titles", "neighbours" or "both".
+        held_out: Examples to measure on; None keeps some of `data` back.
+        share: Of the examples kept back, above 0 and at most 0.5.
+        corpus: Passages among which the held-out queries are searched.
+        logs: A folder for TensorBoard.
+        device: One device: "auto", "cpu", "cuda" …
+        notify: Receives progress and sentences.
+
+    Raises:
+        UsageError: An argument cannot be right.
+        SondeError: The data cannot be used, or the model cannot be had.
+        MissingExtraError: A library of the extra `train` is not installed.
+    """
+    settings = settings or BiencoderSettings()
+    settings.check()
+    if not 0 < share <= 0.5:
+        raise UsageError(f"the share held out must be above 0 and at most 0.5, not {share:g}")
+    if made_of not in SOURCES:
+        raise UsageError(f"pairs are made of {', '.join(SOURCES)}, not of {made_of!r}")
+    work = work_folder(to)
+    examples = data if isinstance(data, Examples) else _read(data, kind, columns, made_of, settings.seed)
+    taught, held = _split(examples, held_out, kind, columns, share, settings.seed)
+    folder, place = base_folder(base, notify), resolve_devices(device)[0]
+    run = digest_of(settings, _digest(taught), _digest(held), weights_digest(folder))
+    dtype = training_dtype(settings.dtype, place)
+    encoder = load_encoder(base, device=place, dtype=dtype, notify=notify)
+    before = outcome(held, taught, encoder, corpus, notify)
+    if taught.kind == "pairs" and settings.negatives:
+        window = min(settings.max_tokens, encoder.spec.max_tokens)
+        short = load_encoder(base, device=place, dtype=dtype, max_tokens=window)
+        taught = mined(taught, short, settings.negatives, notify)
+    model = load_base(str(folder), place)
+    report = fit(model, taught, settings, work, run, logs=logs, notify=notify)
+    made = work / "measured"
+    with quiet():
+        model.save(str(made), create_model_card=False)
+    after = outcome(held, taught, _tuned(made, encoder, place, dtype), corpus, notify)
+    found = gains(before, after)
+    facts = _facts(base, data, settings, taught, held, found, report, run)
+    finish(to, lambda path: _save(model, path, facts, found), facts)
+    return TunedBiencoder(to, taught.kind, len(taught), len(held), found, report)
+
+
+def _read(path: Path, kind: str | None, columns: str | None, made_of: str, seed: int) -> Examples:
+    if not (path / "catalog.db").is_file():
+        return read_examples(path, kind, columns)
+    if kind not in (None, "pairs") or columns:
+        raise UsageError("--kind and --columns are for files: a collection gives pairs of its own titles and passages")
+    return pairs_of_collection(Collection.open(path), made_of, seed)
+
+
+def _split(
+    examples: Examples, held_out: Path | Examples | None, kind: str | None, columns: str | None, share: float, seed: int
+) -> tuple[Examples, Examples]:
+    if held_out is None:
+        return divided(examples, share, seed)
+    held = held_out if isinstance(held_out, Examples) else read_examples(held_out, kind, columns)
+    if held.kind != examples.kind:
+        raise UsageError(f"the held-out examples are {held.kind}, the others {examples.kind}: give the same kind")
+    taught = without(examples, held)
+    if len(taught) < len(examples) / 10:
+        raise SondeError(
+            f"{len(examples) - len(taught):,} of {len(examples):,} examples are held out as well: too many"
+        )
+    return taught, held
+
+
+def _digest(examples: Examples) -> str:
+    return digest_of(examples.first, examples.second, examples.wrong, examples.scores, examples.labels)
+
+
+def _tuned(folder: Path, like: Encoder, device: str, dtype: str) -> Encoder:
+    prompts = {"query_prompt": like.spec.query_prompt, "document_prompt": like.spec.document_prompt}
+    return load_encoder(str(folder), device=device, dtype=dtype, **prompts)
+
+
+def _facts(
+    base: str, data: Path | Examples, settings: BiencoderSettings, taught: Examples, held: Examples,
+    found: tuple[Gain, ...], report: Fit, run: str,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "base": base,
+        "data": data.name if isinstance(data, Path) else "examples given in Python",
+        "kind": taught.kind,
+        "trained": len(taught),
+        "held_out": len(held),
+        "with_wrong_passages": sum(bool(texts) for texts in taught.wrong),
+        "settings": asdict(settings) | {"rate": settings.highest_rate},
+        "steps": report.steps,
+        "losses": report.losses,
+        "gains": [each.to_dict() for each in found],
+        "run": run,
+    }
+
+
+def _save(model: Any, folder: Path, facts: dict[str, Any], found: tuple[Gain, ...]) -> None:
+    with quiet():
+        model.save(str(folder), create_model_card=False)
+    (folder / "README.md").write_text(model_card(facts, found), "utf-8")

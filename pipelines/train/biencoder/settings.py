@@ -1,0 +1,70 @@
+"""How a bi-encoder is tuned."""
+
+from dataclasses import dataclass
+
+from ....indexer.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class BiencoderSettings:
+    """Settings of one run; with the same ones and the same data it makes the same weights on one machine.
+
+    Attributes:
+        epochs: Passes over the data.
+        rate: The highest learning rate, reached after the warm-up; it then falls in a line to 0. None takes 5e-5 for
+            all weights and 1e-3 for LoRA.
+        batch: Examples of a batch; the other passages of a batch are wrong ones for each of its queries.
+        max_tokens: Longer texts are cut while training; the model keeps its own window.
+        negatives: Mined wrong passages of each pair, 0 to 10.
+        lora: Rank of a low-rank change in place of a change of all weights; 0 for all.
+        warmup: Share of the steps over which the rate rises.
+        decay: Weight decay of AdamW, on matrices only.
+        scale: What cosines are multiplied by in the loss.
+        cached: Cut batches into parts of this many for memory (GradCache); 0 for whole ones.
+        seed: Decides the order of the data and what is held out.
+        dtype: "float32", "bfloat16" (weights are kept in float32 beside), or "auto": bfloat16 where the hardware
+            multiplies it fast.
+        save_every: Seconds between checkpoints.
+    """
+
+    epochs: float = 1.0
+    rate: float | None = None
+    batch: int = 64
+    max_tokens: int = 128
+    negatives: int = 1
+    lora: int = 0
+    warmup: float = 0.1
+    decay: float = 0.01
+    scale: float = 20.0
+    cached: int = 0
+    seed: int = 7
+    dtype: str = "auto"
+    save_every: float = 60.0
+
+    @property
+    def highest_rate(self) -> float:
+        """The rate given, or what suits the kind of training."""
+        return self.rate if self.rate is not None else 1e-3 if self.lora else 5e-5
+
+    def check(self) -> None:
+        """Refuse what cannot be trained with.
+
+        Raises:
+            UsageError: A setting is out of its range; the message names it.
+        """
+        if not 0 < self.epochs <= 1000:
+            raise UsageError(f"epochs must be above 0 and at most 1000, not {self.epochs:g}")
+        if not 0 < self.highest_rate <= 1:
+            raise UsageError(f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 5e-5 is usual")
+        if self.batch < 4 or self.batch % 2:
+            raise UsageError(f"a batch needs an even number of examples, 4 or more, not {self.batch}")
+        if self.max_tokens < 8:
+            raise UsageError(f"texts need at least 8 tokens, not {self.max_tokens}")
+        if not 0 <= self.negatives <= 10:
+            raise UsageError(f"between 0 and 10 wrong passages of each pair can be mined, not {self.negatives}")
+        if not 0 <= self.lora <= 256:
+            raise UsageError(f"the rank of LoRA is 1 to 256, or 0 to train all weights, not {self.lora}")
+        if self.cached < 0:
+            raise UsageError(f"a part of a batch holds 1 example or more, or 0 for whole batches, not {self.cached}")
+        if self.dtype not in ("auto", "float32", "bfloat16"):
+            raise UsageError(f"training knows auto, float32 and bfloat16, not {self.dtype!r}")
