@@ -72,7 +72,7 @@ def example(line: str, where: str) -> Example:
 
 
 EXAMPLES = list(dict.fromkeys(examples()))
-NEEDS_DEFAULT = {"train", "similarity", "evaluate sts"}
+NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 UNSAFE = ("demo", "--model", "--device", "--dtype", "--version", "--help")
 
@@ -138,6 +138,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sts.csv").write_text("\n".join(scored))
     sick = ["1\tA dog barks.\tA dog is barking.\t4.8", "2\tA dog barks.\tRain fell.\t1.0", "3\tRain.\tIt rains.\t3"]
     (folder / "sick.tsv").write_text("\n".join(["id\tsentence_A\tsentence_B\trelatedness_score", *sick]))
+    languages = {
+        "german": ["Ein Hund bellt.", "Es regnet.", "Guten Tag!"],
+        "english": ["A dog barks.", "Rain.", "Hello!"],
+    }
+    for language, lines in languages.items():
+        (folder / f"{language}.txt").write_text("\n".join(lines))
+    (folder / "german-english.tsv").write_text("\n".join(map("\t".join, zip(*languages.values(), strict=True))))
     encoder: Any = FakeEncoder()
     index(folder / "reviews.csv", folder / "reviews.sonde", id="id", encoder=encoder)
     index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.bitext import Translation, mine_bitext
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
     from sonde.pipelines.label import Label, LabelSettings
@@ -53,6 +54,8 @@ _HOMES = {
     "SearchSettings": "pipelines.search",
     "Similarity": "pipelines.similarity",
     "similarity": "pipelines.similarity",
+    "Translation": "pipelines.bitext",
+    "mine_bitext": "pipelines.bitext",
     "MapSettings": "pipelines.map",
     "TopicSettings": "pipelines.topics",
 }
@@ -79,12 +82,14 @@ __all__ = [
     "Similarity",
     "SondeError",
     "TopicSettings",
+    "Translation",
     "UsageError",
     "classify",
     "connect",
     "entail",
     "index",
     "load_encoder",
+    "mine_bitext",
     "open",
     "similarity",
 ]

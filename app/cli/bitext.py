@@ -1,0 +1,165 @@
+"""`sonde bitext` and `sonde evaluate bitext`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .evaluate_sts import short_name
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...pipelines.bitext import Translation
+
+WIDTH = 70
+Model = Annotated[str | None, typer.Option("--model", metavar="M", help="A multilingual bi-encoder.")]
+Neighbours = Annotated[int, typer.Option("-k", metavar="K", help="Neighbours that a margin is taken over.")]
+Prompt = Annotated[str | None, typer.Option("--prompt", help="Put in front of every sentence.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("bitext")(bitext)
+
+
+def bitext(
+    first: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences of one language, one a line, or a table.")],
+    second: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences of the other.")],
+    model: Model = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", metavar="T", help="The least margin; all pairs by default.")
+    ] = None,
+    k: Neighbours = 4,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the pairs to a file.")] = None,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    json: Json = False,
+) -> None:
+    """Find which sentences of two files are translations of each other, the surest first; each is used once.
+
+    The score is the ratio margin of Artetxe and Schwenk (ACL 2019): how much nearer two sentences are to each other
+    than to their nearest neighbours. The threshold that suits a model: `sonde evaluate bitext`.
+
+    \b
+    Examples:
+      sonde bitext german.txt english.txt
+      sonde bitext german.txt english.txt --model ./multilingual --threshold 1.05 --to pairs.tsv
+    """
+    from ...indexer.encoder import DEFAULT_MODEL
+    from ...pipelines.bitext import mine_bitext, read_sentences
+
+    _check(threshold, to)
+    sides = read_sentences(first), read_sentences(second)
+    options: dict[str, Any] = {"model": model or DEFAULT_MODEL, "prompt": prompt, "device": device, "dtype": dtype}
+    with progress(quiet=json) as notify:
+        found = mine_bitext(*sides, threshold=threshold, k=k, notify=notify, **options)
+    if to is not None:
+        _write(to, found)
+    if json:
+        for pair in found:
+            print_json(pair.to_dict())
+    elif to is None:
+        print(f"{'margin':>6} {'cosine':>6} texts")
+        for pair in found:
+            print(
+                f"{pair.margin:>6.3f} {pair.cosine:>6.3f} {snippet(pair.first, WIDTH)} | {snippet(pair.second, WIDTH)}"
+            )
+    say(f"{len(found):,} pairs of {len(sides[0]):,} and {len(sides[1]):,} sentences" + (f" · {to}" if to else ""))
+
+
+def _check(threshold: float | None, to: Path | None) -> None:
+    from math import isfinite
+
+    from ...indexer.errors import SondeError, UsageError
+
+    if threshold is not None and not isfinite(threshold):
+        raise UsageError(f"--threshold {threshold} is no margin: give a number, such as 1.05")
+    if to is not None and to.suffix.lower() not in (".tsv", ".tab"):
+        raise UsageError(f"cannot write {to.name!r}: the name must end in .tsv; for other programs use --json")
+    if to is not None and not to.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {to}: the folder {to.absolute().parent} does not exist")
+
+
+def _write(path: Path, found: "list[Translation]") -> None:
+    """Write the pairs as `sonde evaluate bitext` and `sonde similarity --pairs` read them."""
+    from ...indexer.files import write_durably
+
+    lines = [
+        f"{' '.join(p.first.split())}\t{' '.join(p.second.split())}\t{p.margin:.4f}\t{p.cosine:.4f}\n" for p in found
+    ]
+    page = "source\ttarget\tmargin\tcosine\n" + "".join(lines)
+    write_durably(path, lambda stream: stream.write(page.encode()))
+
+
+def evaluate_bitext(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Sentences beside their translations, or several.")
+    ],
+    model: Model = None,
+    k: Neighbours = 4,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B", help="The columns, by name or by number from 1.")
+    ] = None,
+    histogram: Annotated[
+        Path | None, typer.Option("--histogram", metavar="FILE", help="Draw the similarities: .png or .html.")
+    ] = None,
+    map: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="Draw both languages in one map: .png or .html.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the map and of the random pairs.")] = 0,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    json: Json = False,
+) -> None:
+    """Judge how well a model finds translations, on files in which each sentence stands beside its own.
+
+    Accuracy: how many sentences are nearest to their translation, from the first column to the second and back, by
+    cosine and by margin. Mining: precision, recall and F1 at the best threshold, which is found on the same pairs.
+
+    \b
+    Examples:
+      sonde evaluate bitext german-english.tsv
+      sonde evaluate bitext german-english.tsv --histogram similarities.png --map languages.html
+      sonde evaluate bitext deu.tsv fra.tsv --model ./multilingual --json
+    """
+    from ...indexer.encoder import DEFAULT_MODEL
+    from ...indexer.errors import UsageError
+    from ...pipelines.evaluate.bitext import Sides, judge
+    from ...pipelines.evaluate.bitext_plots import check_seed, write_plots
+    from ...pipelines.evaluate.sts import load_symmetric
+    from ...pipelines.pair_file import read_pair_file
+    from ...pipelines.plots import check_target
+
+    check_seed(seed)
+    for target in (histogram, map):
+        if target is not None:
+            check_target(target)
+    if len(files) > 1 and (histogram or map):
+        raise UsageError(f"a plot shows one file, not {len(files)}: give one, or leave --histogram and --map out")
+    pairs = [read_pair_file(file, columns=columns) for file in files]
+    with progress(quiet=json) as notify:
+        encoder = load_symmetric(model or DEFAULT_MODEL, prompt, device=device, dtype=dtype, notify=notify)
+        sides = [Sides.of(file, encoder) for file in pairs]
+        found = [judge(side, encoder.spec.name, k) for side in sides]
+        write_plots(sides[0], encoder.spec.name, histogram, map, seed)
+    if json:
+        for quality in found:
+            print_json(quality.to_dict())
+        return
+    print(f"{short_name(encoder.spec.name)}, margin over {k} neighbours")
+    print(
+        f"{'file':<24} {'pairs':>6} {'there':>6} {'margin':>6} {'back':>6} {'margin':>6} "
+        f"{'F1':>6} {'prec.':>6} {'recall':>6} {'at':>6} {'F1 cos':>6}"
+    )
+    for quality in found:
+        shares = (quality.forward, quality.forward_margin, quality.backward, quality.backward_margin, quality.f1)
+        rest = (*shares, quality.precision, quality.recall, quality.threshold, quality.cosine_f1)
+        print(f"{snippet(quality.file, 24):<24} {quality.pairs:>6,} " + " ".join(f"{value:>6.3f}" for value in rest))
+    for target in (histogram, map):
+        if target is not None:
+            say(f"wrote {target}")
