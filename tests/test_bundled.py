@@ -12,9 +12,11 @@ import pytest
 import tiny_models
 import torch
 from test_docs import default_model
+from transformers import AutoConfig, AutoTokenizer, BertModel
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.bundled import BUNDLED, load_bundled, loading, pack, unpack, write_bundle
+from sonde.pipelines.bundled.pooled import PooledPairClassifier
 from sonde.pipelines.pairs import PairModel
 from sonde.pipelines.train.classifier import new_classifier
 
@@ -71,6 +73,33 @@ def test_a_bundle_reproduces_the_logits(shipped: tuple[Path, torch.nn.Module]) -
     whole = PairModel(shipped[1], tokenizer).logits(PAIRS)
     assert np.abs(PairModel(model, tokenizer).logits(PAIRS) - whole).max() < 5e-3
     assert (config.id2label[0], config.label2id["contradiction"]) == ("entailment", 2)
+
+
+def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(tmp_path: Path) -> None:
+    base = tiny_models.save_transformer(tmp_path)
+    config = AutoConfig.from_pretrained(base)
+    config.num_labels, config.pair_width, config.architectures = 3, 8, ["PooledPairClassifier"]
+    torch.manual_seed(2)
+    model = PooledPairClassifier(config).eval()
+    model.bert.load_state_dict(BertModel.from_pretrained(base, add_pooling_layer=False).state_dict())
+    with torch.no_grad():
+        for weight in (*model.bert.encoder.parameters(), *model.compare.parameters(), *model.classifier.parameters()):
+            weight.add_(0.02 * torch.randn_like(weight))
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
+    found = PairModel(model, tokenizer).logits(PAIRS)
+    for pair, logits in zip(PAIRS, found, strict=True):
+        inputs = tokenizer(*pair, return_tensors="pt", return_token_type_ids=True)
+        with torch.inference_mode():
+            tokens = model.bert(**inputs).last_hidden_state[0]
+            one, two = (tokens[inputs["token_type_ids"][0] == kind].mean(0) for kind in (0, 1))
+            both = torch.cat([one, two, (one - two).abs(), one * two])
+            wanted = model.classifier(torch.nn.functional.gelu(model.compare(both)))
+        np.testing.assert_allclose(logits, wanted.numpy(), atol=1e-5)
+    write_bundle(model, base, tmp_path / "w.safetensors")
+    again, _, _ = loading.assemble(tmp_path / "w.safetensors", BUNDLED["nli"], base)
+    assert isinstance(again, PooledPairClassifier)
+    np.testing.assert_allclose(PairModel(again, tokenizer).logits(PAIRS), found, atol=5e-3)
 
 
 def test_the_same_model_makes_the_same_file(shipped: tuple[Path, torch.nn.Module], tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def load_bundled(name: str, notify: Callable[[str], object] = lambda _: None) ->
         notify: Receives sentences that the user should read.
 
     Returns:
-        The transformers model, its tokenizer and its config.
+        The model, a `PreTrainedModel` of transformers, its tokenizer and its config.
 
     Raises:
         UsageError: There is no such bundled model.
@@ -87,6 +87,8 @@ def assemble(path: Path, bundle: Bundle, base: Path) -> tuple[Any, Any, Any]:
     from safetensors import safe_open
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+    from .pooled import PooledPairClassifier
+
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["bundle"])
         packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
@@ -97,7 +99,8 @@ def assemble(path: Path, bundle: Bundle, base: Path) -> tuple[Any, Any, Any]:
         )
     with quiet():
         config = AutoConfig.for_model(**about["config"])
-        model = AutoModelForSequenceClassification.from_config(config)
+        pooled = PooledPairClassifier.__name__ in (config.architectures or ())
+        model = PooledPairClassifier(config) if pooled else AutoModelForSequenceClassification.from_config(config)
         model.load_state_dict(unpack(packed, base_weights(base, model)))
         tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     tokenizer.model_max_length = min(tokenizer.model_max_length, WINDOW)
