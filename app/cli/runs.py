@@ -32,6 +32,9 @@ def runs(
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Count its documents by a column of dates or classes.")
     ] = None,
+    merge: Annotated[
+        str | None, typer.Option("--merge", metavar="3,7", help="Make clusters one, under the first one's number.")
+    ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the run.")] = False,
     json: Json = False,
 ) -> None:
@@ -44,6 +47,7 @@ def runs(
       sonde runs themes.sonde kmeans --by stars
       sonde runs themes.sonde kmeans --rename themes
       sonde runs themes.sonde kmeans --item 0 --rename "late deliveries"
+      sonde runs themes.sonde kmeans --merge 0,2
       sonde runs themes.sonde kmeans --delete
     """
     from ...indexer.errors import UsageError
@@ -55,6 +59,8 @@ def runs(
         raise UsageError("--delete goes with neither --rename nor --item")
     if by is not None and (delete or rename is not None):
         raise UsageError("--by goes with neither --rename nor --delete")
+    if merge is not None and (name is None or delete or rename is not None or by is not None):
+        raise UsageError("--merge needs a RUN, and goes with none of --rename, --delete and --by")
     if item is not None and rename is None:
         raise UsageError("--item needs --rename: the new name")
     opened, chosen = open_collection(collection), cast("Kind | None", kind)
@@ -66,6 +72,8 @@ def runs(
     elif rename is not None:
         opened.rename_run(name, rename, kind=chosen, item=item)
         say(f"renamed {'the run' if item is None else f'number {item} of'} {name!r} to {rename!r}")
+    elif merge is not None:
+        _merge(opened, str(name), merge, chosen)
     elif by is not None:
         _breakdown(opened, name, by, chosen, json)
     else:
@@ -82,6 +90,27 @@ def _list(found: "list[Run]", json: bool) -> None:
             print(f"{run.kind:<8} {run.name:<24} {documents:>20}  {run.created[:16]}{state}")
     if not found:
         say("no runs: make one with `sonde cluster`")
+
+
+def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -> None:
+    """Merge clusters, or topics, of a run."""
+    from ...indexer.errors import UsageError
+    from ...pipelines.cluster.merge import merge_clusters
+    from ...pipelines.topics import Topics
+
+    try:
+        chosen = [int(part) for part in numbers.split(",")]
+    except ValueError:
+        raise UsageError(f"--merge is {numbers!r}: write numbers with commas between them, such as 3,7") from None
+    run = opened.run(name, kind).run
+    if run.kind not in ("cluster", "topic"):
+        raise UsageError(f"{name!r} is a {run.kind} run: clusters and topics can be merged")
+    if run.kind == "topic":
+        Topics(opened, name).merge(chosen)
+        say(f"made topics {numbers} of {name!r} one")
+    else:
+        item = merge_clusters(opened, chosen, name)
+        say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
 
 
 def _breakdown(opened: "Collection", name: str, column: str, kind: "Kind | None", json: bool) -> None:

@@ -19,6 +19,7 @@ from .clustering import LIBRARIES, faiss_package
 from .density import to_nearest
 from .describe import OUTLIERS
 from .membership import belong
+from .merge import followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ def update(collection: Collection, name: str | None = None, notify: Notify = sil
         every = snapshot.docs if where is None else documents_where(view.catalog, where)
         new = np.setdiff1d(every, docs)
         found, sure = _place(view, run, new, docs, labels, notify) if len(new) else (labels[:0], scores[:0])
+        found = followed(found, run)
         items = _resized(items_of(view.catalog, run), np.concatenate([labels, found]))
         names = ("centroids", "fitted", "limits") if run.parameters["method"] == "density" else ("centroids",)
         arrays = {kept: array_of(view.catalog, run, kept) for kept in names}

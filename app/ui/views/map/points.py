@@ -18,7 +18,7 @@ from ....api import Collection
 
 MOST = 100_000
 """Points that are drawn, at most; beyond, a sample."""
-HOVER_BUDGET = 6_000_000
+HOVER_BUDGET = 4_500_000
 """Characters of all hover texts together, so that a page stays within a few megabytes."""
 LINE = 60
 
@@ -75,7 +75,7 @@ def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points
 
 
 def _hovers(view: View, docs: np.ndarray) -> np.ndarray:
-    length = int(np.clip(HOVER_BUDGET / max(len(docs), 1), LINE, 4 * LINE))
+    length = int(np.clip(HOVER_BUDGET / max(len(docs), 1), LINE // 2, 4 * LINE))
     sql = f"SELECT doc, substr(title, 1, {2 * LINE}), substr(text, 1, {2 * length}) FROM documents"
     wanted = set(docs.tolist())
     found = {
@@ -85,7 +85,9 @@ def _hovers(view: View, docs: np.ndarray) -> np.ndarray:
 
 
 def _hover(title: str, text: str, length: int) -> str:
-    """Return title and beginning of a text, in lines, as Plotly shows them; it reads tags."""
+    """Return title and beginning of a text, in lines and escaped: Plotly reads tags. Little room takes the title."""
+    if length < LINE:
+        return html.escape(plain(title.strip() or text, length))
     name = f"<b>{html.escape(plain(title, LINE))}</b><br>" if title.strip() else ""
     rest = plain(text, length)
     lines = []

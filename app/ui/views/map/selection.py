@@ -33,7 +33,7 @@ def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total
         return
     terms = _terms(collection, docs, stamp(collection))
     if terms:
-        chips((term, "") for term in terms)
+        chips(("", term) for term in terms)
     if may_write():
         _actions(shelf, collection, docs, running)
     else:

@@ -1,0 +1,96 @@
+"""Cards of clusters and topics: name, size, terms, how tight and how stable, real documents."""
+
+import html
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from .....indexer.runs import Item, Run
+from .....indexer.wording import counted
+from .....pipelines.cluster.nearest import clusters_near
+from .....pipelines.runs import members
+from .....pipelines.topics import Topics
+from ....api import Collection
+from ...plain import chips, show_text
+from ...ways_on import sentences
+
+PAGE = 9
+EXAMPLES = 3
+SHORT = 220
+ORDERS = {
+    "size": "largest first",
+    "number": "by number",
+    "cohesion": "tightest first",
+    "stability": "most stable first",
+}
+
+
+@st.fragment
+def show_cards(collection: Collection, run: Run, items: list[Item]) -> None:
+    """Show a page of cards, in an order or as they answer a query."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    query = left.text_input("Find groups by a query", key="q", bind="query-params", placeholder="late parcels")
+    known = [name for name in ORDERS if name in ("size", "number") or any(item.data.get(name) for item in items)]
+    order = right.selectbox("Order", known, format_func=ORDERS.__getitem__, key="order", disabled=bool(query.strip()))
+    with sentences():
+        found = _near(collection, run, query) if query.strip() else [(item, None) for item in _ordered(items, order)]
+        pages = max(1, -(-len(found) // PAGE))
+        page = min(st.session_state.get("page", 1), pages)
+        shown = found[(page - 1) * PAGE : page * PAGE]
+        for start in range(0, len(shown), 3):
+            for cell, (item, cosine) in zip(st.columns(3), shown[start : start + 3], strict=False):
+                with cell.container(border=True, height="stretch", gap="small"):
+                    _card(collection, run, item, cosine)
+        if pages > 1:
+            st.pagination(pages, key="page")
+
+
+def _ordered(items: list[Item], order: str) -> list[Item]:
+    """Return items in an order, outliers last."""
+    if order == "number":
+        return sorted(items, key=lambda item: (item.number < 0, item.number))
+    return sorted(items, key=lambda item: (item.number < 0, -(item.data.get(order) or 0), item.number))
+
+
+def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
+    if run.kind == "cluster":
+        return list(clusters_near(collection, query, run.name, PAGE))
+    topics = Topics(collection, run.name)
+    return [
+        (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)
+        for topic, cosine in topics.search(query, PAGE)
+    ]
+
+
+def _card(collection: Collection, run: Run, item: Item, cosine: float | None) -> None:
+    data = item.data
+    size = data.get("size", 0)
+    said = f"{counted(size, 'document')} · {size / max(run.documents, 1):.1%}"
+    said += "".join(f" · {name} {data[name]:.2f}" for name in ("cohesion", "stability") if data.get(name) is not None)
+    said += f" · cosine {cosine:.2f}" if cosine is not None else ""
+    number = "" if item.number < 0 else f"<span style='opacity:.55'>{item.number}</span> "
+    st.html(f"<div style='font-weight:600;overflow-wrap:anywhere'>{number}{html.escape(item.name)}</div>")
+    show_text(said, small=True)
+    terms = [str(term) for term, _ in data.get("terms", [])[:8]]
+    if terms:
+        chips(("", term) for term in terms)
+    with st.expander("Documents"):
+        _documents(collection, run, item)
+
+
+def _documents(collection: Collection, run: Run, item: Item) -> None:
+    for member in members(collection, run.name, item.number, run.kind, k=EXAMPLES):
+        if member.title.strip():
+            show_text(member.title)
+        show_text(member.text if len(member.text) <= SHORT else member.text[:SHORT] + " …", small=True)
+    where = f'"{run.kind}:{run.name}" = {item.number}'.replace("'", "''")
+    name = collection.path.name.removesuffix(".sonde")
+    links = {
+        "Search within": f"/search?{urlencode({'collection': name, 'where': where})}",
+        "On the map": f"/map?{urlencode({'collection': name, 'color': f'{run.kind}:{run.name}'})}",
+    }
+    st.html(
+        " · ".join(
+            f"<a href='{html.escape(link)}' target='_self'>{html.escape(label)}</a>" for label, link in links.items()
+        )
+    )

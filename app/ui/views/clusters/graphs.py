@@ -1,0 +1,131 @@
+"""Graphs of a run: the curve that k was chosen on, the tree of topics, groups over time or by class."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from .....indexer.runs import Run
+from .....pipelines.breakdown import RunBreakdown, breakdown
+from .....pipelines.plots import CurvePlot, LinesPlot, TreePlot
+from .....pipelines.plots.text import plain
+from .....pipelines.topics import Topics
+from ....api import Collection
+from ...gate import may_write
+from ...plain import escape_markdown
+from ...shelf import Shelf
+from ...ways_on import empty
+from ...work import may_start, start
+from ..map.points import stamp
+
+SHOWN = 12
+"""Groups in a table of classes, the largest."""
+
+
+def show_curve(run: Run) -> None:
+    """Show silhouette and stability over k."""
+    figure = CurvePlot("", run.report["curve"], run.report["k"]).interactive()
+    figure.update_layout(margin={"t": 20}, title=None)
+    st.plotly_chart(figure, alt="Silhouette and stability by the number of clusters")
+    st.caption(
+        f"k = {run.report['k']:,} is the smallest whose score, of silhouette and stability, is near the best. Where "
+        "the curve is flat, another k is as good: start a new run with a k of your own."
+    )
+
+
+def show_tree(shelf: Shelf, collection: Collection, run: Run, running: bool) -> None:
+    """Show which topics are alike, and let them be joined or split."""
+    topics = Topics(collection, run.name)
+    leaves = len(topics.model.vectors)
+    if leaves < 2:
+        empty("No hierarchy", "There are fewer than two dense groups.")
+        return
+    if may_write():
+        _cut(shelf, collection, run, topics, running)
+    st.plotly_chart(_tree(collection, run.name, (*stamp(collection), run.number)), alt="The tree of topics")
+
+
+def _cut(shelf: Shelf, collection: Collection, run: Run, topics: Topics, running: bool) -> None:
+    leaves = len(topics.model.vectors)
+    idle = may_start(running)
+    left, one, middle, two = st.columns([3, 1, 3, 1], vertical_alignment="bottom")
+    count = left.slider("Topics", 1, leaves, min(max(len(topics), 1), leaves), help="Where the tree is cut.", key="cut")
+    if one.button("Cut here", disabled=not idle or count == len(topics), width="stretch"):
+        start(shelf, collection, f"{count} topics", "topic", "--reduce-to", str(count), "--run", run.name)
+    merged = {f"{t.number} {t.name}": t.number for t in topics if len(t.leaves) > 1}
+    which = middle.selectbox(
+        "Split a merged topic", list(merged), key="split", disabled=not merged, placeholder="none is merged"
+    )
+    if two.button("Split", disabled=not idle or not merged, width="stretch"):
+        start(shelf, collection, "Split a topic", "topic", "--split", str(merged[which]), "--run", run.name)
+
+
+@st.cache_resource(show_spinner="Drawing the tree …", max_entries=8)
+def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
+    del key
+    topics = Topics(_collection, name)
+    named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in topics}
+    of_leaf = {leaf: f"{topic.number} · {topic.name}" for topic in topics for leaf in topic.leaves}
+    leaves = [named.get((leaf,)) or of_leaf.get(leaf, str(leaf)) for leaf in range(len(topics.model.vectors))]
+    figure = TreePlot("", leaves, topics.model.tree, [node.name for node in topics.tree()]).interactive()
+    figure.update_layout(title=None, margin={"t": 10})
+    return figure
+
+
+def show_breakdown(collection: Collection, run: Run) -> None:
+    """Show how many documents each group has by period or class of a column."""
+    with collection.view() as view:
+        fields = list(view.fields.values())
+    if not fields:
+        empty("No columns", "The documents have no metadata to count by.")
+        return
+    dates = [field.name for field in fields if field.type == "date"]
+    names = [*dates, *(field.name for field in fields if field.name not in dates)]
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    column = left.selectbox("Column", names, key="column", bind="query-params")
+    share = right.toggle("Shares of each part", key="share", bind="query-params")
+    found = _breakdown(collection, run.name, column, run.kind, (*stamp(collection), run.number, run.created))
+    rows = [place for place, item in enumerate(found.items) if item.number >= 0]
+    rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
+    values: np.ndarray = found.counts / np.maximum(found.counts.sum(axis=0), 1) if share else found.counts
+    if found.period:
+        _lines(found, rows, values, share)
+    else:
+        _table(found, rows[:SHOWN], values, share)
+        if len(rows) > SHOWN:
+            st.caption(f"The {SHOWN} largest of {len(rows):,} groups.")
+
+
+@st.cache_data(show_spinner="Counting …", max_entries=32)
+def _breakdown(_collection: Collection, run: str, column: str, kind: Any, key: tuple[Any, ...]) -> RunBreakdown:
+    del key
+    return breakdown(_collection, run, column, kind)
+
+
+def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:
+    names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
+    nothing = [[""] * len(found.parts)] * len(rows)
+    unit = f"share of the {found.period}" if share else "documents"
+    figure = LinesPlot("", found.parts, names, values[rows].round(4), nothing, unit).interactive()
+    figure.update_layout(title=None, margin={"t": 20}, legend={"orientation": "h", "y": -0.15})
+    st.plotly_chart(figure, alt=f"Groups by {found.period}")
+
+
+def _table(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:
+    import plotly.graph_objects as go
+
+    names = [escape(plain(f"{found.items[place].number} {found.items[place].name}", 40)) for place in rows]
+    parts = [escape(plain(part, 24)) for part in found.parts]
+    cells = values[rows]
+    texts = [[f"{cell:.0%}" if share else f"{cell:,}" for cell in row] for row in cells.tolist()]
+    figure = go.Figure(
+        go.Heatmap(z=cells, x=parts, y=names, text=texts, texttemplate="%{text}", colorscale="Blues", showscale=False,
+                   hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>")
+    )  # fmt: skip
+    figure.update_layout(
+        height=120 + 32 * len(rows), margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        xaxis={"type": "category", "side": "top"},
+        yaxis={"type": "category", "autorange": "reversed", "automargin": True},
+    )  # fmt: skip
+    st.plotly_chart(figure, alt=f"Groups by {escape_markdown(found.column)}")
