@@ -19,9 +19,10 @@ from sonde.indexer.runs import array_of, assignments_of, find_run
 from sonde.pipelines.cluster import choice, kmeans
 from sonde.pipelines.cluster.carrying import vote
 from sonde.pipelines.cluster.choice import Point, choose
-from sonde.pipelines.cluster.corpus import distinct
+from sonde.pipelines.cluster.corpus import Corpus, distinct
 from sonde.pipelines.cluster.density import by_size
 from sonde.pipelines.cluster.groups import dense_groups
+from sonde.pipelines.cluster.labelled import label_groups, label_names
 from sonde.pipelines.cluster.membership import belong, limits, nearness
 from sonde.pipelines.cluster.neighbours import neighbours
 from sonde.pipelines.cluster.projection import project
@@ -59,6 +60,29 @@ def test_kmeans_finds_the_themes_and_says_what_they_are(themes: Collection) -> N
     assert fruit.data["distinct"] == 37 and fruit.data["stability"] == 1.0 and 0.5 < fruit.data["cohesion"] <= 1
     assert fruit.name == ", ".join(term for term, _ in fruit.data["terms"][:3])
     assert (found.report["documents"], found.report["clusters"], found.report["outliers"]) == (120, 3, 0)
+
+
+def test_clusters_are_named_by_candidate_labels(themes: Collection) -> None:
+    themes.cluster(k=3, refits=0, labels=("music", "fruit: apples and pears"))
+    labels, names = labels_of(themes, "kmeans"), [item.name for item in themes.run("kmeans").items]
+    assert (names[labels["fruit-1"]], names[labels["music-1"]]) == ("fruit", "music")
+    assert names[labels["cars-1"]].startswith("cars")
+    read: list[str] = []
+
+    class Judge:
+        def margins(self, texts: list[str], labels: Any, multi_label: bool, chosen: Any = None) -> np.ndarray:
+            read.extend(texts)
+            return np.array([[text.count(label.name) for label in labels] for text in texts], np.float32)
+
+    with themes.view() as view:
+        corpus = Corpus.of(view)
+    typical = [np.flatnonzero(corpus.group == row)[:1] for row in (0, 1, 2)]
+    found = label_groups(
+        themes.encoder, corpus.vectors, typical, lambda rows: [f"text {row} fruit" for row in rows.tolist()],
+        ("music", "fruit"), "nli", judge=Judge(),
+    )  # fmt: skip
+    assert [(each.label, each.share) for each in found] == [("fruit", 1.0)] * 3 and len(read) == 3
+    assert label_names([*found[:2], None], ["a", "b", "c"]) == ["fruit: a", "fruit: b", "c"]
 
 
 def test_k_is_chosen_and_the_curve_kept(themes: Collection) -> None:

@@ -195,6 +195,29 @@ def test_seed_words_bring_texts_together(own: Collection) -> None:
     assert sum(topic.size for topic in guided) == 120
 
 
+def test_topics_are_named_by_candidate_labels(own: Collection) -> None:
+    labels = ("parcel", "screen: display glass", "battery")
+    named = own.topics("named", min_size=10, labels=labels)
+    themes = themes_of(named)
+    names = {theme: named.topic(number).name for theme, number in themes.items()}
+    assert {theme: names[theme] for theme in ("parcel", "screen", "battery")} == {
+        "parcel": "parcel", "screen": "screen", "battery": "battery"
+    }  # fmt: skip
+    assert "refund" in names["refund"].replace(",", "").split()  # no label fits: its own terms
+    items = {item.number: item.data for item in own.run("named").items}
+    assert (items[themes["parcel"]]["label"], items[themes["parcel"]]["label_share"]) == ("parcel", 1.0)
+    assert items[themes["refund"]]["label"] is None
+    parts = named.merge([themes["parcel"], themes["refund"]]).split(themes["parcel"])
+    assert sorted(topic.name for topic in parts) == sorted(topic.name for topic in named)
+    assert own.topics("plain", min_size=10).run.parameters.keys().isdisjoint({"labels", "engine"})
+
+
+def test_topics_with_the_same_label_are_told_apart(own: Collection) -> None:
+    named = own.topics("named", min_size=10, labels=("parcel refund", "battery screen"))
+    assert sorted(topic.name.split(": ")[0] for topic in named) == ["battery screen"] * 2 + ["parcel refund"] * 2
+    assert len({topic.name for topic in named}) == 4
+
+
 def test_a_query_finds_its_topic(shop: Collection) -> None:
     topics = shop.topic_run()
     [(topic, cosine), *rest] = topics.search("battery voltage charge")
@@ -264,6 +287,10 @@ MISTAKES = {
     "min size": (("topics", "--min-size", 1), ("min_size is 1",)),
     "seed words": (("topics", "--seed-words", "a,;b"), ("seed words are empty",)),
     "update and replace": (("topics", "--update", "topics", "--replace"), ("--update",)),
+    "one label": (("topics", "--name", "n", "--labels", "refund"), ("'refund' is the only label",)),
+    "unknown engine": (("topics", "--labels", "a,b", "--engine", "magic"), ("'magic'", "similarity, nli")),
+    "engine without labels": (("topics", "--engine", "nli"), ("--labels",)),
+    "update and settings": (("topics", "--update", "topics", "--min-size", 9), ("--update",)),
     "two wishes": (("topic", "--tree", "--by", "theme"), ("one thing at a time: --tree or --by",)),
     "merge of one": (("topic", "--merge", "3"), ("two topics or more",)),
     "merge of words": (("topic", "--merge", "a,b"), ("'a,b'",)),

@@ -42,6 +42,15 @@ def cluster(
     refits: Annotated[
         int | None, typer.Option("--refits", help="Fits that stability is measured by; 0 measures none.")
     ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="A,B,C", help="Name clusters by these labels where one fits.")
+    ] = None,
+    labels_file: Annotated[
+        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
+    ] = "similarity",
     where: Annotated[
         str | None, typer.Option("--where", help="Cluster only what passes this filter on metadata and runs.")
     ] = None,
@@ -58,17 +67,18 @@ def cluster(
       sonde cluster reviews.sonde --name themes
       sonde cluster reviews.sonde --method density --outliers nearest
       sonde cluster reviews.sonde -k 2 --where "stars <= 2" --name unhappy
+      sonde cluster reviews.sonde -k 3 --labels refund,praise,delivery --name named
       sonde cluster themes.sonde --update kmeans
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.cluster import ClusterSettings
+    from ...pipelines.cluster import ClusterSettings, read_candidates
     from ...pipelines.cluster import cluster as run
     from ...pipelines.cluster import update as run_update
     from ..api import open as open_collection
 
     settings = ClusterSettings(
         cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,
-        refits=refits, where=where,
+        refits=refits, where=where, labels=read_candidates(labels, labels_file), engine=engine,
     )  # fmt: skip
     settings.check()
     if update is not None and (name is not None or replace):

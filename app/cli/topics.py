@@ -46,6 +46,15 @@ def topics(
     names: Annotated[
         str, typer.Option("--names", help="terms, model (terms nearest to the topic), or auto: model if at hand.")
     ] = "auto",
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics by these labels where one fits.")
+    ] = None,
+    labels_file: Annotated[
+        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
+    ] = "similarity",
     match: Annotated[
         str | None, typer.Option("--match", metavar="RUN", help="Number topics like those of another run.")
     ] = None,
@@ -62,20 +71,22 @@ def topics(
       sonde topics reviews.sonde
       sonde topics reviews.sonde --name twelve --reduce-to 12 --outliers keep
       sonde topics reviews.sonde --name guided --seed-words "battery,charge;delivery,parcel"
+      sonde topics news.sonde --name named --labels "economy,politics,sport: matches and players"
       sonde topics news.sonde --update topics
     """
     from ...indexer.errors import UsageError
+    from ...pipelines.cluster import read_candidates
     from ...pipelines.topics import Topics, TopicSettings, make_topics
     from ...pipelines.topics import seed_words as groups
     from ..api import open as open_collection
 
     settings = TopicSettings(
         seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
-        sample=sample, names=cast(Any, names),
+        sample=sample, names=cast(Any, names), labels=read_candidates(labels, labels_file), engine=engine,
     )  # fmt: skip
     settings.check()
-    if update is not None and (replace or name != "topics" or match):
-        raise UsageError("--update keeps the run as it is: leave out --name, --replace and --match")
+    if update is not None and (replace or name != "topics" or match or settings != TopicSettings()):
+        raise UsageError("--update keeps the run as it is: leave out --name, --replace, --match and all settings")
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:

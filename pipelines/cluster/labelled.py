@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
+from ...indexer.wording import counted
 from .threads import one_thread
 
 ENGINES = ("similarity", "nli")
@@ -19,16 +21,40 @@ SHORTLIST = 10
 """Labels that NLI reads a text against, the most similar ones."""
 LEAST = 0.5
 """The share of its typical texts that a group's label must have."""
+ABOVE = 0.5
+"""By how many standard deviations a text must be nearer to its label than texts are on average. Labels adapt to the
+corpus, so each is some texts' likeliest: without this, labels that have nothing to do with a corpus name all of its
+topics, with it fewer. A higher limit would refuse a label that most of a corpus deserves.
+"""
 ADAPT_TO = 20_000
 """Texts beside the typical ones that labels adapt to, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLabel:
-    """The label of a group: None if no label has half of its typical texts; `share` is that of the commonest."""
+    """The label of a group: None if no label has half of its typical texts; `share` is that of the commonest.
+
+    By similarity, a text that is hardly nearer to its label than texts are on average has none.
+    """
 
     label: str | None
     share: float
+
+
+def read_candidates(text: str | None, path: Path | None) -> tuple[str, ...]:
+    """Return candidate labels that were given with commas between them, or one a line in a file; neither gives none.
+
+    Raises:
+        UsageError: Both were given, or a label cannot be right.
+        SondeError: The file cannot be read.
+    """
+    from ..label.labels import make_labels, read_labels
+
+    if text is not None and path is not None:
+        raise UsageError("give --labels or --labels-file, not both")
+    if text is None and path is None:
+        return ()
+    return tuple(label.wording for label in make_labels(read_labels(path) if path else text or ""))
 
 
 def check_labels(labels: Sequence[str], engine: str) -> None:
@@ -66,7 +92,6 @@ def label_groups(
     Raises:
         SondeError: A model cannot be had.
     """
-    from ..label.engines import load_judge
     from ..label.labels import make_labels
     from ..label.scale import probabilities
 
@@ -75,15 +100,25 @@ def label_groups(
     made, groups = make_labels(labels), list(typical)
     if engine == "nli":
         groups = [rows[:READ] for rows in groups]
-        judge = judge or load_judge("nli", notify=notify)
+        judge = judge or _nli(notify)
     rows = np.unique(np.concatenate(groups))
     with one_thread():
-        margins = _similar(encoder, vectors, rows, made)
+        margins, nearer = _similar(encoder, vectors, rows, made)
         if engine == "nli":
-            notify(f"reading {len(rows):,} typical texts against the labels")
-            margins = judge.margins(read(rows), made, False, _shortlist(margins))
-    shares = probabilities(margins, False)
-    return [_chosen(shares[np.searchsorted(rows, some)], [label.name for label in made]) for some in groups]
+            notify(f"reading {counted(len(rows), 'typical text')} against the labels")
+            margins, nearer = judge.margins(read(rows), made, False, _shortlist(margins)), np.ones(margins.shape, bool)
+    shares, names = probabilities(margins, False), [label.name for label in made]
+    places = [np.searchsorted(rows, some) for some in groups]
+    return [_chosen(shares[some], nearer[some], names) for some in places]
+
+
+def _nli(notify: Notify) -> Any:
+    from ..label.engines import BUNDLED_MODEL, load_nli
+    from ..label.hypotheses import BUNDLED_TEMPLATE, TEMPLATE
+    from ..label.nli import NliJudge
+
+    pairs = load_nli(notify=notify)
+    return NliJudge(pairs, BUNDLED_TEMPLATE if pairs.name == BUNDLED_MODEL else TEMPLATE)
 
 
 def label_names(found: Sequence[GroupLabel | None], own: Sequence[str]) -> list[str]:
@@ -100,16 +135,22 @@ def label_names(found: Sequence[GroupLabel | None], own: Sequence[str]) -> list[
     ]
 
 
-def _similar(encoder: Encoder, vectors: np.ndarray, rows: np.ndarray, labels: Any) -> np.ndarray:
-    """Return float32 [rows, labels] margins by similarity, of labels that have adapted to the corpus."""
+def _similar(encoder: Encoder, vectors: np.ndarray, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return float32 [rows, labels] margins of labels that have adapted to the corpus, and bool of the same shape.
+
+    The latter tells whether a text is clearly nearer to a label, as it was given, than texts are on average.
+    """
     from ..label.similarity import ENOUGH, adapted_margins, label_vectors, similarity_margins
 
     of_labels = label_vectors(encoder, labels)
-    if len(vectors) < ENOUGH:
-        return similarity_margins(vectors[rows], of_labels, False)
     some = np.random.default_rng(0).choice(len(vectors), min(ADAPT_TO, len(vectors)), replace=False)
     every = np.union1d(rows, some)
-    return adapted_margins(vectors[every], of_labels)[np.searchsorted(every, rows)]
+    own, texts = np.searchsorted(every, rows), vectors[every]
+    cosines = np.round((texts @ of_labels.T).astype(np.float64), 6)
+    adapted = (
+        adapted_margins(texts, of_labels) if len(vectors) >= ENOUGH else similarity_margins(texts, of_labels, False)
+    )
+    return adapted[own], cosines[own] >= cosines.mean(axis=0) + ABOVE * cosines.std(axis=0)
 
 
 def _shortlist(margins: np.ndarray) -> np.ndarray | None:
@@ -121,9 +162,11 @@ def _shortlist(margins: np.ndarray) -> np.ndarray | None:
     return chosen
 
 
-def _chosen(shares: np.ndarray, names: Sequence[str]) -> GroupLabel:
-    """Let texts, float [n, labels], vote; of equal labels the one with the higher mean probability wins."""
-    votes = np.bincount(shares.argmax(axis=1), minlength=len(names)) / len(shares)
+def _chosen(shares: np.ndarray, nearer: np.ndarray, names: Sequence[str]) -> GroupLabel:
+    """Let texts, float and bool [n, labels], vote; of equal labels the one with the higher mean probability wins."""
+    likeliest = shares.argmax(axis=1)
+    valid = nearer[np.arange(len(shares)), likeliest]
+    votes = np.bincount(likeliest[valid], minlength=len(names)) / len(shares)
     best = int(np.lexsort((-shares.mean(axis=0), -votes))[0])
     share = round(float(votes[best]), 4)
     return GroupLabel(names[best] if share >= LEAST else None, share)

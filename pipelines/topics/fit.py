@@ -2,51 +2,33 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...indexer.collection import Collection
-from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, check_name, write_run
 from ...indexer.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.view import View
 from ..cluster.clustering import faiss_package
 from ..cluster.corpus import Corpus, texts_of
-from ..cluster.describe import OUTLIERS, ids_of, languages
-from ..cluster.terms import Counts, tokenizer
+from ..cluster.describe import OUTLIERS
+from ..cluster.terms import Counts
 from ..cluster.threads import one_thread
 from ..map.places import sample_rows
 from . import adapter
-from .counts import Words, from_arrays, to_arrays
+from .counts import from_arrays, to_arrays
+from .items import Before, topic_items, words_of
 from .library import bertopic
 from .matching import matched
 from .model import OUTLIER, Assigned, TopicModel, leaves_of
-from .naming import Embed, name_topics
 from .settings import TopicSettings
 
 ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
 LIBRARIES = ("bertopic", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
-TYPICAL = 30
-"""Texts nearest to a topic's vector, from which pairs of words are taken for its name."""
-REPRESENTATIVES = 5
 SEED_SHARE = 0.25
 """How far a text is drawn towards the group of seed words that it is nearest to."""
-
-
-@dataclass(frozen=True)
-class Before:
-    """What a run knew before it is written again: what stays the same keeps its name.
-
-    Attributes:
-        items: By topic.
-        matched: Whether an item may name a topic whose leaves are others now (a run made anew), if a person named it.
-    """
-
-    items: Mapping[int, Item] = field(default_factory=dict)
-    matched: bool = False
 
 
 def make_topics(
@@ -131,34 +113,6 @@ def automatic_size(count: int) -> int:
     return max(5, round(0.75 * count**0.5))
 
 
-def words_of(view: View) -> Words:
-    """Return what takes the describing words out of the collection's texts."""
-    return tokenizer(tuple(languages(view) or ["en"]))
-
-
-def embedder(collection: Collection, choice: str, notify: Notify = silent) -> Embed | None:
-    """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
-
-    Raises:
-        SondeError: It is wanted ("model") and cannot be had.
-    """
-    if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
-        return None
-    try:
-        encoder = collection.encoder
-    except SondeError as error:
-        if choice == "model":
-            raise
-        notify(f"topics are named by their terms alone: {error}")
-        return None
-
-    def embed(terms: list[str]) -> np.ndarray:
-        with one_thread():
-            return encoder.encode_texts(terms)
-
-    return embed
-
-
 def _earlier(view: View, name: str, match: str | None) -> Run | None:
     if match is not None:
         return find_run(view.catalog, "topic", match)
@@ -222,7 +176,7 @@ def _run(
 ) -> NewRun:
     group = corpus.group
     topics = assigned.topics[group]
-    items = _items(view, corpus, model, assigned, parameters, known, notify)
+    items = topic_items(view, corpus, model, assigned, parameters, known, notify)
     outliers = int((topics == OUTLIER).sum())
     if outliers:
         items = [Item(OUTLIER, OUTLIERS, {"size": outliers}), *items]
@@ -237,72 +191,6 @@ def _run(
         "topic", name, parameters, libraries=(faiss_package(), *LIBRARIES), report=report, items=items, arrays=arrays,
         assignments=(corpus.snapshot.docs, topics, assigned.cosines[group]),
     )  # fmt: skip
-
-
-def _items(
-    view: View,
-    corpus: Corpus,
-    model: TopicModel,
-    assigned: Assigned,
-    parameters: dict[str, Any],
-    known: Before,
-    notify: Notify,
-) -> list[Item]:
-    terms = model.terms()
-    typical = _typical(corpus, model, assigned)
-    named: dict[int, tuple[str, Any]] = {}
-    fresh = []
-    for place, (topic, leaves) in enumerate(model.groups.items()):
-        item = known.items.get(topic)
-        if item and not known.matched and tuple(item.data["leaves"]) == leaves:
-            named[topic] = (item.name, item.data)
-        else:
-            fresh.append((place, topic))
-    for (_, topic), (text, keywords) in zip(
-        fresh, _names(view, fresh, terms, typical, model, parameters, notify), strict=True
-    ):
-        item = known.items.get(topic)
-        kept = item.name if item and item.name != item.data.get("named") else text
-        named[topic] = (kept, {"named": text, "keywords": keywords})
-    sizes = np.unique_counts(assigned.topics[corpus.group])
-    size_of = dict(zip(sizes.values.tolist(), sizes.counts.tolist(), strict=True))
-    return [
-        Item(topic, named[topic][0], {
-            "size": size_of.get(topic, 0), "leaves": list(leaves), "terms": terms[place],
-            "keywords": named[topic][1]["keywords"], "named": named[topic][1]["named"],
-            "representatives": ids_of(view, np.array(typical[place][:REPRESENTATIVES], np.int64)),
-        })
-        for place, (topic, leaves) in enumerate(model.groups.items())
-    ]  # fmt: skip
-
-
-def _names(
-    view: View,
-    fresh: list[tuple[int, int]],
-    terms: list[Any],
-    typical: list[list[int]],
-    model: TopicModel,
-    parameters: dict[str, Any],
-    notify: Notify,
-) -> list[tuple[str, Any]]:
-    if not fresh:
-        return []
-    embed = embedder(view.collection, parameters.get("names", "auto"), notify)
-    places = [place for place, _ in fresh]
-    texts = [texts_of(view, np.array(typical[place], np.int64)) if embed else [] for place in places]
-    words = words_of(view)
-    return name_topics([terms[place] for place in places], texts, model.topic_vectors()[places], words, embed)
-
-
-def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[list[int]]:
-    """Return, for each topic, the documents whose texts are nearest to its vector, each text once."""
-    found = []
-    for topic, vector in zip(model.groups, model.topic_vectors(), strict=True):
-        rows = np.flatnonzero(assigned.topics == topic)
-        cosines = np.round((corpus.vectors[rows] @ vector).astype(np.float64), 5)
-        nearest = rows[np.lexsort((rows, -cosines))[:TYPICAL]]
-        found.append(corpus.snapshot.docs[corpus.first[nearest]].tolist())
-    return found
 
 
 def _timed(new: NewRun, seconds: float) -> NewRun:

@@ -18,7 +18,7 @@ from ...indexer.wording import counted, existing
 from ..cluster.corpus import texts_of
 from ..cluster.terms import Counts
 from .counts import Weighted, terms_of
-from .fit import words_of
+from .items import words_of
 
 if TYPE_CHECKING:
     from .stored import Topic, Topics

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError
+from ..cluster.labelled import check_labels
 from ..cluster.settings import SAMPLE
 
 Outliers = Literal["keep", "nearest"]
@@ -27,6 +28,9 @@ class TopicSettings:
         sample: Distinct texts that it is fitted on, at most; the others get the topic of their neighbours.
         names: How topics are named: by "terms" alone, or by the "model", which compares terms with the topic's texts;
             "auto" takes the model if it is at hand.
+        labels: Candidate names, "name" or "name: description": a topic is named by the one that most of its typical
+            documents get.
+        engine: What chooses among the labels: "similarity" or "nli".
     """
 
     seed: int = 0
@@ -38,6 +42,8 @@ class TopicSettings:
     dimensions: int = 5
     sample: int = SAMPLE
     names: Literal["auto", "terms", "model"] = "auto"
+    labels: tuple[str, ...] = ()
+    engine: str = "similarity"
 
     def check(self) -> None:
         """Check what can be checked without the collection.
@@ -49,6 +55,7 @@ class TopicSettings:
             raise UsageError(f"--outliers is {self.outliers!r}: use {', '.join(OUTLIERS)}")
         if self.names not in ("auto", "terms", "model"):
             raise UsageError(f"--names is {self.names!r}: use auto, terms, model")
+        check_labels(self.labels, self.engine)
         least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
         least |= {"reduce_to": 1} if self.reduce_to is not None else {}
@@ -62,7 +69,8 @@ class TopicSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return asdict(self) | {"seed_words": [list(group) for group in self.seed_words]}
+        values = asdict(self) | {"seed_words": [list(group) for group in self.seed_words]}
+        return {name: value for name, value in values.items() if self.labels or name not in ("labels", "engine")}
 
 
 def seed_words(text: str) -> tuple[tuple[str, ...], ...]:

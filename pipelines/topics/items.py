@@ -1,0 +1,170 @@
+"""The topics of a run as items: their sizes, terms, typical documents and names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
+from ...indexer.runs import Item
+from ...indexer.view import View
+from ..cluster.corpus import Corpus, texts_of
+from ..cluster.describe import ids_of, languages
+from ..cluster.labelled import GroupLabel, label_groups, label_names
+from ..cluster.terms import tokenizer
+from ..cluster.threads import one_thread
+from .counts import Words
+from .model import Assigned, TopicModel
+from .naming import Embed, name_topics
+
+TYPICAL = 30
+"""Texts nearest to a topic's vector: from them come pairs of words for its name, and labels are compared with them."""
+REPRESENTATIVES = 5
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a run knew before it is written again: what stays the same keeps its name.
+
+    Attributes:
+        items: By topic.
+        matched: Whether an item may name a topic whose leaves are others now (a run made anew), if a person named it.
+    """
+
+    items: Mapping[int, Item] = field(default_factory=dict)
+    matched: bool = False
+
+
+def words_of(view: View) -> Words:
+    """Return what takes the describing words out of the collection's texts."""
+    return tokenizer(tuple(languages(view) or ["en"]))
+
+
+def embedder(collection: Collection, choice: str, notify: Notify = silent) -> Embed | None:
+    """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
+
+    Raises:
+        SondeError: It is wanted ("model") and cannot be had.
+    """
+    if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
+        return None
+    try:
+        encoder = collection.encoder
+    except SondeError as error:
+        if choice == "model":
+            raise
+        notify(f"topics are named by their terms alone: {error}")
+        return None
+
+    def embed(terms: list[str]) -> np.ndarray:
+        with one_thread():
+            return encoder.encode_texts(terms)
+
+    return embed
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a topic is called: by its terms, by a candidate label, and by a person, if one named it."""
+
+    own: str
+    keywords: Any
+    label: GroupLabel | None
+    given: str | None
+
+    @classmethod
+    def again(cls, item: Item) -> "_Said":
+        """Return what a stored item says."""
+        data = item.data
+        label = GroupLabel(data["label"], data["label_share"]) if "label" in data else None
+        return cls(data.get("own", data["named"]), data["keywords"], label, given_name(item))
+
+    def values(self, automatic: str) -> dict[str, Any]:
+        """Return what an item keeps of it."""
+        kept = {"named": automatic, "keywords": self.keywords}
+        if self.label:
+            kept |= {"own": self.own, "label": self.label.label, "label_share": self.label.share}
+        return kept
+
+
+def given_name(item: Item | None) -> str | None:
+    """Return the name that a person gave to a topic, or None."""
+    return item.name if item and item.name != item.data.get("named") else None
+
+
+def topic_items(
+    view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, parameters: Mapping[str, Any], known: Before,
+    notify: Notify = silent,
+) -> list[Item]:  # fmt: skip
+    """Return one item for each topic.
+
+    Its data: `size` (documents), `leaves`, `terms` (with c-TF-IDF weights), `keywords` (with cosines),
+    `representatives` (ids of the documents nearest its vector), `named` (its automatic name) and, where there are
+    candidate labels, `label`, `label_share` and `own` (its name by terms).
+
+    Args:
+        view: Of the collection.
+        corpus: Its documents.
+        model: The topics.
+        assigned: Where the corpus's vectors belong.
+        parameters: Of the run: how topics are named.
+        known: What the run knew before: a topic that stays as it was is not named anew.
+        notify: Receives sentences.
+    """
+    terms, typical = model.terms(), _typical(corpus, model, assigned)
+    said: dict[int, _Said] = {}
+    for topic, leaves in model.groups.items():
+        item = known.items.get(topic)
+        if item and not known.matched and tuple(item.data["leaves"]) == leaves:
+            said[topic] = _Said.again(item)
+    fresh = [place for place, topic in enumerate(model.groups) if topic not in said]
+    topics = list(model.groups)
+    for place, one in zip(fresh, _named(view, corpus, fresh, terms, typical, model, parameters, notify), strict=True):
+        own, keywords, label = one
+        said[topics[place]] = _Said(own, keywords, label, given_name(known.items.get(topics[place])))
+    automatic = label_names([said[topic].label for topic in topics], [said[topic].own for topic in topics])
+    sizes = np.unique_counts(assigned.topics[corpus.group])
+    size_of = dict(zip(sizes.values.tolist(), sizes.counts.tolist(), strict=True))
+    docs = corpus.snapshot.docs[corpus.first]
+    return [
+        Item(topic, said[topic].given or automatic[place], {
+            "size": size_of.get(topic, 0), "leaves": list(model.groups[topic]), "terms": terms[place],
+            **said[topic].values(automatic[place]),
+            "representatives": ids_of(view, docs[typical[place][:REPRESENTATIVES]]),
+        })
+        for place, topic in enumerate(topics)
+    ]  # fmt: skip
+
+
+def _named(
+    view: View, corpus: Corpus, fresh: Sequence[int], terms: Sequence[Any], typical: Sequence[np.ndarray],
+    model: TopicModel, parameters: Mapping[str, Any], notify: Notify,
+) -> list[tuple[str, Any, GroupLabel | None]]:  # fmt: skip
+    """Return name, keywords and label of the topics at these places."""
+    if not fresh:
+        return []
+    docs = corpus.snapshot.docs[corpus.first]
+    embed = embedder(view.collection, parameters.get("names", "auto"), notify)
+    texts = [texts_of(view, docs[typical[place]]) if embed else [] for place in fresh]
+    vectors = model.topic_vectors()[list(fresh)]
+    own = name_topics([terms[place] for place in fresh], texts, vectors, words_of(view), embed)
+    labels: list[GroupLabel | None] = [None] * len(fresh)
+    if parameters.get("labels"):
+        labels = [*label_groups(
+            view.collection.encoder, corpus.vectors, [typical[place] for place in fresh],
+            lambda rows: texts_of(view, docs[rows]), parameters["labels"], parameters["engine"], notify,
+        )]  # fmt: skip
+    return [(name, keywords, label) for (name, keywords), label in zip(own, labels, strict=True)]
+
+
+def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[np.ndarray]:
+    """Return, for each topic, the int64 rows of the vectors nearest to its own, the nearest first."""
+    found = []
+    for topic, vector in zip(model.groups, model.topic_vectors(), strict=True):
+        rows = np.flatnonzero(assigned.topics == topic)
+        cosines = np.round((corpus.vectors[rows] @ vector).astype(np.float64), 5)
+        found.append(rows[np.lexsort((rows, -cosines))[:TYPICAL]])
+    return found
