@@ -41,7 +41,10 @@ def label(
     engine: Annotated[
         str | None, typer.Option("--engine", help="nli, similarity, reranker or ensemble (nli and similarity).")
     ] = None,
-    model: Model = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="M", help="bundled (nli), late (reranker), a model's folder or a hub name."),
+    ] = None,
     template: Annotated[str | None, typer.Option("--template", help="NLI's hypothesis, with {} for the label.")] = None,
     shortlist: Annotated[
         int | None, typer.Option("--shortlist", help="Judge so many labels a text, the most similar; 0 for all.")
