@@ -12,6 +12,7 @@ class Info:
     """A collection in numbers; sizes are bytes on disk.
 
     `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly.
+    `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 
@@ -29,6 +30,7 @@ class Info:
     fields: dict[str, str]
     bytes: dict[str, int]
     generation: int
+    search_defaults: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
@@ -56,6 +58,7 @@ def info(collection: Collection) -> Info:
             fields={field.name: field.type for field in view.fields.values()},
             bytes=_sizes(collection.path),
             generation=generation.number,
+            search_defaults=view.catalog.get("search_defaults"),
         )
 
 

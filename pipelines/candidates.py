@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..indexer.ann import exact_search
+from ..indexer.ann import AnnIndex, exact_search
 from ..indexer.view import View
 
 
@@ -18,14 +18,18 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class DenseSearch:
-    """Vector search over one view, restricted to `allowed` rows (bool [rows]; None: all of them are alive)."""
+    """Vector search over one view, restricted to `allowed` rows (bool [rows]; None: all of them are alive).
+
+    `breadth` is efSearch or nprobe in place of what the index was tuned to.
+    """
 
     view: View
     allowed: np.ndarray | None
+    breadth: int | None = None
 
     def strategy(self, k: int) -> str:
         """How a search for k passages goes about it, in words."""
-        owners, ann = self.view.generation.owners, self.view.generation.ann
+        owners, ann = self.view.generation.owners, self._ann
         allowed = self.view.generation.alive if self.allowed is None else self.allowed
         inside, tail = int(allowed[: self._covered].sum()), int(allowed[self._covered :].sum())
         if ann is None or ann.scans(k, inside):
@@ -35,7 +39,7 @@ class DenseSearch:
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages for each of float32 [m, d] queries; fewer only where fewer are allowed."""
-        ann, vectors = self.view.generation.ann, self.view.generation.segments
+        ann, vectors = self._ann, self.view.generation.segments
         if ann is None:
             scores, rows = exact_search(vectors, queries, k, allowed=self._allowed(len(vectors)))
             return [_found(s, r) for s, r in zip(scores, rows, strict=True)]
@@ -49,6 +53,13 @@ class DenseSearch:
             _best(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
             for s, r, newer_s, newer_r in zip(scores, rows, *found, strict=True)
         ]
+
+    @property
+    def _ann(self) -> "AnnIndex | None":
+        ann = self.view.generation.ann
+        if ann is None or self.breadth is None or ann.info.breadth in (0, self.breadth):
+            return ann
+        return ann.tuned(self.breadth, ann.info.factor)
 
     @property
     def _covered(self) -> int:

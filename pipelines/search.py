@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..indexer.progress import Notify, silent
 from ..indexer.view import View
 from .allowed import allowed_rows
 from .candidates import Candidates, DenseSearch, lexical_search
+from .defaults import PROPERTY, SearchDefaults
 from .fusion import WEIGHT, convex, reciprocal_rank
 from .ranked import NOTHING, Ranked
 from .rerank.budget import parse_budget
@@ -50,14 +51,17 @@ class SearchSettings:
         where: A filter on metadata, as the condition of an SQL WHERE.
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
-        weight: Share of the dense half in the fusion, 0 to 1.
+        weight: Share of the dense half in the fusion, 0 to 1. Here and below, None takes what `sonde tune` stored in
+            the collection, and Sonde's own default where it stored nothing.
         depth: Passages that the dense half of hybrid hands to the fusion at first, then four times as many and so on
             until there are 4 for every hit; the lexical half hands twice as many.
+        breadth: efSearch or nprobe of an approximate index; None takes what the index was tuned to.
         explain: Also say why each hit matched.
         rerank: Let a second stage read the best documents again and reorder them.
         rerank_model: "late" (the bi-encoder's own token vectors), or the folder or the hub's "org/name" of a
             cross-encoder or a multi-vector model; None takes the default, which needs no network.
         rerank_depth: Documents that the second stage reads, the best ones of the first stage.
+        rerank_weight: Share of the second stage's score in the fusion with the first's, 0 to 1; None: the model's.
         rerank_budget: Time for the second stage, for each query: "300ms", "2s". It then reads as many as that allows.
     """
 
@@ -67,19 +71,34 @@ class SearchSettings:
     where: str | None = None
     threshold: float | None = None
     fusion: Fusion = "convex"
-    weight: float = WEIGHT
-    depth: int = DEPTH
+    weight: float | None = None
+    depth: int | None = None
+    breadth: int | None = None
     explain: bool = False
     rerank: bool = False
     rerank_model: str | None = None
-    rerank_depth: int = RERANK_DEPTH
+    rerank_depth: int | None = None
+    rerank_weight: float | None = None
     rerank_budget: str | None = None
+
+    def resolved(self, view: View) -> "SearchSettings":
+        """Return the same settings, with what was left open as the collection has it, or as Sonde does."""
+        own = SearchDefaults.of(view.catalog.get(PROPERTY))
+        weight = own.weight if self.fusion == "convex" else None
+        return replace(
+            self,
+            weight=_first(self.weight, weight, WEIGHT),
+            depth=_first(self.depth, own.depth, DEPTH),
+            breadth=_first(self.breadth, own.breadth),
+            rerank_depth=_first(self.rerank_depth, own.rerank_depth, RERANK_DEPTH),
+            rerank_weight=_first(self.rerank_weight, own.rerank_weight),
+        )
 
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""
         if self.k < 1:
             raise UsageError(f"k is {self.k}: ask for at least 1 hit")
-        if self.depth < 1:
+        if self.depth is not None and self.depth < 1:
             raise UsageError(f"depth is {self.depth}: hand at least 1 passage to the fusion")
         if self.offset < 0:
             raise UsageError(f"offset is {self.offset}: it counts hits to leave out, 0 or more")
@@ -87,9 +106,13 @@ class SearchSettings:
             raise UsageError(f"there is no mode {self.mode!r}: use {', '.join(MODES)}")
         if self.fusion not in FUSIONS:
             raise UsageError(f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}")
-        if not 0 <= self.weight <= 1:
+        if self.weight is not None and not 0 <= self.weight <= 1:
             raise UsageError(f"weight is {self.weight}: it is a share, 0 to 1")
-        if self.rerank_depth < 1:
+        if self.breadth is not None and self.breadth < 1:
+            raise UsageError(f"breadth is {self.breadth}: efSearch and nprobe are at least 1")
+        if self.rerank_weight is not None and not 0 <= self.rerank_weight <= 1:
+            raise UsageError(f"rerank_weight is {self.rerank_weight}: it is a share, 0 to 1")
+        if self.rerank_depth is not None and self.rerank_depth < 1:
             raise UsageError(f"rerank_depth is {self.rerank_depth}: let the second stage read at least 1 document")
         if self.rerank_budget is not None:
             parse_budget(self.rerank_budget)
@@ -97,6 +120,10 @@ class SearchSettings:
             check_name(self.rerank_model)
         elif self.rerank_model is not None or self.rerank_budget is not None:
             raise UsageError("rerank_model and rerank_budget need rerank: set it to True")
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
 def search(
@@ -164,7 +191,8 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
     """
     reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
     seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
-    return SecondStage(view, reranker, settings.rerank_depth, seconds)
+    settings = settings.resolved(view)
+    return SecondStage(view, reranker, settings.rerank_depth or RERANK_DEPTH, seconds, weight=settings.rerank_weight)
 
 
 def _encode(collection: Collection, queries: Sequence[str], mode: Mode) -> tuple[np.ndarray, list[tuple[str, ...]]]:
@@ -199,7 +227,8 @@ class FirstStage:
         allowed = allowed_rows(view, settings.where)
         if without is not None:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
-        return cls(view, settings, DenseSearch(view, allowed), allowed)
+        settings = settings.resolved(view)
+        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed)
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
         """Return the ranked documents of every query, looking deeper until there are enough of them.
@@ -208,7 +237,8 @@ class FirstStage:
         place: the first pages of a search are the same however many pages follow.
         """
         passages = max(1, len(self.view.generation.owners))
-        depth = min(self.settings.depth if self.settings.mode == "hybrid" else PER_HIT * self._wanted, passages)
+        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else PER_HIT * self._wanted
+        depth = min(depth, passages)
         found: list[Ranked] = [NOTHING] * len(queries)
         waiting = list(range(len(queries)))
         while waiting:
@@ -226,7 +256,7 @@ class FirstStage:
     @property
     def _wanted(self) -> int:
         page = self.settings.k + self.settings.offset
-        return max(page, self.settings.rerank_depth) if self.settings.rerank else page
+        return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
         """How many of the ranked documents a greater depth would not be likely to move."""
@@ -258,7 +288,7 @@ class FirstStage:
         similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
         fuse = convex if self.settings.fusion == "convex" else reciprocal_rank
-        fused = fuse(similarity, bm25, self.settings.weight)
+        fused = fuse(similarity, bm25, _first(self.settings.weight, WEIGHT))
         order = np.lexsort((rows, -fused))
         candidates = max(len(dense.rows), len(lexical.rows) // LEXICAL_SHARE)
         return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)

@@ -71,7 +71,6 @@ def evaluate_search(
     from ...indexer.errors import UsageError
     from ...pipelines.evaluate.search import evaluate_search as run
     from ...pipelines.evaluate.search import modes as variants
-    from ...pipelines.rerank import DEPTH
     from ...pipelines.search import SearchSettings
     from ..api import open as open_collection
 
@@ -81,7 +80,7 @@ def evaluate_search(
         fusion=fusion,  # type: ignore[arg-type]
         rerank="rerank" in modes.split(","),
         rerank_model=rerank_model,
-        rerank_depth=DEPTH if rerank_depth is None else rerank_depth,
+        rerank_depth=rerank_depth,
     )
     settings.check()
     chosen = variants(modes.split(","), settings)

@@ -27,6 +27,7 @@ from . import (
     tag,
     topics,
     train,
+    tune,
     ui,
     upkeep,
 )  # fmt: skip
@@ -67,6 +68,7 @@ compare.register(app)
 judge.register(app)
 evaluate.register(app)
 train.register(app)
+tune.register(app)
 upkeep.register(app)
 serve.register(app)
 ui.register(app)

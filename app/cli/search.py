@@ -81,8 +81,6 @@ def search(
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.fusion import WEIGHT
-    from ...pipelines.rerank import DEPTH
     from ...pipelines.search import SearchSettings
     from ..api import open as open_collection
 
@@ -92,9 +90,9 @@ def search(
         raise UsageError("--run needs --queries: a TREC run holds the hits of many queries")
     settings = SearchSettings(
         k=k, offset=offset, mode=cast("Mode", mode), where=where, threshold=threshold, explain=explain,
-        fusion=cast("Fusion", fusion), weight=WEIGHT if weight is None else weight,
+        fusion=cast("Fusion", fusion), weight=weight,
         rerank=rerank or (rerank_model, rerank_depth, rerank_budget) != (None, None, None),
-        rerank_model=rerank_model, rerank_depth=DEPTH if rerank_depth is None else rerank_depth,
+        rerank_model=rerank_model, rerank_depth=rerank_depth,
         rerank_budget=rerank_budget,
     )  # fmt: skip
     settings.check()

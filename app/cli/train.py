@@ -1,4 +1,4 @@
-"""`sonde train nli` and `sonde train reranker`."""
+"""`sonde train`: models of pairs; the bi-encoder has a file of its own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from .output import Json, print_json, say
 from .progress import progress
+from .train_biencoder import train_biencoder
 
 To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")]
 Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to begin with: a folder or org/name.")]
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     group.callback()(_keep_group)
     group.command("nli")(train_nli)
     group.command("reranker")(train_reranker)
+    group.command("biencoder")(train_biencoder)
     app.add_typer(group, name="train")
 
 

@@ -51,9 +51,18 @@ def _print_info(found: "Info") -> None:
         lines["note"] = (
             "the static model is for maps, clusters and drafts: it finds clearly less than the default model"
         )
+    if found.search_defaults:
+        lines["tuned"] = tuned_line(found.search_defaults)
     print(found.path)
     for name, text in lines.items():
         print(f"  {name:<10} {text}")
+
+
+def tuned_line(stored: dict[str, Any]) -> str:
+    """Return what was tuned, in words."""
+    from ...pipelines.defaults import SearchDefaults
+
+    return f"{SearchDefaults.of(stored)} (`sonde tune --reset` goes back)"
 
 
 def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:

@@ -34,7 +34,9 @@ class SearchRequest(Found):
     fusion: Literal["convex", "rrf"] = "convex"
     explain: bool = Field(False, description="Say why each hit matched.")
     rerank: bool = Field(False, description="Let a second stage read the best documents again and reorder them.")
-    rerank_depth: int = Field(50, ge=1, le=200, description="Documents that the second stage reads.")
+    rerank_depth: int | None = Field(
+        None, ge=1, le=200, description="Documents that the second stage reads: 50, or what the collection was tuned to."
+    )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
 
 

@@ -30,6 +30,7 @@ class SecondStage:
         depth: How many of the first stage's documents come into question, whatever page of hits is asked for.
         seconds: A time budget for each query, or None.
         clock: Tells the time, in seconds.
+        weight: Share of the second stage's score in the fusion; None takes the reranker's own.
     """
 
     view: View
@@ -37,6 +38,7 @@ class SecondStage:
     depth: int = DEPTH
     seconds: float | None = None
     clock: Clock = perf_counter
+    weight: float | None = None
 
     def run(self, query: str, ranked: Ranked, threshold: float | None = None) -> tuple[Ranked, Reranking]:
         """Return the documents in their new order, those below the threshold left out, and what was done.
@@ -64,7 +66,7 @@ class SecondStage:
     def _ordered(self, head: Ranked, scores: np.ndarray) -> Ranked:
         if not len(scores):
             return _unscored(head)
-        fused = fuse(head.scores, scores, self.reranker.weight)
+        fused = fuse(head.scores, scores, self.reranker.weight if self.weight is None else self.weight)
         if self.reranker.agreement:
             vectors = self.view.generation.segments.read(head.rows)
             fused = agree(fused, vectors, self.reranker.agreement)

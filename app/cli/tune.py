@@ -1,0 +1,210 @@
+"""`sonde tune`, `sonde tune threshold` and `sonde ask`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from .output import Json, print_json, say, snippet
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ...indexer.collection import Collection
+
+Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+DEFAULT = "search"
+
+
+class _Group(TyperGroup):
+    """`sonde tune C.sonde` is `sonde tune search C.sonde`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take the first word for a collection where it names no command."""
+        if args and args[0] not in self.commands:
+            args = [DEFAULT, *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Let options come before the collection."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        cls=_Group, help="Find the settings that suit a collection, from queries with known answers.",
+        no_args_is_help=True, rich_markup_mode=None,
+    )  # fmt: skip
+    group.callback()(_keep_group)
+    group.command("search")(tune_search)
+    group.command("threshold")(tune_threshold)
+    app.add_typer(group, name="tune")
+    app.command("ask")(ask)
+
+
+def _keep_group() -> None:
+    """Find the settings that suit a collection, from queries with known answers."""
+
+
+def tune_search(
+    collection: Path_,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Judged queries: JSONL with _id and text.")
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", metavar="QRELS", help="Their judgements: TREC qrels or BEIR's TSV.")
+    ] = None,
+    clicks: Annotated[
+        Path | None, typer.Option("--clicks", metavar="FILE", help="A log: rows with query and id of what was taken.")
+    ] = None,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Also tune the second stage, which takes longer.")] = False,
+    count: Annotated[int, typer.Option("--count", help="Queries made of the texts, at most.")] = 300,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say what was found and store nothing.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget what was tuned.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Decides what is made, and the halves.")] = 0,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Find fusion weight, depth, breadth of the index and, with --rerank, the second stage's depth and weight.
+
+    Settings are chosen on one half of the queries and checked on the other. Where the interval of the gain lies above
+    0 they become the collection's own, which all searches follow that do not say otherwise; else nothing changes.
+    Without queries, known ones are made: titles that ask for their texts, or the rarest words of a sentence that is
+    taken out of its text. `search` may be left out: `sonde tune C.sonde`.
+
+    \b
+    Examples:
+      sonde tune reviews.sonde
+      sonde tune cacm.sonde --queries queries.jsonl --qrels qrels.tsv --rerank
+      sonde tune reviews.sonde --clicks clicks.csv --dry-run
+      sonde tune reviews.sonde --reset
+    """
+    from ...pipelines.tune import TuneSettings, forget
+    from ...pipelines.tune import tune_search as run
+    from ..api import open as open_collection
+
+    opened = open_collection(collection, device=device)
+    if reset:
+        print(f"{collection}: forgot {forget(opened)}")
+        return
+    settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
+    with progress() as notify:
+        found = run(opened, settings, queries=queries, qrels=qrels, clicks=clicks, notify=notify)
+    if json:
+        print_json(found.to_dict())
+        return
+    print(f"tuned on half of: {found.source}")
+    print(f"best on that half: {', '.join(f'{name} {value:g}' for name, value in found.chosen.items())}")
+    for gain in found.gains:
+        print(f"other half ({gain.examples}): {gain}")
+    for note in found.notes:
+        say(f"note: {note}")
+    if found.stored:
+        print(f"stored: {found.stored}")
+
+
+def tune_threshold(
+    collection: Path_,
+    answered: Annotated[
+        Path, typer.Option("--answered", metavar="FILE", help="Questions it answers: a line each, or a table.")
+    ],
+    unanswerable: Annotated[Path, typer.Option("--unanswerable", metavar="FILE", help="Questions it does not answer.")],
+    mode: Annotated[str, typer.Option("--mode", help="Which document is the best hit: dense or hybrid.")] = "dense",
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="The curve: .html or .png.")] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say what was found and store nothing.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Decides the halves.")] = 0,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Find the similarity below which `sonde ask` has no answer, and store it.
+
+    A table has a column question and, if the right documents are known, one with their ids. The threshold is that of
+    the highest F1 on one half of the questions; what it does on the other half is printed.
+
+    \b
+    Examples:
+      sonde tune threshold reviews.sonde --answered answered.txt --unanswerable unanswerable.txt --plot curve.html
+    """
+    from dataclasses import replace
+
+    from ...pipelines.defaults import store_defaults, stored_defaults
+    from ...pipelines.plots.file import check_target, write_plot
+    from ...pipelines.plots.threshold import ThresholdPlot
+    from ...pipelines.tune.threshold import find_threshold, read_questions
+    from ..api import open as open_collection
+
+    if plot:
+        check_target(plot)
+    opened = open_collection(collection, device=device)
+    _warn(opened)
+    found = find_threshold(opened, read_questions(answered), read_questions(unanswerable), mode=mode, seed=seed)
+    if plot:
+        write_plot(ThresholdPlot(f"Answers of {collection.name}", found.curve, found.threshold), plot)
+        say(f"wrote {plot}")
+    if not dry:
+        store_defaults(opened, replace(stored_defaults(opened), threshold=found.threshold))
+        found = replace(found, stored=True)
+    if json:
+        print_json(found.to_dict())
+        return
+    if not found.aware:
+        say("note: the questions have no ids, so every hit above the threshold counts as right")
+    point = found.checked
+    print(f"threshold {found.threshold:.3f}{' stored' if found.stored else ''}, chosen on half of the questions")
+    print(
+        f"other half: precision {point.precision:.3f}, recall {point.recall:.3f}, F1 {point.f1:.3f}; "
+        f"{point.false_answers:.3f} of the unanswerable questions get an answer"
+    )
+
+
+def ask(
+    collection: Path_,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", metavar="T", help="Least cosine, in place of the stored one.")
+    ] = None,
+    field: Annotated[
+        str | None, typer.Option("--field", metavar="NAME", help="The metadata field that holds the answer.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="Which document is the best: dense or hybrid.")] = "dense",
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Answer a question from a collection of questions and answers, or say that nothing is similar enough.
+
+    The text of a document is the question (or a passage); the answer is its field "answer", where it has one. The
+    threshold is that of `sonde tune threshold`.
+
+    \b
+    Examples:
+      sonde ask reviews.sonde "did the battery die"
+      sonde ask reviews.sonde "how do I bake bread" --threshold 0.9 --json
+    """
+    from ...pipelines.ask import ask as run
+    from ..api import open as open_collection
+
+    opened = open_collection(collection, device=device)
+    found = run(opened, question, threshold=threshold, field=field, mode=mode, notify=lambda event: say(str(event)))
+    _warn(opened)
+    for note in found.notes:
+        say(f"note: {note}")
+    if json:
+        print_json(found.to_dict())
+        return
+    if found.hit is None:
+        best = "" if found.similarity is None else f": the best is {found.similarity:.3f}, below {found.threshold:g}"
+        print(f"nothing similar enough{best}")
+        return
+    print(found.answer)
+    say(f"{found.similarity:.3f}  {snippet(found.hit.id, 60)}  {snippet(found.hit.text, 160)}")
+
+
+def _warn(collection: "Collection") -> None:
+    from ...pipelines.ask import fit_of_model
+
+    if warning := fit_of_model(collection):
+        say(f"note: {warning}")

@@ -1,0 +1,176 @@
+"""Queries whose right documents are known: from files, from clicks, or made of a collection's own texts."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.document import Document
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.readers.rows import read_rows
+from ..evaluate.search import read_qrels
+from ..trec import read_queries
+
+FEWEST = 10
+"""Queries with a known answer below which nothing can be chosen and checked."""
+QUERIES = 300
+"""Queries that are made of a collection's own texts."""
+CORPUS = 2_000
+"""Documents among which made queries are searched."""
+WORDS = 8
+"""Words at most of a query that is made of a sentence: its rarest."""
+_SHORTEST = 100
+_WORD = re.compile(r"\w+")
+_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Queries with the documents that answer them.
+
+    Attributes:
+        texts: The queries.
+        truth: For each query, the right documents' ids with their grades.
+        source: Where they come from, in words.
+    """
+
+    texts: tuple[str, ...]
+    truth: tuple[dict[str, int], ...]
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, places: Sequence[int]) -> "Asked":
+        """Return the queries at some places."""
+        return Asked(tuple(self.texts[p] for p in places), tuple(self.truth[p] for p in places), self.source)
+
+    def halves(self, seed: int) -> tuple["Asked", "Asked"]:
+        """Return two halves: to choose on, and to check on."""
+        order = np.random.default_rng(seed).permutation(len(self)).tolist()
+        return self.take(sorted(order[::2])), self.take(sorted(order[1::2]))
+
+
+def judged(queries: Path, qrels: Path) -> Asked:
+    """Return the queries of a file that have judgements.
+
+    Raises:
+        SondeError: A file cannot be read, or too few queries have a right document.
+    """
+    truth = read_qrels(qrels)
+    known = [
+        (text, truth[key]) for key, text in read_queries(queries) if any(g > 0 for g in truth.get(key, {}).values())
+    ]
+    return _enough(Asked(tuple(t for t, _ in known), tuple(j for _, j in known), f"judged queries of {queries.name}"))
+
+
+def clicked(path: Path) -> Asked:
+    """Return the queries of a log: rows with a query and the id of a document that was taken for it.
+
+    Raises:
+        UsageError: The file has no such columns.
+        SondeError: It cannot be read, or holds too few queries.
+    """
+    rows = list(read_rows(path, lambda cells: True))
+    names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
+    query = next((names.index(name) for name in ("query", "question", "text") if name in names), None)
+    key = next((names.index(n) for n in ("id", "document", "doc", "doc_id", "clicked", "click") if n in names), None)
+    if query is None or key is None:
+        raise UsageError(f"{path} must have the columns query and id, not {', '.join(names) or 'a first row of data'}")
+    found: dict[str, dict[str, int]] = {}
+    for _, cells in rows:
+        text, document = str(cells[query] or "").strip(), cells[key]
+        if text and document not in (None, ""):
+            found.setdefault(text, {})[str(document)] = 1
+    return _enough(Asked(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
+
+
+def checked(asked: Asked, collection: Collection) -> Asked:
+    """Return the queries with a right document in the collection.
+
+    Raises:
+        SondeError: Too few have one: the ids are probably others.
+    """
+    with collection.view() as view:
+        known = {key for (key,) in view.catalog.connection.execute("SELECT key FROM documents")}
+    kept = [place for place, truth in enumerate(asked.truth) if any(key in known for key in truth)]
+    if len(kept) < FEWEST:
+        raise SondeError(
+            f"{len(kept)} of {len(asked)} queries have a right document in {collection.path}, at least {FEWEST} are "
+            "needed: are the ids those of the collection?"
+        )
+    return asked.take(kept)
+
+
+def made(
+    collection: Collection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
+) -> tuple[Asked, list[Document]]:
+    """Make known-item queries, and the documents to search: with what became a query taken out of them.
+
+    A title asks for its text, which is searched without titles. A document without one is asked for by the rarest
+    words of one of its sentences, which is taken out of it.
+
+    Raises:
+        SondeError: Too few documents are long enough.
+    """
+    chance = np.random.default_rng(seed)
+    with collection.view() as view:
+        rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
+    places = np.sort(chance.choice(len(rows), min(corpus, len(rows)), replace=False)).tolist()
+    sample: list[tuple[str, str, str]] = [rows[place] for place in places]
+    titled = sum(bool(title.strip()) and len(text) >= _SHORTEST for _, title, text in sample) >= len(sample) / 4
+    rarity = _rarity([text for _, _, text in sample])
+    wanted = set(chance.permutation(len(sample)).tolist()[: 4 * count])
+    texts, truth, documents = [], [], []
+    for place, (key, title, text) in enumerate(sample):
+        query, rest = "", text
+        if place in wanted and len(texts) < count:
+            query, rest = _titled(title, text) if titled else _without_a_sentence(text, rarity, chance)
+        shown = "" if titled and text.strip() else title
+        documents.append(
+            Document(rest if rest.strip() else title or text, title=shown if rest.strip() else "", key=key)
+        )
+        if query:
+            texts.append(query)
+            truth.append({key: 1})
+    kind = "titles, asking for their texts" if titled else "sentences, taken out of their texts"
+    source = f"{len(texts)} queries made of {kind}, among {len(documents):,} documents"
+    return _enough(Asked(tuple(texts), tuple(truth), source)), documents
+
+
+def _titled(title: str, text: str) -> tuple[str, str]:
+    words = _WORD.findall(title)
+    return (title.strip(), text) if len(words) >= 2 and len(text) >= _SHORTEST else ("", text)
+
+
+def _without_a_sentence(text: str, rarity: dict[str, float], chance: np.random.Generator) -> tuple[str, str]:
+    sentences = _END.split(text.strip())
+    long = [place for place, sentence in enumerate(sentences) if len(_WORD.findall(sentence)) >= 5]
+    if len(sentences) < 3 or not long:
+        return "", text
+    place = int(chance.choice(long))
+    rest = " ".join(sentences[:place] + sentences[place + 1 :])
+    if len(rest) < _SHORTEST:
+        return "", text
+    words = _WORD.findall(sentences[place])
+    kept = set(sorted(dict.fromkeys(words), key=lambda word: -rarity.get(word.lower(), 0.0))[:WORDS])
+    return " ".join(word for word in words if word in kept), rest
+
+
+def _rarity(texts: Sequence[str]) -> dict[str, float]:
+    """Return each word's inverse document frequency; a word of one document only says nothing of another."""
+    found: Counter[str] = Counter(word for text in texts for word in {w.lower() for w in _WORD.findall(text)})
+    return {word: math.log(len(texts) / n) if n > 1 else 0.0 for word, n in found.items()}
+
+
+def _enough(asked: Asked) -> Asked:
+    if len(asked) < FEWEST:
+        raise SondeError(
+            f"{asked.source}: {len(asked)} can be used, and at least {FEWEST} are needed to choose and check"
+        )
+    return asked

@@ -1,0 +1,188 @@
+"""The similarity below which there is no answer, from questions that have one and questions that have none."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.readers.rows import read_rows
+from ..search import SearchSettings, search_many
+
+FEWEST = 10
+"""Questions of each kind below which no threshold is found."""
+QUESTION = ("question", "query", "text")
+ID = ("id", "answer_id", "document", "doc")
+EVERY = 0.01
+"""Distance of the thresholds of the curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An example question; `answers` are the ids of the documents that answer it, empty where any hit will do."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdPoint:
+    """What one threshold does; all are shares, 0 to 1.
+
+    Attributes:
+        threshold: The cosine below which a hit is no answer.
+        precision: Of the answers given, how many are right.
+        recall: Of the questions with an answer, how many get a right one.
+        f1: The harmonic mean of both.
+        false_answers: Of the questions without an answer, how many get one.
+    """
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+    false_answers: float
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdReport:
+    """The threshold that was found.
+
+    Attributes:
+        threshold: Of the highest F1 on the first half of the questions.
+        learned: What it does on that half.
+        checked: What it does on the other half.
+        curve: What every threshold does, on all questions.
+        answered: Questions with an answer.
+        unanswerable: Questions without.
+        aware: Whether the right documents' ids were known; if not, every hit above the threshold counts as right.
+        stored: Whether it is now the collection's.
+    """
+
+    threshold: float
+    learned: ThresholdPoint
+    checked: ThresholdPoint
+    curve: tuple[ThresholdPoint, ...]
+    answered: int
+    unanswerable: int
+    aware: bool
+    stored: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Read questions from a table with a column question (and id), or one a line from a text file.
+
+    Raises:
+        UsageError: There is no such column.
+        SondeError: The file cannot be read, or holds too few questions.
+    """
+    if path.suffix in (".txt", ""):
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SondeError(f"{path} cannot be read: {error}") from None
+        found = [Question(line.strip()) for line in lines if line.strip()]
+    else:
+        found = _table(path)
+    if len(found) < FEWEST:
+        raise SondeError(f"{path} holds {len(found)} questions: at least {FEWEST} are needed to find a threshold")
+    return found
+
+
+def _table(path: Path) -> list[Question]:
+    rows = list(read_rows(path, lambda cells: True))
+    names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
+    text = next((names.index(name) for name in QUESTION if name in names), None)
+    if text is None:
+        raise UsageError(f"{path} must have a column question, not {', '.join(names) or 'a first row of data'}")
+    key = next((names.index(name) for name in ID if name in names), None)
+    found: dict[str, list[str]] = {}
+    for _, cells in rows:
+        question = str(cells[text] or "").strip()
+        if question:
+            answers = found.setdefault(question, [])
+            if key is not None and cells[key] not in (None, ""):
+                answers.append(str(cells[key]))
+    return [Question(question, tuple(answers)) for question, answers in found.items()]
+
+
+def find_threshold(
+    collection: Collection, answered: Sequence[Question], unanswerable: Sequence[Question], *, mode: str = "dense",
+    seed: int = 0,
+) -> ThresholdReport:  # fmt: skip
+    """Find the threshold with the highest F1 on one half of the questions, and measure it on the other.
+
+    Args:
+        collection: Where the answers are.
+        answered: Questions that it answers.
+        unanswerable: Questions that it does not.
+        mode: "dense" or "hybrid": which document is the best hit. The threshold is a cosine in both.
+        seed: Of the halves.
+
+    Raises:
+        UsageError: The mode has no cosine.
+        SondeError: There are too few questions, or no right document of theirs is in the collection.
+    """
+    if mode not in ("dense", "hybrid"):
+        raise UsageError(f"a threshold is a cosine, which the mode {mode!r} has not: use dense or hybrid")
+    for questions, what in ((answered, "answered"), (unanswerable, "unanswerable")):
+        if len(questions) < FEWEST:
+            raise SondeError(f"{len(questions)} {what} questions were given: at least {FEWEST} are needed")
+    questions = [*answered, *unanswerable]
+    settings = SearchSettings(k=1, mode=mode)  # type: ignore[arg-type]
+    hits = [
+        results[0] if len(results) else None
+        for results in search_many(collection, [q.text for q in questions], settings)
+    ]
+    scores = np.array([hit.scores.dense if hit and hit.scores.dense is not None else -1.0 for hit in hits])
+    aware = any(question.answers for question in answered)
+    right = np.array([bool(h) and (not aware or h.id in q.answers) for h, q in zip(hits, questions, strict=True)])
+    has = np.arange(len(questions)) < len(answered)
+    if not (right & has).any():
+        raise SondeError("no answered question finds a right document: are the ids those of the collection?")
+    half = _half(has, seed)
+    best = max(
+        _candidates(scores[half]), key=lambda t: (round(_point(t, scores[half], right[half], has[half]).f1, 6), t)
+    )
+    best = round(best, 3)
+    grid = np.arange(np.floor(scores.min() / EVERY), np.ceil(scores.max() / EVERY) + 1) * EVERY
+    return ThresholdReport(
+        threshold=best,
+        learned=_point(best, scores[half], right[half], has[half]),
+        checked=_point(best, scores[~half], right[~half], has[~half]),
+        curve=tuple(_point(float(t), scores, right, has) for t in grid.round(4)),
+        answered=len(answered),
+        unanswerable=len(unanswerable),
+        aware=aware,
+        stored=False,
+    )
+
+
+def _half(has: np.ndarray, seed: int) -> np.ndarray:
+    """Return bool [n]: half of each kind of questions."""
+    chance, half = np.random.default_rng(seed), np.zeros(len(has), bool)
+    for kind in (True, False):
+        places = chance.permutation(np.flatnonzero(has == kind))
+        half[places[: len(places) // 2]] = True
+    return half
+
+
+def _candidates(scores: np.ndarray) -> list[float]:
+    """Return a threshold between each two neighbouring scores, and one below all."""
+    distinct = np.unique(scores)
+    return [float(distinct[0]) - EVERY, *((distinct[1:] + distinct[:-1]) / 2).tolist()]
+
+
+def _point(threshold: float, scores: np.ndarray, right: np.ndarray, has: np.ndarray) -> ThresholdPoint:
+    given = scores >= threshold
+    good = int((given & has & right).sum())
+    precision, recall = good / max(1, int(given.sum())), good / max(1, int(has.sum()))
+    f1 = 2 * precision * recall / (precision + recall) if good else 0.0
+    return ThresholdPoint(threshold, precision, recall, f1, float((given & ~has).sum() / max(1, (~has).sum())))

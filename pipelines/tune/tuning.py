@@ -1,0 +1,235 @@
+"""`sonde tune`: the settings that search a collection best, chosen on one half of the queries, checked on the other."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...indexer.build.index import index_documents
+from ...indexer.collection import Collection
+from ...indexer.document import Document
+from ...indexer.errors import UsageError
+from ...indexer.progress import Notify, Progress, silent
+from ...indexer.view import View
+from ..defaults import SearchDefaults, store_defaults, stored_defaults
+from ..evaluate.paired import Gain, gain
+from ..fusion import WEIGHT
+from ..rerank.choice import reranker_for
+from ..rerank.stage import DEPTH as RERANK_DEPTH
+from ..search import DEPTH, SearchSettings
+from .queries import Asked, checked, clicked, judged, made
+from .trial import Remembering, Trial
+
+WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
+DEPTHS = (25, 50, 100, 200)
+RERANK_DEPTHS = (10, 20, 50, 100)
+RERANK_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8)
+BREADTHS = (0.5, 1, 2, 4, 8)
+"""Times what the index was tuned to when it was built."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuneSettings:
+    """How to tune.
+
+    Attributes:
+        rerank: Also tune the second stage, which takes much longer.
+        rerank_model: Which one; None for the default.
+        queries: Made queries at most.
+        seed: Decides what is made, and the halves.
+        keep: Store what was found, if it is better for sure.
+    """
+
+    rerank: bool = False
+    rerank_model: str | None = None
+    queries: int = 300
+    seed: int = 0
+    keep: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TuneReport:
+    """What tuning found.
+
+    Attributes:
+        source: Where the queries come from.
+        chosen: The best settings on the first half, by name.
+        gains: On the other half, for each part that was tuned: the first stage, the index, the second stage.
+        stored: The settings that the collection now has; None where nothing was stored.
+        notes: What is to be said.
+    """
+
+    source: str
+    chosen: dict[str, float]
+    gains: tuple[Gain, ...]
+    stored: SearchDefaults | None
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "source": self.source,
+            "chosen": self.chosen,
+            "gains": [each.to_dict() for each in self.gains],
+            "stored": self.stored.chosen if self.stored else None,
+            "notes": list(self.notes),
+        }
+
+
+def tune_search(
+    collection: Collection, settings: TuneSettings = TuneSettings(), *, queries: Path | None = None,
+    qrels: Path | None = None, clicks: Path | None = None, notify: Notify = silent,
+) -> TuneReport:  # fmt: skip
+    """Find settings for a collection's searches, and store them as its defaults if they are better for sure.
+
+    Args:
+        collection: The collection.
+        settings: How.
+        queries: Queries with judgements, and
+        qrels: the judgements; or
+        clicks: a log of queries with the documents that were taken; with neither, queries are made of the texts.
+        notify: Receives progress and sentences.
+
+    Raises:
+        UsageError: Queries without judgements, or both kinds were given.
+        SondeError: Too few queries have a right document, or the collection is being written.
+        MissingExtraError: ir-measures is not installed.
+    """
+    if (queries is None) != (qrels is None) or (queries and clicks):
+        raise UsageError("give --queries with --qrels, or --clicks, or neither to have queries made of the texts")
+    given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
+    with _searched(collection, given, settings, notify) as (over, asked):
+        with over.view() as view:
+            found = _Tuning(over, view, asked, settings, notify).run()
+        if over is not collection:
+            with collection.view() as view:
+                found.breadth(
+                    Trial(view, found.halves[0], found.vectors[0]), Trial(view, found.halves[1], found.vectors[1])
+                )
+    return _stored(collection, asked, found, settings)
+
+
+@contextmanager
+def _searched(
+    collection: Collection, given: Asked | None, settings: TuneSettings, notify: Notify
+) -> Iterator[tuple[Collection, Asked]]:
+    """Give the collection to search and its queries: made ones search a small one of its own, made for the purpose."""
+    if given is not None:
+        yield collection, checked(given, collection)
+        return
+    asked, documents = made(collection, settings.seed, settings.queries)
+    notify(asked.source)
+    with tempfile.TemporaryDirectory(prefix="sonde-tuning-") as folder:
+        path = Path(folder) / "known.sonde"
+        index_documents(_told(documents, notify), path, encoder=collection.encoder)
+        over = Collection.open(path, encoder=collection.encoder)
+        try:
+            yield over, asked
+        finally:
+            over.close()
+
+
+def _told(documents: Sequence[Document], notify: Notify) -> Iterator[Document]:
+    for number, document in enumerate(documents, 1):
+        notify(Progress("embed", number, len(documents), "documents"))
+        yield document
+
+
+class _Tuning:
+    """One setting after the other, each with the best of those before it."""
+
+    def __init__(
+        self, collection: Collection, view: View, asked: Asked, settings: TuneSettings, notify: Notify
+    ) -> None:
+        self.collection, self.view, self.settings, self.notify = collection, view, settings, notify
+        self.halves = asked.halves(settings.seed)
+        encoder = collection.encoder
+        self.vectors = [encoder.encode(encoder.tokenize(half.texts, query=True)) for half in self.halves]
+        self.trials = [Trial(view, half, vectors) for half, vectors in zip(self.halves, self.vectors, strict=True)]
+        self.plain = SearchSettings(weight=WEIGHT, depth=DEPTH, rerank_depth=RERANK_DEPTH)
+        self.chosen: dict[str, float] = {}
+        self.gains: list[Gain] = []
+        self.sure: dict[str, float] = {}
+
+    def run(self) -> "_Tuning":
+        first = self.settings
+        best = self._best(self.plain, "weight", WEIGHTS, WEIGHT)
+        best = self._best(best, "depth", DEPTHS, DEPTH)
+        self._check("first stage ndcg@10", self.plain, best, ("weight", "depth"))
+        if first.rerank:
+            inner = reranker_for(self.view, first.rerank_model, self.collection.device, self.notify)
+            second = Remembering(inner)
+            start = replace(best, rerank=True, rerank_weight=inner.weight)
+            tuned = self._best(start, "rerank_weight", RERANK_WEIGHTS, inner.weight, second)
+            tuned = self._best(tuned, "rerank_depth", RERANK_DEPTHS, RERANK_DEPTH, second)
+            self._check("second stage ndcg@10", start, tuned, ("rerank_weight", "rerank_depth"), second)
+        self.breadth(*self.trials)
+        return self
+
+    def breadth(self, learn: Trial, check: Trial) -> None:
+        """Take the least breadth whose recall on the first half reaches the index's target; an exact one has none."""
+        ann = learn.view.generation.ann
+        if ann is None or not ann.info.breadth:
+            return
+        tried = sorted({max(1, round(times * ann.info.breadth)) for times in BREADTHS})
+        reached = [one for one in tried if learn.recall(one).mean() >= ann.info.target]
+        best = reached[0] if reached else tried[-1]
+        self.gains.append(gain("recall@10 of the index", check.recall(ann.info.breadth), check.recall(best)))
+        if best != ann.info.breadth and (self.gains[-1].sure or self.gains[-1].after >= ann.info.target):
+            self.chosen["breadth"] = self.sure["breadth"] = best
+
+    def _best(
+        self, settings: SearchSettings, name: str, tried: Sequence[float], default: float,
+        second: Remembering | None = None,
+    ) -> SearchSettings:  # fmt: skip
+        """Return the settings with the best value of one of them; of equally good ones, the nearest to the default."""
+        means = []
+        for number, value in enumerate(tried, 1):
+            self.notify(Progress(f"tune {name}", number, len(tried), "values"))
+            means.append(self.trials[0].values(replace(settings, **{name: value}), second).mean())  # type: ignore[arg-type]
+        order = sorted(range(len(tried)), key=lambda place: (-round(means[place], 6), abs(tried[place] - default)))
+        self.chosen[name] = tried[order[0]]
+        return replace(settings, **{name: tried[order[0]]})  # type: ignore[arg-type]
+
+    def _check(
+        self, what: str, before: SearchSettings, after: SearchSettings, names: tuple[str, ...],
+        second: Remembering | None = None,
+    ) -> None:  # fmt: skip
+        values: Callable[[SearchSettings], np.ndarray] = lambda settings: self.trials[1].values(settings, second)  # noqa: E731
+        self.gains.append(gain(what, values(before), values(after)))
+        if self.gains[-1].sure:
+            self.sure |= {name: self.chosen[name] for name in names}
+
+
+def _stored(collection: Collection, asked: Asked, found: _Tuning, settings: TuneSettings) -> TuneReport:
+    notes: list[str] = []
+    if not found.sure:
+        notes.append("nothing was stored: no gain on the other half is sure, so what holds now is kept")
+    stored = None
+    if found.sure and settings.keep:
+        facts = {
+            "source": asked.source,
+            "gains": [each.to_dict() for each in found.gains],
+            "date": datetime.now(UTC).date().isoformat(),
+            "settings": asdict(settings),
+        }
+        known = stored_defaults(collection)
+        stored = replace(known, **found.sure, found=facts)
+        store_defaults(collection, stored)
+    return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
+
+
+def forget(collection: Collection) -> SearchDefaults:
+    """Remove what was tuned, and return it.
+
+    Raises:
+        SondeError: The collection is being written.
+    """
+    known = stored_defaults(collection)
+    store_defaults(collection, SearchDefaults())
+    return known
