@@ -64,9 +64,9 @@ def label_collection(
         docs, keys = _documents(view, snapshot, settings.where)
         vectors = document_vectors(view, docs)
         truths = _truths(view, made, settings, docs, notify)
-    judge = judge or _judge(engine, settings, lambda: _late(collection), notify)
+    judge = judge or judge_of(collection, engine, settings, notify)
     corpus = Corpus(
-        vectors, keys, lambda rows: _texts(collection, docs[rows]), np.searchsorted(docs, truths.docs), truths.shares
+        vectors, keys, lambda rows: texts_of(collection, docs[rows]), np.searchsorted(docs, truths.docs), truths.shares
     )
     fingerprint = _fingerprint(made, settings, judge)
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
@@ -130,6 +130,16 @@ def _judge(engine: Any, settings: LabelSettings, late: Callable[[], LateJudge], 
     )  # fmt: skip
 
 
+def judge_of(collection: Collection, engine: Any, settings: LabelSettings, notify: Notify = silent) -> Judge | None:
+    """Return the judge of an engine for a collection; None for similarity.
+
+    Raises:
+        UsageError: A setting cannot be right.
+        SondeError: The model cannot be had.
+    """
+    return _judge(engine, settings, lambda: _late(collection), notify)
+
+
 def _late(collection: Collection) -> LateJudge:
     with collection.view() as view:
         return LateJudge(collection.encoder, rarity(view, collection.encoder))
@@ -164,7 +174,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     return Truths(found.docs[here], found.shares[here])
 
 
-def _texts(collection: Collection, docs: np.ndarray) -> list[str]:
+def texts_of(collection: Collection, docs: np.ndarray) -> list[str]:
     """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
     with collection.view() as view:
         sql = "SELECT doc, title, text FROM documents WHERE doc IN (?)"

@@ -1,0 +1,96 @@
+"""Labels tried on a random sample of a collection, without a run."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...indexer.collection import Collection
+from ...indexer.document_vectors import document_vectors
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
+from ...indexer.run_writing import Snapshot
+from .corpus import Corpus, label_corpus
+from .engines import check_engine
+from .labels import Labels, make_labels
+from .outcome import NONE_NAME, classified
+from .review import Unsure, closeness
+from .run import judge_of, texts_of
+from .settings import LabelSettings
+from .similarity import ENOUGH, adapted_margins, label_vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What labels gave on a sample.
+
+    Attributes:
+        documents: The sample with its labels, the least sure first.
+        counts: Documents of the sample by label.
+        engine: Which engine.
+        adapted: Whether the labels adapted to the whole collection, as those of a run do.
+        seconds: How long it took.
+    """
+
+    documents: tuple[Unsure, ...]
+    counts: Mapping[str, int]
+    engine: str
+    adapted: bool
+    seconds: float
+
+
+def try_labels(
+    collection: Collection, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50,
+    notify: Notify = silent,
+) -> Trial:  # fmt: skip
+    """Label a random sample. Similarity reads all vectors, as a run does, so that the sample gets what a run gives it.
+
+    Args:
+        collection: The collection.
+        labels: Names, perhaps with descriptions.
+        settings: Engine, model, `multi_label`, `threshold`, seed; the others belong to runs.
+        count: Documents of the sample.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: The labels or a setting cannot be right.
+        SondeError: The collection is empty, or a model cannot be had.
+    """
+    began = time.monotonic()
+    settings = replace(settings, budget=None)
+    settings.check()
+    engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
+    with collection.view() as view:
+        snapshot = Snapshot.of(view)
+        if not len(snapshot.docs):
+            raise SondeError(f"{collection.path} holds no documents to label")
+        drawn = np.random.default_rng(settings.seed).permutation(len(snapshot.docs))[:count]
+        rows = np.sort(drawn)
+        adapts = engine == "similarity" and not settings.multi_label and len(snapshot.docs) >= ENOUGH
+        docs = snapshot.docs if adapts else snapshot.docs[rows]
+        vectors = document_vectors(view, docs)
+        documents = view.documents(snapshot.docs[rows].tolist())
+    of_labels = label_vectors(collection.encoder, made)
+    if adapts:
+        margins = adapted_margins(vectors, of_labels, settings.seed)[rows]
+    else:
+        sample = Corpus(vectors, [str(row) for row in rows.tolist()], lambda some: texts_of(collection, docs[some]))
+        judge = judge_of(collection, engine, settings, notify)
+        margins = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify).margins
+    given = classified(margins, made, settings.multi_label, settings.least, engine, "")
+    close = closeness(margins, settings.multi_label, settings.least)
+    found = [
+        Unsure(document.id, document.title, document.text, each.labels, next(iter(each.scores.values())),
+               made[int(other)].name, float(margin))
+        for document, each, other, margin in zip(
+            (documents[doc] for doc in snapshot.docs[rows].tolist()), given, close["others"], close["margins"],
+            strict=True,
+        )
+    ]  # fmt: skip
+    found.sort(key=lambda document: document.margin)
+    names: Sequence[str] = [*(label.name for label in made), NONE_NAME]
+    counts = {name: sum(name in (document.labels or (NONE_NAME,)) for document in found) for name in names}
+    if not counts[NONE_NAME]:
+        del counts[NONE_NAME]
+    return Trial(tuple(found), counts, engine, adapts, time.monotonic() - began)
