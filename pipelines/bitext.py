@@ -18,6 +18,7 @@ from ..indexer.progress import Notify, silent
 from ..indexer.readers import ReadOptions, read
 from ..indexer.readers.formats import TEXT_FORMATS, format_by_name
 from .cluster.neighbours import neighbours
+from .embedding import embed
 from .evaluate.sts import load_symmetric
 
 NEIGHBOURS = 4
@@ -153,7 +154,7 @@ def mine_bitext(
     if not all(sides):
         raise SondeError("one side has no sentence: give two lists with sentences")
     encoder = encoder or load_symmetric(model, prompt, device=device, dtype=dtype, notify=notify)
-    found = mine(*(encoder.encode_texts(texts) for texts in sides), k=k)
+    found = mine(*(embed(encoder, texts, notify) for texts in sides), k=k)
     return [
         Translation(sides[0][one], sides[1][two], margin, cosine)
         for (one, two), margin, cosine in zip(

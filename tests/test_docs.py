@@ -74,6 +74,7 @@ def example(line: str, where: str) -> Example:
 EXAMPLES = list(dict.fromkeys(examples()))
 NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
+MODULES_OF_DEFAULT = {"sonde.app.api", "sonde.pipelines.similarity", "sonde.pipelines.bitext"}
 UNSAFE = ("demo", "--model", "--device", "--dtype", "--version", "--help")
 
 
@@ -232,7 +233,7 @@ def test_docstring_examples(name: str, tmp_path: Path) -> None:
     """Examples of a module run in the order in which they stand, each seeing what those before it made."""
     import sonde
 
-    if name == "sonde.app.api" and not default_model():
+    if name in MODULES_OF_DEFAULT and not default_model():
         pytest.skip("the default model is not installed: pip install 'sonde[model]'")
     module = importlib.import_module(name)
     found = doctest.DocTestFinder(exclude_empty=True).find(module, name)

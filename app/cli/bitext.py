@@ -144,7 +144,7 @@ def evaluate_bitext(
     pairs = [read_pair_file(file, columns=columns) for file in files]
     with progress(quiet=json) as notify:
         encoder = load_symmetric(model or DEFAULT_MODEL, prompt, device=device, dtype=dtype, notify=notify)
-        sides = [Sides.of(file, encoder) for file in pairs]
+        sides = [Sides.of(file, encoder, notify) for file in pairs]
         found = [judge(side, encoder.spec.name, k) for side in sides]
         write_plots(sides[0], encoder.spec.name, histogram, map, seed)
     if json:

@@ -11,6 +11,7 @@ from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
 from ..bitext import NEIGHBOURS, Mined, margins, mine
 from ..cluster.neighbours import neighbours
+from ..embedding import embed
 from ..pair_file import PairFile
 from .sts import load_symmetric
 
@@ -75,7 +76,7 @@ class Sides:
     truth: frozenset[tuple[int, int]]
 
     @classmethod
-    def of(cls, file: PairFile, encoder: Encoder) -> "Sides":
+    def of(cls, file: PairFile, encoder: Encoder, notify: Notify = silent) -> "Sides":
         """Embed both sides of a file.
 
         Raises:
@@ -87,7 +88,7 @@ class Sides:
             )
         numbers = [{text: row for row, text in enumerate(dict.fromkeys(side))} for side in (file.firsts, file.seconds)]
         truth = {(numbers[0][one], numbers[1][two]) for one, two in zip(file.firsts, file.seconds, strict=True)}
-        first, second = (encoder.encode_texts(list(side)) for side in numbers)
+        first, second = (embed(encoder, list(side), notify) for side in numbers)
         return cls(file, tuple(numbers[0]), tuple(numbers[1]), first, second, frozenset(truth))
 
 
@@ -110,7 +111,7 @@ def evaluate_bitext(
         SondeError: A file has too few pairs, or the model cannot be had.
     """
     encoder = load_symmetric(model, prompt, notify=notify, **options)
-    return [judge(Sides.of(file, encoder), encoder.spec.name, k) for file in files]
+    return [judge(Sides.of(file, encoder, notify), encoder.spec.name, k) for file in files]
 
 
 def judge(sides: Sides, model: str, k: int = NEIGHBOURS) -> BitextQuality:

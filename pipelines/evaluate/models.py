@@ -14,6 +14,7 @@ from ...indexer.encoder import DEFAULT_MODEL
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import read
+from ..embedding import embed
 from ..pair_file import PairFile
 from ..trec import read_queries
 from .footprint import Cost, settled_memory, watched, weights_size
@@ -178,7 +179,7 @@ def _measured(
     encoded = np.empty((0, encoder.spec.dimension), np.float32)
     for _ in range(repeats):
         with watched(before, encoder.devices[0]) as cost:
-            encoded = encoder.encode_texts(texts)
+            encoded = embed(encoder, texts, notify)
         costs.append(cost)
     fastest = min(costs, key=lambda cost: cost.seconds)
     dimension = encoder.spec.dimension

@@ -10,6 +10,7 @@ import numpy as np
 from ...indexer.encoder import Encoder, load_encoder
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
+from ..embedding import embed
 from ..pair_file import PairFile
 from .footprint import Cost, settled_memory, watched, weights_size
 
@@ -94,7 +95,7 @@ def evaluate_sts(
         before = settled_memory()
         encoder = load_symmetric(name, prompt, notify=notify, **options)
         for number, file in enumerate(files):
-            found[number, place] = quality(encoder, file, before)
+            found[number, place] = quality(encoder, file, before, notify)
         del encoder
     return [found[key] for key in sorted(found)]
 
@@ -125,13 +126,13 @@ def check_scores(file: PairFile) -> None:
         )
 
 
-def quality(encoder: Encoder, file: PairFile, before: int) -> StsQuality:
+def quality(encoder: Encoder, file: PairFile, before: int, notify: Notify = silent) -> StsQuality:
     """Judge one encoder on one file; `before` is the process's memory before it was loaded.
 
     Raises:
         SondeError: The model gives all pairs the same similarity.
     """
-    cost, vectors, places = encoded(encoder, file, before)
+    cost, vectors, places = encoded(encoder, file, before, notify)
     first, second = vectors[places[:, 0]], vectors[places[:, 1]]
     plain = correlation(cosines(first, second), file.scores, encoder.spec.name, file.name)
     angular = correlation(angular_similarities(first, second), file.scores, encoder.spec.name, file.name)
@@ -143,7 +144,9 @@ def quality(encoder: Encoder, file: PairFile, before: int) -> StsQuality:
     )  # fmt: skip
 
 
-def encoded(encoder: Encoder, file: PairFile, before: int) -> tuple[Cost, np.ndarray, np.ndarray]:
+def encoded(
+    encoder: Encoder, file: PairFile, before: int, notify: Notify = silent
+) -> tuple[Cost, np.ndarray, np.ndarray]:
     """Return what it cost, the distinct sentences' vectors, and int64 [pairs, 2] where each pair's are."""
     numbers: dict[str, int] = {}
     places = [
@@ -152,7 +155,7 @@ def encoded(encoder: Encoder, file: PairFile, before: int) -> tuple[Cost, np.nda
     ]
     encoder.encode_texts(list(numbers)[:8])  # whatever is set up at the first batch is no part of the time
     with watched(before, encoder.devices[0]) as cost:
-        vectors = encoder.encode_texts(list(numbers))
+        vectors = embed(encoder, list(numbers), notify)
     return cost, vectors, np.array(places, np.int64).reshape(-1, 2)
 
 
