@@ -31,6 +31,16 @@ def label(
     labels_file: Annotated[
         Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
     ] = None,
+    examples: Annotated[
+        Path | None,
+        typer.Option("--examples", metavar="F", help="Texts (or ids) with labels, some of each: learn these."),
+    ] = None,
+    fine_tune: Annotated[
+        Path | None,
+        typer.Option(
+            "--fine-tune", metavar="FOLDER", help="With --examples: tune the bi-encoder on them, into FOLDER."
+        ),
+    ] = None,
     text: Annotated[
         str | None, typer.Option("--text", help="Label this text in place of a collection; - is standard input.")
     ] = None,
@@ -63,7 +73,9 @@ def label(
     dtype: Dtype = "auto",
     json: Json = False,
 ) -> None:
-    """Give every document of a collection a label, from the labels' names alone, and keep the result as a run.
+    """Give every document of a collection a label, and keep the result as a run.
+
+    From the labels' names alone, or with --examples from a few texts of each label (docs/labelling.md).
 
     Which engine ran is always said. A run that was stopped goes on where it stopped.
 
@@ -73,6 +85,7 @@ def label(
       sonde label reviews.sonde --labels refund,praise --multi-label --threshold 0.7 --name topics
       sonde label reviews.sonde --labels-file labels.txt --engine similarity --name plain
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
+      sonde label reviews.sonde --examples labelled.csv --name learned
       sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
       sonde label --text - --labels refund,delivery < letter.txt
     """
@@ -81,8 +94,10 @@ def label(
 
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
-    if labels is not None and labels_file is not None:
-        raise UsageError("give --labels or --labels-file, not both")
+    if sum(each is not None for each in (labels, labels_file, examples)) > 1:
+        raise UsageError("give --labels, --labels-file or --examples, one of them")
+    if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
+        raise UsageError("--examples are for collections, without --engine and --model; --fine-tune is for --examples")
     chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
@@ -91,11 +106,20 @@ def label(
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""
     with progress(quiet=json) as notify:
-        if text is None:
+        if examples is not None:
+            from ...pipelines.label.examples import label_by_examples, read_labelled
             from ..api import open as open_collection
 
             assert collection is not None
-            found: Any = open_collection(collection, device=device).label(given, settings=settings, notify=notify)
+            opened = open_collection(collection, device=device)
+            found: Any = label_by_examples(
+                opened, read_labelled(examples), settings, fine_tune=fine_tune, notify=notify
+            )
+        elif text is None:
+            from ..api import open as open_collection
+
+            assert collection is not None
+            found = open_collection(collection, device=device).label(given, settings=settings, notify=notify)
         else:
             found = _one_text(text, given, settings, notify)
     if json:
