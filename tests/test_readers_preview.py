@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,13 @@ def test_a_small_table_is_seen_whole(tmp_path):
     assert found.rows[7] == {"id": "7", "title": "t7", "text": "some words 7", "stars": "2"}
 
 
-def test_the_rows_of_a_long_one_are_estimated(tmp_path):
+def test_the_rows_of_a_long_one_are_estimated(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["sonde.indexer.readers.preview"], "COUNTED_BYTES", 1_000_000)
     found = preview([csv_of(tmp_path / "a.csv", 100_000)], OPTIONS)
     assert not found.exact
     assert 85_000 < found.count < 130_000
+    found = preview([csv_of(tmp_path / "a.csv", 20_000)], OPTIONS)
+    assert (found.count, found.exact) == (20_000, True)
 
 
 def test_the_rows_of_parquet_and_the_files_of_a_folder_are_known(tmp_path):

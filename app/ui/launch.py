@@ -14,6 +14,8 @@ OPTIONS = {
     "client.toolbarMode": "viewer",
     "global.developmentMode": "false",
     "logger.level": "warning",
+    "server.enableCORS": "true",  # Streamlit's word for: other sites may not
+    "server.enableXsrfProtection": "true",
     "server.fileWatcherType": "none",
     "server.headless": "true",
     "server.maxUploadSize": "4000",  # megabytes
@@ -26,7 +28,8 @@ def command(host: str, port: int) -> list[str]:
     """Return the command line that runs the server."""
     listening = {"server.address": host, "server.port": str(port)}
     flags = [f"--{name}={value}" for name, value in (OPTIONS | listening).items()]
-    return [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *flags]
+    # -P: a file torch.py in the folder where it is started must not be taken for the library
+    return [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT), *flags]
 
 
 def launch(settings: UiSettings, host: str, port: int) -> None:

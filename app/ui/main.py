@@ -4,9 +4,11 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 
+from ...indexer.errors import SondeError
 from ..api import Collection
 from .gate import admit
 from .plain import escape_markdown
@@ -94,14 +96,18 @@ def _collection(shelf: Shelf) -> Collection | None:
     if name is None:
         empty("No collection yet", "Make one on the page [Data](/data): upload a file, or name one.")
         return None
-    collection = shelf.open(name)
-    if not len(collection):
-        job = shelf.jobs.running(name)
-        if job:
-            empty(
-                "Nothing committed yet", "This collection is being made. See how far it is on the page [Data](/data)."
-            )
-        else:
-            empty("An empty collection", "Add texts on the page [Data](/data).")
-        return None
-    return collection
+    data = f"/data?collection={quote(name)}"
+    try:
+        collection = shelf.open(name)
+        if len(collection):
+            return collection
+    except SondeError as error:
+        if not shelf.jobs.running(name):
+            st.error(escape_markdown(str(error)))
+            st.markdown(f"The page [Data]({data}&do=Health) finds out what is wrong and mends what can be derived.")
+            return None
+    if shelf.jobs.running(name):
+        empty("Nothing committed yet", f"This collection is being made. The page [Data]({data}) shows how far it is.")
+    else:
+        empty("An empty collection", f"Add texts on the page [Data]({data}&do=Add+texts).")
+    return None

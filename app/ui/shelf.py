@@ -12,6 +12,9 @@ from .jobs import Jobs
 from .settings import UiSettings
 
 SUFFIX = ".sonde"
+FORBIDDEN = '/\\:*?"<>|'
+LONGEST_NAME = 200
+"""Bytes; file systems allow 255 for the folder, ending included."""
 
 
 class SharedCollection(Collection):
@@ -56,10 +59,11 @@ class Shelf:
         """Return the folder of a collection, there or yet to be made.
 
         Raises:
-            UsageError: The name is empty, begins with a dot, or holds a separator.
+            UsageError: The name is empty or long, begins with a dot or a space, or holds a separator or the like.
         """
-        if not name.strip() or name.startswith(".") or Path(name).name != name or "\\" in name or "\0" in name:
-            raise UsageError(f"{name!r} cannot name a collection: use letters, digits, spaces, - and _")
+        shown = name.isprintable() and name == name.strip() and not any(c in name for c in FORBIDDEN)
+        if not name or not shown or name.startswith(".") or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+            raise UsageError(f"{name[:60]!r} cannot name a collection: use letters, digits, spaces, - and _")
         return self.folder / f"{name}{SUFFIX}"
 
     def open(self, name: str) -> Collection:

@@ -55,9 +55,12 @@ def estimate_source(
     settings: BuildSettings = BuildSettings(),
     *,
     encoder: Encoder | None = None,
+    documents: int | None = None,
     notify: Notify = silent,
 ) -> Estimate:
     """Return what indexing a source would take, from embedding its first documents; nothing is written.
+
+    `documents` is how many there are, where that is known; otherwise it follows from the share that was read.
 
     Raises:
         UsageError: No text column was found, or the settings contradict the collection.
@@ -67,6 +70,8 @@ def estimate_source(
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     encoder = encoder or encoder_for(folder, settings, notify)
+    if documents is not None:
+        return estimate(sample, documents, encoder)
     return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
 
 

@@ -1,6 +1,6 @@
 """A look at a source before it is indexed: its columns, their roles, its first rows, and how many there are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,8 @@ SAMPLE = 1_000
 FILES = 20
 """Files of a folder that are opened: a PDF takes its time."""
 SHOWN = 20
+COUNTED_BYTES = 8_000_000
+"""A table of this size is counted to its end, in a second or less."""
 _LONGEST_CELL = 300
 
 
@@ -76,10 +78,10 @@ def preview(paths: Sequence[Path], options: ReadOptions) -> Preview:
 def _look(source: Source, options: ReadOptions) -> Preview:
     meter, limit = Meter(), SAMPLE if source.columns is None else FILES
     with explained(source.name, Place()):
-        items = list(islice(source.items(meter), limit + 1))
-    check_sample(source, items)
-    whole, items = len(items) <= limit, items[:limit]
-    count, exact = _count(source, items, whole, meter)
+        stream = source.items(meter)
+        items = list(islice(stream, limit))
+        check_sample(source, items)
+        count, exact = _count(source, len(items), stream, meter)
     skipped = [item for item in items if isinstance(item, Skipped)]
     shown = [_cells(item) for item in items if not isinstance(item, Skipped)]
     if source.columns is not None:
@@ -100,14 +102,17 @@ def _columns(rows: Sequence[Row], options: ReadOptions, source: Source) -> tuple
         return None, str(error)
 
 
-def _count(source: Source, items: Sequence[Item], whole: bool, meter: Meter) -> tuple[int, bool]:
-    if whole:
-        return len(items), True
+def _count(source: Source, read: int, rest: Iterator[Item], meter: Meter) -> tuple[int, bool]:
+    """Return how many items there are, and whether that is known, after the first `read` of them."""
     if source.items_total is not None:
         return source.items_total, True
+    if source.total is not None and source.total <= COUNTED_BYTES:
+        return read + sum(1 for _ in rest), True
+    if next(rest, None) is None:
+        return read, True
     if not source.total or not meter.done:
-        return len(items), False
-    return max(len(items) + 1, round(len(items) * source.total / meter.done)), False
+        return read + 1, False
+    return max(read + 1, round(read * source.total / meter.done)), False
 
 
 def _cells(item: Item) -> dict[str, str]:

@@ -45,7 +45,7 @@ def show_making(shelf: Shelf) -> None:
         f"Index {found.count:,} {'files' if found.fixed else 'rows'}",
     )
     with place:
-        _expect(paths, options, settings)
+        _expect(paths, options, settings, found.count)
 
 
 def show_adding(shelf: Shelf, name: str) -> None:
@@ -141,13 +141,13 @@ def _start(shelf: Shelf, name: str, paths: Sequence[Path], extra: list[str], key
         st.rerun()
 
 
-def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings) -> None:
+def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings, count: int) -> None:
     model = settings.model_name
     if not at_hand(model):
         st.caption("What it will take is said by the job, once it has the model.")
         return
     try:
-        found = _estimate(tuple(map(str, paths)), stamps(paths), options, model, settings.device)
+        found = _estimate(tuple(map(str, paths)), stamps(paths), options, model, settings.device, count)
     except SondeError as error:
         st.error(escape_markdown(str(error)))
         return
@@ -156,13 +156,18 @@ def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings
 
 @st.cache_data(show_spinner="Estimating from a short probe …", max_entries=50, ttl=3600)
 def _estimate(
-    paths: tuple[str, ...], stamp: tuple[tuple[int, float], ...], options: ReadOptions, model: str, device: str
+    paths: tuple[str, ...],
+    stamp: tuple[tuple[int, float], ...],
+    options: ReadOptions,
+    model: str,
+    device: str,
+    documents: int,
 ) -> Estimate:
     del stamp  # part of the key
     nowhere = Path(paths[0]).with_name(".not-there.sonde")
     return estimate_source(
         [Path(path) for path in paths], nowhere, options, BuildSettings(model=model, device=device),
-        encoder=_encoder(model, device),
+        encoder=_encoder(model, device), documents=documents,
     )  # fmt: skip
 
 

@@ -1,9 +1,11 @@
 """What runs and what has run: a card for each, with its progress, its result, and what can be done about it."""
 
 import shlex
+import time
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from .....indexer.build.estimate import duration
 from .....indexer.wording import counted
@@ -14,6 +16,9 @@ from ...shelf import Shelf
 from .outcome import skipped_rows, told
 
 EARLIER = 20
+NEWS = 600.0
+"""Seconds for which the end of a job is shown whatever collection is looked at."""
+STOPPED = ("cancelled", "killed", "failed")
 SHOWN_WORDS = 12
 """Arguments of a command that a page shows; a delete may name thousands of ids."""
 ENDINGS = {
@@ -24,7 +29,7 @@ ENDINGS = {
 
 def show_cards(shelf: Shelf, jobs: list[Job], name: str | None) -> None:
     """Show running jobs, the newest of each collection that has ended, until it is dismissed, and earlier ones."""
-    current, earlier = _sorted(jobs)
+    current, earlier = _sorted(jobs, name)
     for job in current:
         if job.state == "running":
             _running_card(shelf.jobs, job)
@@ -41,29 +46,38 @@ def fraction(job: Job) -> float:
     return min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
 
 
-def _sorted(jobs: list[Job]) -> tuple[list[Job], list[Job]]:
+def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
+    """Return the jobs to show as cards, and the others."""
     current: list[Job] = []
     earlier: list[Job] = []
+    seen: set[str] = set()
     for job in jobs:
-        first = all(job.collection != other.collection for other in current)
-        (current if job.state == "running" or first else earlier).append(job)
+        newest = job.collection not in seen
+        seen.add(job.collection)
+        news = job.state != "done" or job.collection == name or time.time() - job.started - job.seconds < NEWS
+        (current if job.state == "running" or (newest and news) else earlier).append(job)
     return current, earlier
 
 
 def _running_card(jobs: Jobs, job: Job) -> None:
     with st.container(border=True):
-        cells = st.columns([5, 1], vertical_alignment="center")
-        with cells[0]:
-            st.markdown(f"**{escape_markdown(job.title)}**")
-            st.progress(fraction(job), text=escape_markdown(_how_far(job)))
-        if may_write() and cells[1].button("Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:"):
-            with st.spinner("Stopping …"):
-                jobs.cancel(job)
-            st.rerun()
+        with _line(job.title):
+            _command(job)
+            if may_write() and st.button("Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:"):
+                with st.spinner("Stopping …"):
+                    jobs.cancel(job)
+                st.rerun()
+        st.progress(fraction(job), text=escape_markdown(_how_far(job)))
         said = job.said[-2:]
         if said:
             st.caption(escape_markdown(" · ".join(said)))
-        _command(job)
+
+
+def _line(title: str, more: str = "") -> DeltaGenerator:
+    """Begin a card: its title on the left, and what is drawn inside on the right."""
+    line = st.container(horizontal=True, vertical_alignment="center")
+    line.markdown(f"**{escape_markdown(title)}**{more}", width="stretch")
+    return line
 
 
 def _how_far(job: Job) -> str:
@@ -78,23 +92,22 @@ def _how_far(job: Job) -> str:
 
 def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
     with st.container(border=True):
-        cells = st.columns([5, 1, 1, 1], vertical_alignment="center")
-        with cells[0]:
-            st.markdown(f"**{escape_markdown(job.title)}** · {duration(job.seconds)}")
-            _ending(job)
-        if job.state == "done" and job.collection != name and job.collection in shelf.names():
-            cells[1].button(
-                "Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=(job.collection,)
-            )
-        if job.state in ("cancelled", "killed", "failed") and cells[2].button(
-            "Resume", key=f"resume-{job.id}", icon=":material/play_arrow:", help="The same command goes on from there."
-        ):
-            shelf.jobs.resume(job)
-            st.rerun()
-        if cells[3].button("Dismiss", key=f"forget-{job.id}", icon=":material/close:"):
-            shelf.jobs.forget(job)
-            st.rerun()
-        _command(job)
+        with _line(job.title, f" · {duration(job.seconds)}"):
+            _command(job)
+            if job.state == "done" and job.collection != name and job.collection in shelf.names():
+                st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
+            if job.state in STOPPED and st.button(
+                "Resume",
+                key=f"resume-{job.id}",
+                icon=":material/play_arrow:",
+                help="The same command goes on from there.",
+            ):
+                shelf.jobs.resume(job)
+                st.rerun()
+            if st.button("Dismiss", key=f"forget-{job.id}", icon=":material/close:"):
+                shelf.jobs.forget(job)
+                st.rerun()
+        _ending(job)
 
 
 def _ending(job: Job) -> None:
@@ -140,9 +153,9 @@ def _last(job: Job) -> str:
 
 def _command(job: Job) -> None:
     words = [*job.command[:SHOWN_WORDS], *(["…"] if len(job.command) > SHOWN_WORDS else [])]
-    with st.expander("Command"):
+    with st.popover("Command", icon=":material/terminal:"):
         st.code(f"sonde {shlex.join(words)}", language=None, wrap_lines=True)
 
 
-def _open(name: str) -> None:
-    st.session_state["collection"] = name
+def _open(job: Job) -> None:
+    st.session_state["collection"] = job.collection

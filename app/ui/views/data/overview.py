@@ -23,8 +23,8 @@ def show_overview(shelf: Shelf, name: str | None) -> None:
 
 def _overview(shelf: Shelf, name: str | None, before: list[str]) -> None:
     jobs = shelf.jobs.all()
-    if _running(jobs) != before:
-        st.rerun()  # the whole page: what a job has made or changed shows everywhere
+    if _running(jobs) != before or (name and st.session_state.get("collection") != name):
+        st.rerun()  # the whole page: what a job has made or changed, or another choice, shows everywhere
     names = shelf.names()
     if names:
         _table(shelf, names, name, jobs)
@@ -38,14 +38,15 @@ def _running(jobs: list[Job]) -> list[str]:
 def _table(shelf: Shelf, names: list[str], name: str | None, jobs: list[Job]) -> None:
     import pandas as pd
 
+    key = f"collections-{name}"  # a table of its own for each, so that its mark follows the choice in the sidebar
     busy = {job.collection: job for job in jobs if job.state == "running"}
     rows = [_row(each, shelf.path(each), busy.get(each), bool(busy)) for each in names]
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
         height=min(38 + 35 * len(rows), 300),
-        key="collections",
-        on_select=lambda: _choose(names),
+        key=key,
+        on_select=lambda: _choose(names, key),
         selection_mode="single-row",
         selection_default={"selection": {"rows": [names.index(name)] if name in names else []}},
         column_config={
@@ -59,8 +60,8 @@ def _table(shelf: Shelf, names: list[str], name: str | None, jobs: list[Job]) ->
     )
 
 
-def _choose(names: list[str]) -> None:
-    rows = st.session_state["collections"].selection.rows
+def _choose(names: list[str], key: str) -> None:
+    rows = st.session_state[key].selection.rows
     if rows and rows[0] < len(names):
         st.session_state["collection"] = names[rows[0]]
 
