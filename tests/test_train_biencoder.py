@@ -217,9 +217,14 @@ def test_lora_trains_little_and_leaves_an_ordinary_model(base: Path, data: Path,
     assert torch.linalg.matrix_rank(difference, rtol=1e-4) <= 2
 
 
+def alike(one: str, other: str) -> bool:
+    """A rule that no untrained model knows: the next noun of the first four means the same."""
+    return NOUNS[(NOUNS.index(one) + 1) % 4] == other
+
+
 def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
     rows = [
-        {"sentence1": f"the {one} died {n}", "sentence2": f"a {other} died", "score": 5.0 * (one == other)}
+        {"sentence1": f"the {one} died {n}", "sentence2": f"a {other} died", "score": 5.0 * alike(one, other)}
         for one in NOUNS[:4] for other in NOUNS[:4] for n in range(3)
     ]  # fmt: skip
     scored = write(tmp_path / "scores.jsonl", rows)
@@ -228,7 +233,7 @@ def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
     with pytest.raises(SondeError, match="none can be held out"):
         train_biencoder(scored, tmp_path / "no", **options)
     held = write(tmp_path / "held.jsonl", [
-        {"sentence1": f"{one} like", "sentence2": f"like {other}", "score": 5.0 * (one == other)}
+        {"sentence1": f"{one} like", "sentence2": f"like {other}", "score": 5.0 * alike(one, other)}
         for one in NOUNS[:4] for other in NOUNS[:4]
     ])  # fmt: skip
     made = train_biencoder(scored, tmp_path / "scores", held_out=held, **options)
@@ -245,11 +250,11 @@ def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
 
 def test_a_collection_gives_titles_and_neighbouring_passages(tmp_path: Path) -> None:
     long = " ".join(f"The battery of device {n} died after a week, and nobody answers." for n in range(60))
-    rows = [{"id": n, "title": f"Title {n}", "text": f"Number {n}. " + long} for n in range(6)]
+    rows = [{"id": n, "title": f"Title {n}", "text": f"Number {n}. " + long} for n in range(10)]
     encoder: Any = FakeEncoder()
     collection: Any = package.index(rows, tmp_path / "c.sonde", encoder=encoder)
     titles, both = (pairs_of_collection(collection, name) for name in ("titles", "both"))
-    assert titles.first == tuple(f"Title {n}" for n in range(6)) if len(titles) >= 8 else True
+    assert titles.first == tuple(f"Title {n}" for n in range(10))
     assert len(both) > len(titles)
     assert both.second[0].startswith("Number 0.")
     places = [place for place, group in enumerate(both.groups) if group == both.groups[0]]

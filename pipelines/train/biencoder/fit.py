@@ -83,6 +83,7 @@ def fit(
 
     began = time.monotonic()
     last = newest_checkpoint(folder, run)
+    done = json.loads((last / MARK).read_text("utf-8"))["step"] if last else 0
     window, model.max_seq_length = model.max_seq_length, min(settings.max_tokens, model.max_seq_length)
     _freeze(model, settings)
     device = str(model.device)
@@ -107,7 +108,6 @@ def fit(
         trainer.train(resume_from_checkpoint=str(last) if last else None)
     _finish(model, optimizer, still, settings)
     model.max_seq_length = window
-    done = json.loads((last / MARK).read_text("utf-8"))["step"] if last else 0
     losses = tuple((row["step"], row["loss"]) for row in trainer.state.log_history if "loss" in row)
     return Fit(trainer.state.global_step, done, losses, time.monotonic() - began)
 

@@ -53,6 +53,8 @@ def spearman(pairs: np.ndarray) -> float:
     """Return the rank correlation of both columns, -1 to 1."""
     from scipy.stats import rankdata
 
+    if (pairs == pairs[0]).all(0).any():
+        return float("nan")  # a resample of equal scores says nothing
     return float(np.corrcoef(rankdata(pairs[:, 0]), rankdata(pairs[:, 1]))[0, 1])
 
 
