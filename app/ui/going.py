@@ -1,0 +1,12 @@
+"""From one page to another, with its address."""
+
+import streamlit as st
+
+from .main import PAGES, collection_name
+
+
+def link(page: str, label: str, **address: str) -> None:
+    """Draw a link to another page of the same collection; the label is Markdown."""
+    title, icon = PAGES[page]
+    there = st.Page(lambda: None, title=title, url_path=page)  # Streamlit knows a page by its address
+    st.page_link(there, label=label, icon=icon, query_params={"collection": collection_name() or "", **address})

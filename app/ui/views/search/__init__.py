@@ -1,0 +1,5 @@
+"""The page Search: one box, filters, hits with their reasons, and judgements of them."""
+
+from .page import show
+
+__all__ = ["show"]

@@ -1,0 +1,112 @@
+"""Hits: the best passage with what matched, the metadata, the parts of the score, and what one says of them."""
+
+import streamlit as st
+
+from .....indexer.fields import plain
+from .....pipelines.judgements import judge, judgements
+from .....pipelines.results import Hit, Results
+from ....api import Collection
+from ...gate import may_write
+from ...going import link
+from ...plain import chips, escape_markdown, show_text
+from ...ways_on import sentences
+from .asking import LIKE, Asked
+from .passage import passage_html, title_html
+
+WHOLE = 20_000
+"""Characters of a document that are shown."""
+CHIP = 80
+
+
+def show_hits(collection: Collection, asked: Asked, results: Results) -> None:
+    """Draw one page of hits; those judged not relevant are out of sight unless asked for."""
+    grades = {} if asked.like is not None else judgements(collection).of(asked.query)
+    hidden = [hit for hit in results if grades.get(hit.id) == 0]
+    seen = True
+    if hidden:
+        said, control = st.columns([3, 1], vertical_alignment="center")
+        many = "1 hit" if len(hidden) == 1 else f"{len(hidden)} hits"
+        said.caption(f"{many} of this page, judged not relevant, out of sight.")
+        seen = control.toggle("Show", key="hidden", bind="query-params")
+    for hit in results:
+        if seen or grades.get(hit.id) != 0:
+            _show_hit(collection, asked, hit, grades.get(hit.id))
+
+
+def _show_hit(collection: Collection, asked: Asked, hit: Hit, grade: int | None) -> None:
+    with st.container(border=True, gap="small"):
+        st.html(title_html(hit))
+        st.html(passage_html(hit))
+        if hit.metadata:
+            chips((name, _short(plain(value))) for name, value in hit.metadata.items() if value not in (None, "", []))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if asked.like is None and may_write():
+                _show_judging(collection, asked.query, hit, grade)
+            st.button("More like this", key=f"like:{hit.id}", on_click=_more, args=(hit.id,), type="tertiary")
+            _show_why(asked, hit)
+        if len(hit.text) > len(hit.passage.text.strip()) + 20:
+            _show_whole(hit)
+
+
+def _show_judging(collection: Collection, query: str, hit: Hit, grade: int | None) -> None:
+    """Draw the two buttons; pressed once more, a button takes back what was said."""
+    for label, value, icon in (("Relevant", 1, ":material/thumb_up:"), ("Not relevant", 0, ":material/thumb_down:")):
+        said = grade is not None and bool(grade) == bool(value)
+        st.button(
+            label, key=f"{'good' if value else 'bad'}:{hit.id}", icon=icon, type="primary" if said else "secondary",
+            on_click=_say, args=(collection, query, hit.id, None if said else value),
+            help="Kept in the collection, and used on the page Evaluate.",
+        )  # fmt: skip
+
+
+def _say(collection: Collection, query: str, id: str, grade: int | None) -> None:
+    with sentences():
+        judge(collection, query, [id], grade)
+
+
+def _more(id: str) -> None:
+    st.query_params[LIKE] = id
+
+
+def _show_why(asked: Asked, hit: Hit) -> None:
+    with st.popover("Why", type="tertiary", width="content"):
+        parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
+        names = {"score": "Score", "dense": "Cosine of query and passage", "lexical": "BM25"}
+        if hit.reranker:
+            parts["rerank"] = hit.scores.rerank
+            names["rerank"] = f"{hit.reranker.kind}, {hit.reranker.unit}"
+        st.dataframe(
+            {"part": [names[n] for n, v in parts.items() if v is not None],
+             "value": [f"{v:.3f}" for v in parts.values() if v is not None]},
+            hide_index=True,
+        )  # fmt: skip
+        if hit.why and hit.why.matches:
+            st.caption("Words of the query, and what they matched")
+            st.dataframe(
+                {"query": [m.query for m in hit.why.matches], "passage": [m.word for m in hit.why.matches],
+                 "cosine": [f"{m.similarity:.2f}" for m in hit.why.matches]},
+                hide_index=True,
+            )  # fmt: skip
+        if hit.why and hit.why.sentences:
+            st.caption("Sentences of the passage, the closest first")
+            for sentence in hit.why.sentences:
+                show_text(f"{sentence.similarity:.3f}  {sentence.text}", small=True)
+        st.caption(f"id {escape_markdown(hit.id)}")
+        if asked.like is None:
+            link("explain", "Explain in full", a=asked.query, id=hit.id)
+
+
+def _show_whole(hit: Hit) -> None:
+    label = f"Whole text · {len(hit.text):,} characters"
+    whole = st.expander(label, key=f"whole:{hit.id}", on_change="rerun", type="compact")
+    if whole.open:
+        with whole:
+            show_text(hit.text[:WHOLE], [(hit.passage.start, hit.passage.end)])
+            if len(hit.text) > WHOLE:
+                st.caption(f"The first {WHOLE:,} characters.")
+
+
+def _short(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
+    text = "no" if value is False else f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else text
+    return text if len(text) <= CHIP else text[:CHIP] + " …"

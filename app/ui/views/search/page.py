@@ -1,0 +1,103 @@
+"""The page Search, put together."""
+
+import hashlib
+import math
+
+import streamlit as st
+
+from .....pipelines.results import Results
+from ....api import Collection
+from ...plain import escape_markdown
+from ...shelf import Shelf
+from ...ways_on import empty, sentences
+from .aside import show_aside
+from .asking import LIKE, WIDE, Asked, ask
+from .found import page_of, wide
+from .hits import show_hits
+from .start import show_start
+
+
+def show(shelf: Shelf, collection: Collection) -> None:
+    """Draw the page."""
+    del shelf
+    st.title("Search", anchor=False)
+    asked = ask(collection)
+    if asked.like is None and not asked.query.strip():
+        show_start(collection)
+        return
+    if asked.like is not None:
+        _show_like(asked.like)
+    with sentences(), st.spinner("Searching …", show_time=True):
+        every = wide(collection, asked)
+        _show_found(collection, asked, every)
+
+
+def _show_like(id: str) -> None:
+    said, back = st.columns([5, 1], vertical_alignment="center")
+    said.info(f"Documents that are like **{escape_markdown(id)}**, by meaning.", icon=":material/content_copy:")
+    back.button("Back", key="back", on_click=_back, width="stretch", icon=":material/arrow_back:")
+
+
+def _back() -> None:
+    st.query_params.pop(LIKE, None)
+
+
+def _show_found(collection: Collection, asked: Asked, every: Results) -> None:
+    if not len(every):
+        _show_nothing(every)
+        return
+    pages = math.ceil(len(every) / asked.settings.k)
+    left, right = st.columns([7, 3], gap="large")
+    with right:
+        show_aside(collection, asked, every)
+    with left:
+        _show_page(collection, asked, every, pages)
+
+
+def _show_page(collection: Collection, asked: Asked, every: Results, pages: int) -> None:
+    above = st.container()
+    hits = st.container()
+    number = _number(asked, pages)
+    results = page_of(collection, asked, number)
+    with above:
+        _show_how(results, every)
+    with hits:
+        show_hits(collection, asked, results)
+
+
+def _number(asked: Asked, pages: int) -> int:
+    """Draw the choice of a page and return its number; each question has one of its own, and begins with the first."""
+    question = hashlib.sha256(repr(asked.key).encode()).hexdigest()[:16]
+    begun: dict[str, int] = st.session_state.setdefault("_pages", {})
+    if question not in begun:
+        address = st.query_params.get("page", "")
+        begun[question] = int(address) if not begun and address.isdecimal() and len(address) < 4 else 1
+    number = 1
+    if pages > 1:
+        number = st.pagination(pages, default=max(1, min(begun[question], pages)), key=f"page:{question}")
+    if number > 1:
+        st.query_params["page"] = str(number)
+    elif "page" in st.query_params:
+        del st.query_params["page"]
+    return number
+
+
+def _show_how(results: Results, every: Results) -> None:
+    """Say how many hits there are and how they were found."""
+    count = (
+        f"The best {len(every)} hits" if len(every) >= WIDE else "1 hit" if len(every) == 1 else f"{len(every)} hits"
+    )
+    stage = f" · reranked by {results.reranking}, {results.reranking.unit}" if results.reranking else ""
+    st.caption(
+        escape_markdown(f"{count} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
+    )
+    for note in results.notes:
+        st.info(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/info:")
+
+
+def _show_nothing(every: Results) -> None:
+    why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
+    ways = (
+        "Try other words, the mode Hybrid or Dense, or open the filters: they and the least similarity leave hits out."
+    )
+    empty("Nothing found", f"{why}\n\n{ways}", ":material/search_off:")
