@@ -132,7 +132,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = [
         {"premise": f"Parcel {n} is late", "hypothesis": "It came on time", "label": "contradiction"} for n in range(4)
     ]
-    answers = [{"query": f"parcel {n}", "passage": f"Parcel {n} is late again."} for n in range(4)]
+    answers = [{"query": f"parcel {n}", "passage": f"Parcel {n} is late again."} for n in range(12)]
     for name, rows in (("pairs.jsonl", pairs), ("answers.jsonl", answers)):
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     scored = ["A dog barks.,A dog is barking.,4.8", "A dog barks.,Rain fell.,0.2", "It rains.,Rain fell.,3.5"]
@@ -162,6 +162,31 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
     return folder
+
+
+def known_answers(folder: Path, encoder: Any) -> None:
+    """Questions and answers, articles with judged queries and clicks, and examples of labels."""
+    from sonde.app.api import index
+
+    things = ("battery", "parcel", "screen", "refund", "garden", "music", "kettle", "lamp", "chair", "oven", "shoe")
+    faq = [{"id": n, "question": f"How do I return a {thing}?", "answer": f"Send the {thing} back."}
+           for n, thing in enumerate(things)]  # fmt: skip
+    (folder / "faq.csv").write_text(csv(faq))
+    index(folder / "faq.csv", folder / "faq.sonde", text="question", id="id", encoder=encoder)
+    (folder / "answered.csv").write_text(csv([{"question": f"return a {t}", "id": n} for n, t in enumerate(things)]))
+    (folder / "unanswerable.txt").write_text("".join(f"who wrote novel {n} about whales\n" for n in range(12)))
+    said = "It lasted for a week or so and then it stopped, and nobody in the shop could say why it had stopped at all."
+    articles = [
+        {"id": n, "title": f"My {things[n % 11]} {n}", "text": f"The {things[n % 11]}. {said}"} for n in range(30)
+    ]
+    index(articles, folder / "articles.sonde", title="title", id="id", encoder=encoder)
+    judged = [{"_id": str(n), "text": f"{things[n % 11]} {n} stopped"} for n in range(12)]
+    (folder / "judged.jsonl").write_text("".join(json.dumps(query) + "\n" for query in judged))
+    (folder / "judged.tsv").write_text("".join(f"{n}\t{n}\t1\n" for n in range(12)))
+    (folder / "clicks.csv").write_text(csv([{"query": row["text"], "id": row["_id"]} for row in judged]))
+    labelled = [{"text": f"{word} {n}", "label": label}
+                for label, word in (("late", "late delivery"), ("broken", "noisy fan")) for n in range(8)]  # fmt: skip
+    (folder / "labelled.csv").write_text(csv(labelled))
 
 
 def overview(folder: Path) -> None:

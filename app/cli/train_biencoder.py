@@ -66,7 +66,7 @@ def train_biencoder(
     \b
     Examples:
       sonde train biencoder answers.jsonl --to tuned
-      sonde train biencoder reviews.sonde --to tuned --pairs titles --lora 8
+      sonde train biencoder articles.sonde --to tuned --pairs titles --lora 8
       sonde train biencoder labelled.csv --to tuned --epochs 2 --json
     """
     from ...pipelines.train.biencoder import BiencoderSettings

@@ -78,10 +78,10 @@ def tune_search(
 
     \b
     Examples:
-      sonde tune reviews.sonde
-      sonde tune cacm.sonde --queries queries.jsonl --qrels qrels.tsv --rerank
-      sonde tune reviews.sonde --clicks clicks.csv --dry-run
-      sonde tune reviews.sonde --reset
+      sonde tune articles.sonde
+      sonde tune articles.sonde --queries judged.jsonl --qrels judged.tsv --rerank
+      sonde tune articles.sonde --clicks clicks.csv --dry-run
+      sonde tune articles.sonde --reset
     """
     from ...pipelines.tune import TuneSettings, forget
     from ...pipelines.tune import tune_search as run
@@ -127,7 +127,7 @@ def tune_threshold(
 
     \b
     Examples:
-      sonde tune threshold reviews.sonde --answered answered.txt --unanswerable unanswerable.txt --plot curve.html
+      sonde tune threshold faq.sonde --answered answered.csv --unanswerable unanswerable.txt --plot curve.html
     """
     from dataclasses import replace
 
@@ -181,8 +181,8 @@ def ask(
 
     \b
     Examples:
-      sonde ask reviews.sonde "did the battery die"
-      sonde ask reviews.sonde "how do I bake bread" --threshold 0.9 --json
+      sonde ask faq.sonde "how can I send a lamp back"
+      sonde ask faq.sonde "how do I bake bread" --threshold 0.9 --json
     """
     from ...pipelines.ask import ask as run
     from ..api import open as open_collection
