@@ -31,7 +31,8 @@ def evaluate_models(
     """Compare forms of one model: float32, bfloat16, int8, pruned, shortened vectors, static.
 
     Of each: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of its difference to the
-    first form, texts a second, the size of the weights, memory, and bytes of a stored vector.
+    first form, texts a second by the clock and by a core's work, the size of the weights, memory, and bytes of a stored
+    vector.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ def evaluate_sts(
 
     Files have STS-B's layout (sentence, sentence, score, no heading) or columns with names, as CSV, TSV, JSONL or
     Parquet. Pearson's correlation is given for the cosine and for the angular similarity; Spearman's is the same for
-    both.
+    both. "a core": sentences by second of work of one core, which other programs disturb least.
 
     \b
     Examples:
@@ -97,7 +97,7 @@ def print_table(found: "Sequence[StsQuality]") -> None:
         print(f"{file}: {rows[0].pairs:,} pairs, {rows[0].sentences:,} sentences")
         print(
             f"{'model':<{NAME}} {'Spearman':>8} {'95 % interval':>15} {'Pearson':>7} {'angular':>7} "
-            f"{'sentences/s':>11} {'weights':>8} {'memory':>8} {'dims':>5}"
+            f"{'sentences/s':>11} {'a core':>7} {'weights':>8} {'memory':>8} {'dims':>5}"
         )
         for quality in rows:
             print(_row(quality))
@@ -112,6 +112,7 @@ def _row(quality: "StsQuality") -> str:
     return (
         f"{name:<{NAME}} {quality.spearman:>8.4f} {f'{low:.3f} to {high:.3f}':>15} {quality.pearson:>7.4f} "
         f"{quality.pearson_angular:>7.4f} {quality.sentences / max(quality.seconds, 1e-9):>11,.0f} "
+        f"{quality.sentences / max(quality.processor_seconds, 1e-2):>7,.0f} "
         f"{size(quality.size):>8} {size(quality.memory):>8} {quality.dimension:>5}"
     )
 

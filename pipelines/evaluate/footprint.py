@@ -22,11 +22,13 @@ class Cost:
 
     Attributes:
         seconds: Wall-clock time.
+        processor: Seconds of work by this process's threads, over all cores: what other programs disturb least.
         memory: Bytes by which the process's memory grew at most since `settled_memory`, or those in use on a GPU.
         others: Share of the processor's cores that other programs used meanwhile, 0 to 1.
     """
 
     seconds: float = 0.0
+    processor: float = 0.0
     memory: int = 0
     others: float = 0.0
 
@@ -70,7 +72,8 @@ def watched(before: int, device: str = "cpu") -> Iterator[Cost]:
         done.set()
         watcher.join()
         cores = psutil.cpu_count() or 1
-        others = (_busy() - all_) - (_ours(process) - ours)
+        cost.processor = _ours(process) - ours
+        others = _busy() - all_ - cost.processor
         cost.others = min(1.0, max(0.0, others / (cores * max(cost.seconds, 1e-9))))
         cost.memory = gpu_memory(device) or max(0, max(peak[0], process.memory_info().rss) - before)
 

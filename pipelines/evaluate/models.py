@@ -59,7 +59,9 @@ class FormQuality:
         interval: Its 95 % interval.
         ndcg: nDCG@10 of exact search over whole documents, each cut to the model's window; None without a set.
         p: Two-sided p-value of a paired randomisation test of its difference; None for the first form.
-        texts_per_second: Documents where there is a set, else sentences; the fastest of the runs.
+        device: Where it ran.
+        texts_per_second: Documents where there is a set, else sentences, by the clock; the fastest of the runs.
+        texts_per_core_second: The same, by second of work of one core; other programs disturb it least.
         size: Bytes of the weights as this form holds them.
         memory: Bytes by which the process grew at most while encoding, from before the model was loaded.
         vector: Bytes of a stored vector.
@@ -72,7 +74,9 @@ class FormQuality:
     interval: tuple[float, float]
     ndcg: float | None
     p: float | None
+    device: str
     texts_per_second: float
+    texts_per_core_second: float
     size: int
     memory: int
     vector: int
@@ -185,7 +189,8 @@ def _measured(
     dimension = encoder.spec.dimension
     row = FormQuality(
         form=form, dimension=dimension, spearman=0.0, interval=(0.0, 0.0), ndcg=None, p=None,
-        texts_per_second=len(texts) / max(fastest.seconds, 1e-9), size=weights_size(encoder),
+        device=encoder.devices[0], texts_per_second=len(texts) / max(fastest.seconds, 1e-9),
+        texts_per_core_second=len(texts) / max(min(cost.processor for cost in costs), 1e-2), size=weights_size(encoder),
         memory=max(cost.memory for cost in costs), vector=dimension * STORED, others=fastest.others,
     )  # fmt: skip
     if retrieval is None:

@@ -11,13 +11,15 @@ from .footprint import BUSY
 from .models import FormQuality
 from .variants import DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
 
-HEADINGS = ("form", "dims", "STS", "nDCG@10", "p", "texts/s", "speed", "weights", "memory", "a vector")
+HEADINGS = ("form", "dims", "STS", "nDCG@10", "p", "texts/s", "a core", "speed", "weights", "memory", "a vector")
 
 
 def cells(rows: Sequence[FormQuality]) -> list[tuple[str, ...]]:
-    """Return the table without its heading; speed is relative to the first row, "as float32" where it is not another's.
+    """Return the table without its heading.
 
-    A time is marked with * where other programs used more than a tenth of the processor meanwhile.
+    Texts a second are by the clock, marked with * where other programs used more than a tenth of the processor
+    meanwhile; "a core" is texts by second of work of one core. Speed is relative to the first row, by work on a CPU and
+    by the clock on other devices.
     """
     return [_cells(row, rows[0]) for row in rows]
 
@@ -25,6 +27,7 @@ def cells(rows: Sequence[FormQuality]) -> list[tuple[str, ...]]:
 def _cells(row: FormQuality, first: FormQuality) -> tuple[str, ...]:
     star = "*" if row.others > BUSY else ""
     cut = row.form.startswith(DIMENSIONS)
+    name = "texts_per_core_second" if row.device == first.device == "cpu" else "texts_per_second"
     return (
         title(row.form),
         str(row.dimension),
@@ -32,7 +35,8 @@ def _cells(row: FormQuality, first: FormQuality) -> tuple[str, ...]:
         "–" if row.ndcg is None else f"{row.ndcg:.4f}",
         "–" if row.p is None else f"{row.p:.3f}",
         "–" if cut else f"{row.texts_per_second:,.0f}{star}",
-        "–" if cut else f"{row.texts_per_second / first.texts_per_second:.2f}{star}",
+        "–" if cut else f"{row.texts_per_core_second:,.0f}",
+        "–" if cut else f"{getattr(row, name) / getattr(first, name):.2f}",
         "–" if cut else size(row.size),
         "–" if cut else size(row.memory),
         size(row.vector),
@@ -67,7 +71,8 @@ def notes(rows: Sequence[FormQuality]) -> list[str]:
     if any(row.others > BUSY for row in rows):
         most = max(row.others for row in rows)
         found.append(
-            f"* Other programs used up to {most:.0%} of the processor meanwhile: these times are not to be relied on."
+            f"* Other programs used up to {most:.0%} of the processor meanwhile: these times by the clock are not to "
+            "be relied on. What a core does in a second of work, and the speed by that, suffer less."
         )
     return found
 

@@ -33,7 +33,8 @@ class StsQuality:
         pearson: Linear correlation of cosine and score.
         pearson_angular: Of the angular similarity, 1 - arccos(cosine) / pi (Cer et al., arXiv:1803.11175).
         spearman_angular: Its rank correlation.
-        seconds: To encode the distinct sentences.
+        seconds: To encode the distinct sentences, by the clock.
+        processor_seconds: The same, of work by all threads together.
         sentences: How many these are.
         size: Bytes of the weights in this precision.
         memory: Bytes by which the process grew at most, from before the model was loaded until all was encoded.
@@ -52,6 +53,7 @@ class StsQuality:
     pearson_angular: float
     spearman_angular: float
     seconds: float
+    processor_seconds: float
     sentences: int
     size: int
     memory: int
@@ -140,6 +142,7 @@ def quality(encoder: Encoder, file: PairFile, before: int, notify: Notify = sile
         file=file.name, model=encoder.spec.name, dtype=encoder.spec.dtype, pairs=len(file),
         dimension=encoder.spec.dimension, spearman=plain.spearman, interval=plain.interval, pearson=plain.pearson,
         pearson_angular=angular.pearson, spearman_angular=angular.spearman, seconds=cost.seconds,
+        processor_seconds=cost.processor,
         sentences=len(vectors), size=weights_size(encoder), memory=cost.memory, others=cost.others,
     )  # fmt: skip
 
