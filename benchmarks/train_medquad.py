@@ -25,17 +25,22 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("medquad-model"))
     parser.add_argument("--corpus", type=int, default=6_000)
     parser.add_argument("--held-out", type=int, default=600)
-    parser.add_argument("--limit", type=int, help="only this many of the pairs, to try the script")
+    parser.add_argument("--limit", type=int, help="only this many of the pairs, spread over all")
     parser.add_argument("--max-tokens", type=int, default=96)
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--negatives", type=int, default=1)
+    parser.add_argument("--save-every", type=float, default=60.0)
     given = parser.parse_args()
     with gzip.open(given.data / "qa" / "medquad.jsonl.gz", "rt") as lines:
-        rows = [json.loads(line) for line in lines][: given.limit]
+        rows = [json.loads(line) for line in lines]
+    rows = rows[:: max(1, len(rows) // given.limit)][: given.limit] if given.limit else rows
     examples = pairs([row["question"].strip() for row in rows], [row["answer"].strip() for row in rows])
     taught, held = divided(examples, min(0.1, given.held_out / len(examples)), seed=7)
     print(f"{len(taught):,} pairs to learn, {len(held):,} held out; {torch.get_num_threads()} thread(s)", flush=True)
-    settings = BiencoderSettings(max_tokens=given.max_tokens, epochs=given.epochs, negatives=given.negatives)
+    settings = BiencoderSettings(
+        max_tokens=given.max_tokens, epochs=given.epochs, negatives=given.negatives,
+        save_every=given.save_every,
+    )  # fmt: skip
     times: dict[str, list[float]] = {}
     last: list[tuple[str, float, float]] = []
 

@@ -224,7 +224,7 @@ def _watcher(settings: BiencoderSettings, run: str, notify: Notify, on_step: Cal
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
             on_step(state.global_step)
             notify(Progress("train", state.global_step, state.max_steps, "steps"))
-            if time.monotonic() - self.saved >= settings.save_every and state.global_step < state.max_steps:
+            if time.monotonic() - self.saved >= settings.save_every or state.global_step == state.max_steps:
                 control.should_save = True
             return control
 

@@ -1,6 +1,5 @@
 """How good a bi-encoder is on examples that it was not trained on."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from ....indexer.document import Document
 from ....indexer.encoder import Encoder
 from ....indexer.progress import Notify, Progress, silent
 from ...evaluate.paired import Gain, gain, per_query, run_of
+from ...results import Mode
 from ...search import SearchSettings
 from ...trec import run_queries
 from .examples import Examples
@@ -21,15 +21,25 @@ Outcome = dict[str, np.ndarray]
 """What each example came to, by the measure's name."""
 
 
-def outcome(held: Examples, taught: Examples, encoder: Encoder, corpus: int, notify: Notify = silent) -> Outcome:
+def outcome(
+    held: Examples, taught: Examples, encoder: Encoder, corpus: int, folder: Path, notify: Notify = silent
+) -> Outcome:
     """Return what a bi-encoder makes of held-out examples.
 
     Pairs: each query's nDCG@10 and MRR@10, dense and hybrid, in an ordinary collection of all held-out passages and of
     as many others as fit into `corpus`. Scores: the cosine of each pair beside its score. Labels: whether the nearest
     text of those trained on has the same label.
+
+    Args:
+        held: What to measure on.
+        taught: What was trained on.
+        encoder: The bi-encoder.
+        corpus: Passages to search, at most, unless more are held out.
+        folder: Where the collection is made; one that was begun there is gone on with.
+        notify: Receives progress.
     """
     if held.kind == "pairs":
-        return _retrieval(held, taught, encoder, corpus, notify)
+        return _retrieval(held, taught, encoder, corpus, folder, notify)
     first = encoder.encode_texts(list(held.first))
     if held.kind == "scores":
         second = encoder.encode_texts(list(held.second))
@@ -58,7 +68,9 @@ def spearman(pairs: np.ndarray) -> float:
     return float(np.corrcoef(rankdata(pairs[:, 0]), rankdata(pairs[:, 1]))[0, 1])
 
 
-def _retrieval(held: Examples, taught: Examples, encoder: Encoder, corpus: int, notify: Notify) -> Outcome:
+def _retrieval(
+    held: Examples, taught: Examples, encoder: Encoder, corpus: int, folder: Path, notify: Notify
+) -> Outcome:
     texts = corpus_of(held, taught, corpus)
     places = {text: str(place) for place, text in enumerate(texts)}
     queries = list(dict.fromkeys(held.first))
@@ -66,17 +78,18 @@ def _retrieval(held: Examples, taught: Examples, encoder: Encoder, corpus: int, 
     truth: dict[str, dict[str, float]] = {number: {} for number in numbers.values()}
     for query, passage in zip(held.first, held.second, strict=True):
         truth[numbers[query]][places[passage]] = 1
+    path = folder / "passages.sonde"
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = (Document(text, key=place) for text, place in places.items())
+    index_documents(documents, path, encoder=encoder, notify=_progress_only(notify))
+    collection = Collection.open(path, encoder=encoder)
     found: Outcome = {}
-    with tempfile.TemporaryDirectory(prefix="sonde-measuring-") as folder:
-        path = Path(folder) / "passages.sonde"
-        documents = (Document(text, key=place) for text, place in places.items())
-        index_documents(documents, path, encoder=encoder, notify=_progress_only(notify))
-        collection = Collection.open(path, encoder=encoder)
-        for mode, prefix in (("dense", ""), ("hybrid", "hybrid ")):
-            asked = [(number, query) for query, number in numbers.items()]
-            run = run_of(run_queries(collection, asked, SearchSettings(k=10, mode=mode)))  # type: ignore[arg-type]
-            found |= {prefix + name: values for name, values in per_query(run, truth).items()}
-        collection.close()
+    modes: tuple[tuple[Mode, str], ...] = (("dense", ""), ("hybrid", "hybrid "))
+    for mode, prefix in modes:
+        asked = [(number, query) for query, number in numbers.items()]
+        run = run_of(run_queries(collection, asked, SearchSettings(k=10, mode=mode)))
+        found |= {prefix + name: values for name, values in per_query(run, truth).items()}
+    collection.close()
     return found
 
 

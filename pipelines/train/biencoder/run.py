@@ -1,6 +1,6 @@
 """`sonde train biencoder`: from examples to a tuned model's folder, with what it gained."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from .fit import Fit, fit, load_base
 from .measure import CORPUS, gains, outcome
 from .negatives import mined
 from .settings import BiencoderSettings
+from .work import begin_work, kept, kept_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +100,35 @@ def train_biencoder(
     folder, place = base_folder(base, notify), resolve_devices(device)[0]
     run = digest_of(settings, _digest(taught), _digest(held), weights_digest(folder))
     dtype = training_dtype(settings.dtype, place)
+    begin_work(work, run)
     encoder = load_encoder(base, device=place, dtype=dtype, notify=notify)
-    before = outcome(held, taught, encoder, corpus, notify)
+    before = kept_outcome(work / "before", lambda: outcome(held, taught, encoder, corpus, work / "before", notify))
     if taught.kind == "pairs" and settings.negatives:
         window = min(settings.max_tokens, encoder.spec.max_tokens)
-        short = load_encoder(base, device=place, dtype=dtype, max_tokens=window)
-        taught = mined(taught, short, settings.negatives, notify)
+        plain = taught
+        wrong = kept(work / "wrong.json", lambda: _wrong(plain, base, place, dtype, window, settings, notify))
+        taught = replace(taught, wrong=tuple(tuple(texts) for texts in wrong))
     model = load_base(str(folder), place)
     report = fit(model, taught, settings, work, run, logs=logs, notify=notify)
-    made = work / "measured"
+    made = work / "tuned"
     with quiet():
         model.save(str(made), create_model_card=False)
-    after = outcome(held, taught, _tuned(made, encoder, place, dtype), corpus, notify)
+    digest = weights_digest(made)
+    if kept(work / "tuned.json", lambda: digest) != digest:  # trained anew from an earlier checkpoint, elsewhere
+        raise SondeError(f"{work} holds measurements of other weights: remove the folder to begin anew")
+    tuned = _tuned(made, encoder, place, dtype)
+    after = kept_outcome(work / "after", lambda: outcome(held, taught, tuned, corpus, work / "after", notify))
     found = gains(before, after)
     facts = _facts(base, data, settings, taught, held, found, report, run)
     finish(to, lambda path: _save(model, path, facts, found), facts)
     return TunedBiencoder(to, taught.kind, len(taught), len(held), found, report)
+
+
+def _wrong(
+    taught: Examples, base: str, device: str, dtype: str, window: int, settings: BiencoderSettings, notify: Notify
+) -> list[list[str]]:
+    encoder = load_encoder(base, device=device, dtype=dtype, max_tokens=window)
+    return [list(texts) for texts in mined(taught, encoder, settings.negatives, notify).wrong]
 
 
 def _read(path: Path, kind: str | None, columns: str | None, made_of: str, seed: int) -> Examples:
