@@ -36,6 +36,8 @@ from .overview import Overviewed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..pipelines.ask import Answer
+
 
 class Collection(Analysed, Judged, Overviewed):
     """A collection of texts that can be searched.
@@ -77,6 +79,28 @@ class Collection(Analysed, Judged, Overviewed):
             'Bananas are yellow.'
         """
         return search(self, query, SearchSettings(k=k, **settings))
+
+    def ask(self, question: str, threshold: float | None = None, **settings: Any) -> "Answer":
+        """Return the best answer to a question, or none where the best document is not similar enough.
+
+        Args:
+            question: What is asked.
+            threshold: Least cosine; None takes what `sonde tune threshold` stored.
+            **settings: `field` (the metadata field that holds the answer) and `mode` ("dense" or "hybrid").
+
+        Raises:
+            UsageError: The question is empty, or a setting cannot be right.
+            SondeError: The collection's model cannot be had.
+
+        Example:
+            >>> fruit.ask("a yellow fruit", threshold=0.2).answer
+            'Bananas are yellow.'
+            >>> fruit.ask("who won the match", threshold=0.9).answer is None
+            True
+        """
+        from ..pipelines.ask import ask
+
+        return ask(self, question, threshold=threshold, **settings)
 
     def search_many(self, queries: Sequence[str], k: int = 10, **settings: Any) -> Iterator[Results]:
         """Yield the results of many queries, which are encoded together; see `search`.

@@ -1,7 +1,7 @@
 """Asking banking77's questions of a collection that knows 57 of its 77 intents: what the threshold is worth.
 
-The collection holds the training questions of 57 intents. The test questions of these have an answer, and a hit is right
-if it has their intent; the test questions of the other 20 intents have none.
+The collection holds the training questions of 57 intents. The test questions of these have an answer, and a hit is
+right if it has their intent; the test questions of the other 20 intents have none.
 
     python benchmarks/ask_threshold.py --data ../shared/data --to curve.png
 """

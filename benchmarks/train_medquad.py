@@ -35,7 +35,7 @@ def main() -> None:
         rows = [json.loads(line) for line in lines]
     rows = rows[:: max(1, len(rows) // given.limit)][: given.limit] if given.limit else rows
     examples = pairs([row["question"].strip() for row in rows], [row["answer"].strip() for row in rows])
-    taught, held = divided(examples, min(0.1, given.held_out / len(examples)), seed=7)
+    taught, held = divided(examples, min(0.2, given.held_out / len(examples)), seed=7)
     print(f"{len(taught):,} pairs to learn, {len(held):,} held out; {torch.get_num_threads()} thread(s)", flush=True)
     settings = BiencoderSettings(
         max_tokens=given.max_tokens, epochs=given.epochs, negatives=given.negatives,

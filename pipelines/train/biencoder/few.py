@@ -15,6 +15,9 @@ from .examples import Examples, groups_of
 from .fit import Fit, fit, load_base
 from .settings import BiencoderSettings
 
+BATCH = 16
+"""Few examples make few steps: small batches make more of them."""
+
 
 def tune_on_labels(
     texts: Sequence[str], labels: Sequence[str], to: Path, *, base: str, seed: int = 7, device: str = "auto",
@@ -29,7 +32,7 @@ def tune_on_labels(
         SondeError: The model cannot be had.
         MissingExtraError: A library of the extra `train` is not installed.
     """
-    settings = settings or BiencoderSettings(seed=seed)
+    settings = settings or BiencoderSettings(seed=seed, batch=BATCH)
     settings.check()
     work = work_folder(to)
     examples = Examples("labels", tuple(texts), labels=tuple(labels), groups=groups_of(texts))
