@@ -12,6 +12,9 @@ TORCH_INDEX ?=
 # What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 
+# How often `make bench` runs each script.
+RUNS ?= 5
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check bench wheel constraints
 
@@ -33,8 +36,8 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: .venv/.tested ## run every comparison in benchmarks/ (long)
-	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+bench: .venv/.tested ## run every comparison in benchmarks/ five times and write one table (long)
+	$(BIN)/python benchmarks/report.py --runs $(RUNS)
 
 wheel: | .venv/bin/python ## build dist/sonde-*.whl
 	@rm -rf dist build/lib build/bdist*

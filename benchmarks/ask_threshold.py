@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.plots.file import write_plot
@@ -25,10 +26,13 @@ LEFT_OUT = 20
 def main() -> None:
     """Index, ask, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--to", type=Path, help="where the curve is drawn")
+    parser.add_argument("--every", type=int, default=3, help="ask each third of the test questions")
     given = parser.parse_args()
+    print(machine("sentence-transformers", "torch"))
     train, test = (rows_of(given.data / "topics" / f"banking77_{part}.csv") for part in ("train", "test"))
+    test = test[:: given.every]
     intents = sorted({intent for _, intent in train})
     unknown = set(np.random.default_rng(0).choice(intents, LEFT_OUT, replace=False).tolist())
     known = [(text, intent) for text, intent in train if intent not in unknown]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.label import LabelSettings
@@ -37,13 +38,15 @@ def rows_of(data: Path, name: str) -> list[dict[str, str]]:
 def main() -> None:
     """Label, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sets", nargs="+", default=["trec6", "banking77"])
-    parser.add_argument("--folder", type=Path, default=Path("runs"))
+    parser.add_argument("--folder", type=Path, default=Path("build/few-shot"))
     parser.add_argument("--examples", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--no-tuning", action="store_true")
     given = parser.parse_args()
+    print(machine("sentence-transformers", "torch"))
+    given.folder.mkdir(parents=True, exist_ok=True)
     for name in given.sets:
         known = {row["text"]: row for row in rows_of(given.data, name)}
         path = given.folder / f"{name}.sonde"

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import torch
+from _side_by_side import DATA, machine
 
 from sonde.pipelines.train.biencoder import BiencoderSettings, pairs, train_biencoder
 from sonde.pipelines.train.biencoder.examples import divided
@@ -21,8 +22,8 @@ from sonde.pipelines.train.biencoder.examples import divided
 def main() -> None:
     """Train, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
-    parser.add_argument("--to", type=Path, default=Path("medquad-model"))
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--to", type=Path, default=Path("build/medquad-model"))
     parser.add_argument("--corpus", type=int, default=6_000)
     parser.add_argument("--held-out", type=int, default=600)
     parser.add_argument("--limit", type=int, help="only this many of the pairs, spread over all")
@@ -31,6 +32,8 @@ def main() -> None:
     parser.add_argument("--negatives", type=int, default=1)
     parser.add_argument("--save-every", type=float, default=60.0)
     given = parser.parse_args()
+    print(machine("sentence-transformers", "torch"))
+    given.to.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(given.data / "qa" / "medquad.jsonl.gz", "rt") as lines:
         rows = [json.loads(line) for line in lines]
     rows = rows[:: max(1, len(rows) // given.limit)][: given.limit] if given.limit else rows

@@ -1,0 +1,101 @@
+"""Runs every comparison several times and writes one table: each figure with its spread, the machine, the versions.
+
+A line of a script's output is a figure if it says the same words in each run; of its numbers the table has the median,
+with the least and the greatest where they differ. A script that fails stands in the table with its last words.
+
+    python benchmarks/report.py --runs 5 --to build/benchmarks.md
+    python benchmarks/report.py --only pairs_nli lexical --runs 3
+"""
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from _side_by_side import machine
+
+PACKAGES = ("sentence-transformers", "transformers", "torch", "faiss-cpu", "tantivy")
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?![\w])")
+OWN = Path(__file__)
+
+
+def main() -> None:
+    """Run, gather, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", nargs="+", help="names of scripts; all of them unless given")
+    parser.add_argument("--to", type=Path, default=Path("build/benchmarks.md"))
+    parser.add_argument("--hours", type=float, default=2.0, help="that one run of a script may take")
+    given = parser.parse_args()
+    known = sorted(path for path in OWN.parent.glob("[!_]*.py") if path != OWN)
+    if unknown := set(given.only or ()) - {path.stem for path in known}:
+        sys.exit(f"there is no benchmark {', '.join(sorted(unknown))}: {', '.join(path.stem for path in known)}")
+    given.to.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine(*PACKAGES)}; {given.runs} runs of each script.", ""]
+    lines += ["| script | figure: median (least to greatest) |", "|---|---|"]
+    for script in [path for path in known if not given.only or path.stem in given.only]:
+        lines += table_rows(script.stem, runs_of(script, given.runs, given.hours * 3600))
+        given.to.write_text("\n".join(lines) + "\n", "utf-8")
+    print(given.to.read_text("utf-8"))
+
+
+def runs_of(script: Path, count: int, limit: float) -> list[str] | str:
+    """Return the output of every run, or why one failed."""
+    outputs = []
+    for number in range(1, count + 1):
+        began = monotonic()
+        try:
+            ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return f"not done after {limit:,.0f} s"
+        print(f"{script.stem}: run {number} of {count}, {monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
+        if ran.returncode:
+            said = (ran.stderr.strip() or ran.stdout.strip() or f"exit code {ran.returncode}").splitlines()
+            return f"failed: {said[-1]}"
+        outputs.append(ran.stdout)
+    return outputs
+
+
+def table_rows(name: str, outputs: Sequence[str] | str) -> list[str]:
+    """Return the rows of one script."""
+    figures = [outputs] if isinstance(outputs, str) else summed_up(outputs)
+    return [f"| `{name}` | {figure.replace('|', '·')} |" for figure in figures or ["printed no figure"]]
+
+
+def summed_up(outputs: Sequence[str]) -> list[str]:
+    """Return the lines that all runs have in the same words, each number as its median over the runs."""
+    found: dict[str, list[list[float]]] = defaultdict(list)
+    order: list[str] = []
+    for output in outputs:
+        seen: dict[str, int] = defaultdict(int)
+        for line in output.splitlines():
+            words = NUMBER.sub("#", line.strip())
+            seen[words] += 1
+            key = f"{seen[words]} {words}"  # a line may come several times, such as the rows of a table
+            found[key].append([float(number.replace(",", "")) for number in NUMBER.findall(line)])
+            order += [key] if key not in order else []
+    return [
+        _line(key.split(" ", 1)[1], found[key]) for key in order if len(found[key]) == len(outputs) and found[key][0]
+    ]
+
+
+def _line(words: str, runs: list[list[float]]) -> str:
+    """Put the numbers back into the words."""
+    parts = words.split("#")
+    shown = [_spread([run[place] for run in runs]) for place in range(len(runs[0]))]
+    return "".join(part + number for part, number in zip(parts, [*shown, ""], strict=True)).strip()
+
+
+def _spread(values: list[float]) -> str:
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:g}" if low == high else f"{middle:.4g} ({low:.4g} to {high:.4g})"
+
+
+if __name__ == "__main__":
+    main()
