@@ -11,7 +11,7 @@ pytest.importorskip("plotly")
 pytest.importorskip("matplotlib")
 
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
-from sonde.pipelines.plots import CurvePlot, LinesPlot, Plot, PointsPlot, TreePlot, write_plot
+from sonde.pipelines.plots import BarsPlot, CurvePlot, Label, LinesPlot, Plot, PointsPlot, TreePlot, write_plot
 from sonde.pipelines.plots.colors import GREY, Coloring
 from sonde.pipelines.plots.text import hover, plain
 
@@ -21,6 +21,8 @@ PLOTS: dict[str, Plot] = {
     "tree": TREE,
     "tree of one": TreePlot("one", NAMES[:1], np.zeros((0, 4)), []),
     "lines": LinesPlot("lines", ["2024-01", "2024-02"], NAMES, np.array([[1, 2], [3, 0], [0, 0]]), [["a", "b"]] * 3),
+    "bars": BarsPlot("bars", NAMES, NAMES, np.eye(3), [["a", "<i>b", "c"]] * 3),
+    "many bars": BarsPlot("bars", ["one"], [f"t{n}" for n in range(30)], np.ones((30, 1)), [["a"]] * 30),
     "curve": CurvePlot("k", [{"k": k, "silhouette": 0.1, "stability": 0.9, "score": 0.09} for k in (2, 3, 5)], 3),
     "points": PointsPlot("map", np.eye(2), ["one", "two"], Coloring.of("n", [1, 2])),
     "nothing": PointsPlot("map", np.zeros((0, 2)), [], Coloring.of("n", [])),
@@ -59,6 +61,25 @@ def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtraError, match=r"an HTML plot needs Plotly, .* pip install 'sonde\[plots\]'"):
         write_plot(TREE, tmp_path / "plot.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bars_beyond_the_palette_are_one() -> None:
+    bars = PLOTS["many bars"].interactive().data
+    assert len(bars) == 20 and (bars[-1].name, bars[-1].x) == ("others (11)", (11,))
+
+
+def test_names_on_a_map_lie_above_the_points_and_change_with_the_zoom() -> None:
+    labels = [Label(1, 0.0, 0.0, "<b>large</b>"), Label(2, 1.0, 1.0, "small")]
+    plot = PointsPlot("map", np.eye(2), ["one", "two"], Coloring.of("n", [1, 2]), labels)
+    shown = [(note.text, note.visible) for note in plot.interactive().layout.annotations]
+    assert shown == [("<b>&lt;b&gt;large&lt;/b&gt;</b>", True), ("small", False)]
+    assert "levels = [1, 2]" in plot.script
+
+
+def test_the_curve_ends_where_its_points_do() -> None:
+    layout = PLOTS["curve"].interactive().layout
+    assert layout.xaxis.range == pytest.approx((np.log10(2) - 0.05, np.log10(5) + 0.05))
+    assert (layout.annotations[0].text, layout.annotations[0].x) == ("k = 3", pytest.approx(np.log10(3)))
 
 
 def test_colours_of_groups() -> None:

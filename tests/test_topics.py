@@ -205,7 +205,7 @@ def test_topics_are_named_by_candidate_labels(own: Collection) -> None:
     }  # fmt: skip
     assert "refund" in names["refund"].replace(",", "").split()  # no label fits: its own terms
     items = {item.number: item.data for item in own.run("named").items}
-    assert (items[themes["parcel"]]["label"], items[themes["parcel"]]["label_share"]) == ("parcel", 1.0)
+    assert items[themes["parcel"]]["label"] == "parcel" and items[themes["parcel"]]["label_share"] >= 0.5
     assert items[themes["refund"]]["label"] is None
     parts = named.merge([themes["parcel"], themes["refund"]]).split(themes["parcel"])
     assert sorted(topic.name for topic in parts) == sorted(topic.name for topic in named)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
 from typing import Any
 
 from .file import new_figure, plotly
@@ -40,12 +41,22 @@ class CurvePlot:
                     hovertemplate="k = %{x}: %{y:.3f}<extra>" + name + "</extra>",
                 )
             )
-        figure.add_vline(x=self.chosen, line={"dash": "dot", "color": "#888888"}, annotation_text=f"k = {self.chosen}")
+        figure.add_vline(x=self.chosen, line={"dash": "dot", "color": "#888888"})
+        figure.add_annotation(  # on a logarithmic axis, Plotly wants the logarithm here, and the number above
+            x=log10(self.chosen), y=1, yref="paper", text=f"k = {self.chosen}", showarrow=False, xanchor="left",
+            xshift=5, yanchor="top",
+        )  # fmt: skip
+        ends = (log10(self.points[0]["k"]), log10(self.points[-1]["k"]))
         figure.update_layout(
-            title=escaped(self.title), xaxis={"title": "number of clusters, k", "type": "log", "dtick": "D2"},
-            yaxis={"rangemode": "tozero"}, margin={"l": 60, "r": 20, "t": 60, "b": 60},
+            title=escaped(self.title), margin={"l": 60, "r": 20, "t": 60, "b": 60}, yaxis={"rangemode": "tozero"},
+            xaxis={"title": "number of clusters, k", "type": "log", "tickvals": self._marks(),
+                   "range": [ends[0] - 0.05, ends[1] + 0.05]},
         )  # fmt: skip
         return figure
+
+    def _marks(self) -> list[float]:
+        ks = [point["k"] for point in self.points]
+        return ks[:: max(1, len(ks) // 10)]
 
     def still(self) -> Any:
         """Return a matplotlib figure."""
@@ -60,7 +71,7 @@ class CurvePlot:
         axes.annotate(f"k = {self.chosen}", (self.chosen, 1), xycoords=("data", "axes fraction"), xytext=(4, -12),
                       textcoords="offset points", color="#555555")  # fmt: skip
         axes.set_xscale("log")
-        marks = ks[:: max(1, len(ks) // 10)]
+        marks = self._marks()
         axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())

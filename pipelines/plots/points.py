@@ -53,8 +53,12 @@ class PointsPlot:
 
     @property
     def script(self) -> str:
-        """JavaScript that shows the names of small regions from near, and those of large ones from afar."""
-        return _SCRIPT.replace("NEAR", str(NEAR)).replace("WIDTH", f"{self._width():.6g}")
+        """JavaScript that shows the names of small regions from near and of large ones from afar, none over another."""
+        values = {"LEVELS": [label.level for label in self.labels], "NEAR": NEAR, "WIDTH": f"{self._width():.6g}"}
+        script = _SCRIPT
+        for name, value in values.items():
+            script = script.replace(name, str(value))
+        return script
 
     def _width(self) -> float:
         return float(np.ptp(self.places[:, 0])) * 1.1 if len(self.places) else 1.0
@@ -78,12 +82,10 @@ class PointsPlot:
         else:
             for name, color, rows in self.groups():
                 figure.add_trace(self._points(go, rows, escaped(plain(name, LEGEND)), {"color": color}))
-        for level, size, color in ((1, 15, INK), (2, 11, "#444444")):
-            figure.add_trace(self._names(go, level, size, color))
         axis = {"visible": False, "showgrid": False, "zeroline": False}
         figure.update_layout(
             title=escaped(self.title), xaxis=axis, yaxis=axis | {"scaleanchor": "x"}, hovermode="closest",
-            dragmode="pan", margin={"l": 10, "r": 10, "t": 50, "b": 10},
+            dragmode="pan", annotations=self._names(), margin={"l": 10, "r": 10, "t": 50, "b": 10},
             hoverlabel={"align": "left", "font": {"family": FONT}},
             legend={"title": {"text": escaped(self.coloring.title)}, "itemsizing": "constant"},
         )  # fmt: skip
@@ -105,15 +107,14 @@ class PointsPlot:
             go, rows, "", scale | {"colorbar": {"title": {"text": escaped(self.coloring.title)}}}
         ).update(showlegend=False)  # fmt: skip
 
-    def _names(self, go: Any, level: int, size: int, color: str) -> Any:
-        labels = [label for label in self.labels if label.level == level]
-        texts = [escaped(label.text) for label in labels]
-        return go.Scatter(
-            x=[label.x for label in labels], y=[label.y for label in labels], mode="text",
-            text=[f"<b>{text}</b>" for text in texts] if level == 1 else texts,
-            textfont={"size": size, "color": color, "family": FONT, "shadow": HALO},
-            hoverinfo="skip", showlegend=False, visible=level == 1, meta=f"level {level}", cliponaxis=True,
-        )  # fmt: skip
+    def _names(self) -> list[dict[str, Any]]:
+        """Return the names as annotations, which lie above the points."""
+        return [
+            {"x": label.x, "y": label.y, "visible": label.level == 1, "showarrow": False,
+             "text": f"<b>{escaped(label.text)}</b>" if label.level == 1 else escaped(label.text),
+             "font": {"size": 15 if label.level == 1 else 12, "color": INK, "family": FONT, "shadow": HALO}}
+            for label in self.labels
+        ]  # fmt: skip
 
     def still(self) -> Any:
         """Return a matplotlib figure."""
@@ -182,12 +183,26 @@ def _moved(axes: Any, text: Any, taken: list[Any]) -> bool:
 
 
 _SCRIPT = """
-var plot = document.getElementById('{plot_id}');
-plot.on('plotly_relayout', function () {
+var plot = document.getElementById('{plot_id}'), levels = LEVELS;
+function show() {
   var range = plot._fullLayout.xaxis.range, near = Math.abs(range[1] - range[0]) < NEAR * WIDTH;
   if (near === plot.near) return;
   plot.near = near;
-  var names = plot.data.map(function (trace) { return trace.meta; });
-  Plotly.restyle(plot, {visible: [!near, near]}, [names.indexOf('level 1'), names.indexOf('level 2')]);
-});
+  var change = {};
+  levels.forEach(function (level, at) { change['annotations[' + at + '].visible'] = (level === 2) === near; });
+  if (levels.length) Plotly.relayout(plot, change);
+}
+function tidy() {
+  var taken = [];
+  plot.querySelectorAll('.annotation').forEach(function (name) {
+    name.style.display = '';
+    var box = name.getBoundingClientRect(), free = taken.every(function (other) {
+      return box.right < other.left || other.right < box.left || box.bottom < other.top || other.bottom < box.top;
+    });
+    if (free) taken.push(box); else name.style.display = 'none';
+  });
+}
+plot.on('plotly_relayout', show);
+plot.on('plotly_afterplot', tidy);
+tidy();
 """

@@ -45,6 +45,10 @@ class TreePlot:
             for places, far in zip(drawn["icoord"], drawn["dcoord"], strict=True)
         ]
 
+    def _far(self) -> float:
+        """How far the horizontal axis goes: a little beyond the last line."""
+        return 1.03 * float(self.linkage[:, 2].max(initial=0)) or 1.0
+
     def interactive(self) -> Any:
         """Return a Plotly figure."""
         go = plotly()
@@ -65,8 +69,8 @@ class TreePlot:
         if self.cut is not None:
             figure.add_vline(x=self.cut, line={"dash": "dot", "color": "#888888"})
         figure.update_layout(
-            title=escaped(self.title), hovermode="closest", height=max(400, 130 + 20 * len(leaves)),
-            margin={"l": 10, "r": 30, "t": 60, "b": 50}, xaxis={"title": "distance", "rangemode": "tozero"},
+            title=escaped(self.title), hovermode="closest", height=max(400, 130 + 24 * len(leaves)),
+            margin={"l": 10, "r": 30, "t": 60, "b": 50}, xaxis={"title": "distance", "range": [0, self._far()]},
             yaxis={"tickvals": list(range(len(leaves))), "automargin": True, "showgrid": False, "zeroline": False,
                    "ticktext": [escaped(plain(self.names[leaf], NAME)) for leaf in leaves], "autorange": "reversed"},
         )  # fmt: skip
@@ -82,7 +86,7 @@ class TreePlot:
             axes.axvline(self.cut, color="#888888", linestyle=":", linewidth=1)
         axes.set_yticks(range(len(leaves)), [plain(self.names[leaf], NAME) for leaf in leaves], fontsize=9)
         axes.set_ylim(len(leaves) - 0.5, -0.5)
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, self._far())
         axes.set_xlabel("distance")
         axes.set_title(self.title, loc="left", fontsize=13)
         axes.tick_params(axis="y", length=0)

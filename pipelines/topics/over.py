@@ -70,14 +70,14 @@ class Breakdown:
         ]  # fmt: skip
 
     def draw(self, path: Path, title: str) -> None:
-        """Draw lines over the parts to an .html or .png file.
+        """Draw lines over periods, or a bar for each class, to an .html or .png file.
 
         Raises:
             UsageError: The suffix is neither.
             SondeError: The file cannot be written.
             MissingExtraError: What draws it is not installed.
         """
-        from ..plots import LinesPlot, write_plot
+        from ..plots import BarsPlot, LinesPlot, write_plot
 
         order = np.argsort(-self.counts.sum(axis=1), kind="stable").tolist()
         names = [f"{self.topics[place].number} · {self.topics[place].name}" for place in order]
@@ -85,7 +85,8 @@ class Breakdown:
             [", ".join(term for term, _ in self.terms.get((place, part), [])) for part in range(len(self.parts))]
             for place in order
         ]
-        write_plot(LinesPlot(title, self.parts, names, self.counts[order], hovers), path)
+        plot = LinesPlot if self.kind == "period" else BarsPlot
+        write_plot(plot(title, self.parts, names, self.counts[order], hovers), path)
 
 
 def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
