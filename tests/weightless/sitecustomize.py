@@ -13,10 +13,12 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from fake_encoder import FakeEncoder
 
 from sonde.indexer import encoder
+from sonde.indexer.encoder import models
 
 
 def _load(*_: Any, **__: Any) -> FakeEncoder:
     return FakeEncoder(seconds=float(os.environ.get("SONDE_SLOW", "0")))
 
 
+models.at_hand = lambda *_: True
 encoder.load_encoder = encoder.load_encoder_for = _load  # type: ignore[assignment]

@@ -1,5 +1,7 @@
 """What runs and what has run: a card for each, with its progress, its result, and what can be done about it."""
 
+import os
+import re
 import shlex
 import time
 from typing import Any
@@ -68,9 +70,14 @@ def _running_card(jobs: Jobs, job: Job) -> None:
                     jobs.cancel(job)
                 st.rerun()
         st.progress(fraction(job), text=escape_markdown(_how_far(job)))
-        said = job.said[-2:]
+        said = [_short(sentence, jobs) for sentence in job.said[-2:]]
         if said:
             st.caption(escape_markdown(" · ".join(said)))
+
+
+def _short(sentence: str, jobs: Jobs) -> str:
+    """Return a sentence without the folder of the server in which uploaded files are kept."""
+    return re.sub(re.escape(f"{jobs.uploads.folder}{os.sep}") + r"\w+[/\\]", "", sentence)
 
 
 def _line(title: str, more: str = "") -> DeltaGenerator:
@@ -107,10 +114,10 @@ def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
             if st.button("Dismiss", key=f"forget-{job.id}", icon=":material/close:"):
                 shelf.jobs.forget(job)
                 st.rerun()
-        _ending(job)
+        _ending(job, shelf.jobs)
 
 
-def _ending(job: Job) -> None:
+def _ending(job: Job, jobs: Jobs) -> None:
     if job.state == "done":
         for sentence in told(job):
             st.text(sentence)
@@ -118,7 +125,7 @@ def _ending(job: Job) -> None:
     elif job.command[0] == "verify" and job.output:
         st.warning(f"Found {counted(len(job.output), 'problem')}: see Health.")
     elif job.state == "failed":
-        st.error(escape_markdown(job.error))
+        st.error(escape_markdown(_short(job.error, jobs)))
     else:
         st.warning(ENDINGS[job.state])
 

@@ -99,5 +99,5 @@ def _whole(shelf: Shelf, name: str) -> None:
     for job in shelf.jobs.of(name):
         shelf.jobs.forget(job)
     st.session_state.pop("collection", None)
-    st.query_params.clear()
+    st.query_params.pop("collection", None)
     st.rerun()

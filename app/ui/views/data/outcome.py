@@ -34,7 +34,9 @@ def skipped_rows(job: Job) -> tuple[int, list[dict[str, str]]]:
 def findings(job: Job) -> list[str]:
     """Return what `sonde verify` found, a sentence each."""
     return [
-        f"{value['part']}: {value['problem']}" for value in job.output if isinstance(value, dict) and "part" in value
+        f"{value['part']}: {value['problem']}"
+        for value in job.output
+        if isinstance(value, dict) and {"part", "problem"} <= value.keys()
     ]
 
 

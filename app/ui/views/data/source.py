@@ -51,7 +51,7 @@ def _kept(key: str, paths: list[Path]) -> list[Path]:
     cells = st.columns([5, 1], vertical_alignment="center")
     with cells[0]:
         st.text(", ".join(f"{path.name} ({size(path.stat().st_size)})" for path in paths))
-    if cells[1].button("Other files", key=f"{key}-other", icon=":material/upload_file:"):
+    if cells[1].button("Other files", key=f"{key}-again", icon=":material/upload_file:"):
         forget_source(key)
         st.rerun()
     return paths
