@@ -116,6 +116,8 @@ def test_a_file_of_pairs_without_scores(tmp_path: Path) -> None:
     )
     path.write_text("deu\teng\n" + path.read_text())
     assert (read_pair_file(path).firsts, read_pair_file(path).columns) == (found.firsts, ("deu", "eng"))
+    (tmp_path / "one.csv").write_text("A dog barks.,Rain fell.\n")
+    assert read_pair_file(tmp_path / "one.csv").seconds == ("Rain fell.",)
     path.rename(tmp_path / "pairs.txt")
     assert read_pair_file(tmp_path / "pairs.txt").seconds == found.seconds
 
@@ -184,6 +186,8 @@ def test_mistakes_on_the_command_line(tmp_path: Path, tiny: Path, sonde: Command
     sonde("evaluate", "sts", file, "--scale", "5,0").refused("--scale '5,0' is no range", code=2)
     sonde("evaluate", "sts", file, "--model", "statik").refused("did you mean 'static'?", code=2)
     sonde("evaluate", "sts", file, "--scale", "0,4").refused("row 1: the score 4.6 is not between 0 and 4")
+    (tmp_path / "pairs.dat").write_text("a b,c d,1\n")
+    sonde("evaluate", "sts", tmp_path / "pairs.dat").refused("pairs.dat: name it .csv, .tsv, .jsonl", code=2)
     sonde("evaluate", "sts", tmp_path, "--model", tiny).refused("cannot be read: Is a directory")
 
 

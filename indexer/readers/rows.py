@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..document import Skipped
-from ..errors import SondeError
+from ..errors import SondeError, UsageError
 from .bytestream import ByteStream
 from .delimited import Delimited
 from .formats import TEXT_FORMATS, format_by_name, table_source
@@ -34,6 +34,8 @@ def read_rows(path: Path, is_heading: Heading, options: ReadOptions = ReadOption
     present(path)
     if options.format is None and format_by_name(path) in TEXT_FORMATS:
         options = ReadOptions(format="csv", delimiter=options.delimiter, encoding=options.encoding)
+    if options.format is None and path.is_file() and format_by_name(path) is None:
+        raise UsageError(f"cannot tell the format of {path}: name it .csv, .tsv, .jsonl, .parquet or .xlsx")
     name, place = str(path), Place()
     with explained(name, place):
         source = table_source(ByteStream(name, path), options)
@@ -53,4 +55,7 @@ def read_rows(path: Path, is_heading: Heading, options: ReadOptions = ReadOption
                     yield "row 1" if shift else "", list(heading)
             yield f"row {number + 1}" if shift else item.origin, [item.values.get(name) for name in names]
         if not names:
+            if isinstance(source, Delimited) and source.heading and not is_heading(source.heading):
+                yield "row 1", list(source.heading)
+                return
             raise SondeError(f"{name} {source.nothing}")
