@@ -7,7 +7,7 @@ is incomplete, so that it can go on. What it says of a document is forgotten wit
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -76,11 +76,16 @@ class Run:
 _COLUMNS = "run, kind, name, complete, created, seconds, generation, parameters, versions, report"
 
 
-def list_runs(catalog: Catalog, kind: Kind | None = None) -> list[Run]:
-    """Return the runs of one kind, or of all, oldest first."""
+def list_runs(catalog: Catalog, kind: Kind | None = None, *, count: bool = True) -> list[Run]:
+    """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
     condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
     rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
-    return [_run(catalog, row) for row in rows]
+    return [_run(catalog, row, count) for row in rows]
+
+
+def counted_run(catalog: Catalog, run: Run) -> Run:
+    """Return a run with the documents that it says something of now."""
+    return replace(run, documents=_documents(catalog, run.number, run.kind))
 
 
 def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
@@ -98,14 +103,19 @@ def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
     raise SondeError(f"there is {wanted} in this collection: {known}")
 
 
-def _run(catalog: Catalog, row: tuple[Any, ...]) -> Run:
+def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:
     number, kind, name, complete, created, seconds, generation, *stored = row
-    table = "run_places" if kind == "map" else "run_documents"
-    count = catalog.connection.execute(f"SELECT count(DISTINCT doc) FROM {table} WHERE run = ?", (number,)).fetchone()
     parameters, versions, report = (json.loads(text) for text in stored)
+    documents = _documents(catalog, number, kind) if count else int(report.get("documents") or 0)
     return Run(
-        number, kind, name, bool(complete), created, seconds, generation, parameters, versions, report, count[0]
+        number, kind, name, bool(complete), created, seconds, generation, parameters, versions, report, documents
     )  # fmt: skip
+
+
+def _documents(catalog: Catalog, number: int, kind: Kind) -> int:
+    table = "run_places" if kind == "map" else "run_documents"
+    sql = f"SELECT count(DISTINCT doc) FROM {table} WHERE run = ?"
+    return catalog.connection.execute(sql, (number,)).fetchone()[0]
 
 
 def items_of(catalog: Catalog, run: Run) -> list[Item]:

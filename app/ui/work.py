@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Sequence
+from hashlib import sha256
 
 import streamlit as st
 
+from ...indexer.files import write_durably
 from ..api import Collection
 from .gate import may_write
 from .jobs import Job
@@ -51,6 +53,16 @@ def show_work(shelf: Shelf, collection: Collection) -> bool:
 def may_start(running: bool) -> bool:
     """Return whether this session may start work now."""
     return may_write() and not running
+
+
+def labels_file(shelf: Shelf, lines: Sequence[str]) -> str:
+    """Write labels, one a line, to a file beside the jobs, where one that goes on finds it, and return its path."""
+    folder = shelf.jobs.folder / "labels"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{line}\n" for line in lines)
+    path = folder / f"{sha256(text.encode()).hexdigest()[:16]}.txt"
+    write_durably(path, lambda stream: stream.write(text.encode()))
+    return str(path)
 
 
 def command_line(job_or_words: Job | Sequence[str]) -> str:

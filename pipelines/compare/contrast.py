@@ -83,14 +83,16 @@ def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | 
         return _contrast(view, names, [docs[labels == number] for number in numbers])
 
 
-def compare_filters(collection: Collection, filters: Sequence[str]) -> Contrast:
+def compare_filters(collection: Collection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
     """Return what tells the documents of two filters apart, for example those of two years.
+
+    Terms are counted in `sample` documents of each side, at most.
 
     Raises:
         UsageError: A filter cannot be right, or lets no document pass.
     """
     with collection.view() as view:
-        return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters])
+        return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters], sample)
 
 
 def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
@@ -108,7 +110,7 @@ def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEP
         return _contrast(view, queries, [np.array(some, np.int64) for some in numbers])
 
 
-def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray]) -> Contrast:
+def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray], sample: int = SAMPLE) -> Contrast:
     if len(names) != 2:
         raise UsageError(f"two parts can be compared, and {len(names)} were given")
     empty = [name for name, some in zip(names, docs, strict=True) if not len(some)]
@@ -120,7 +122,7 @@ def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray]) -> C
         raise UsageError("every document of one side is also on the other: there is nothing to tell them apart by")
     vectors = [normalized(document_vectors(view, some)) for some in own]
     means = normalized(np.stack([some.mean(axis=0, dtype=np.float64) for some in vectors]))
-    terms = _terms(view, own)
+    terms = _terms(view, own, sample)
     sides = []
     for side, other in ((0, 1), (1, 0)):
         apart = vectors[side] @ (means[side] - means[other])
@@ -140,7 +142,7 @@ def against_rest(view: View, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tu
     every = view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
     numbers = np.array(every, np.int64).reshape(-1)
     own = np.intersect1d(docs, numbers)
-    return _terms(view, [own, np.setdiff1d(numbers, own)], sample)[0]
+    return _terms(view, [own, np.setdiff1d(numbers, own, assume_unique=True)], sample)[0]
 
 
 def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list[tuple[tuple[str, float], ...]]:

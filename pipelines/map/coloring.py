@@ -47,7 +47,7 @@ def coloring(catalog: Catalog, docs: np.ndarray, color: str) -> tuple[Coloring, 
 
 
 def _runs(catalog: Catalog) -> list[Run]:
-    return [run for run in list_runs(catalog) if run.complete and run.kind in KINDS]
+    return [run for run in list_runs(catalog, count=False) if run.complete and run.kind in KINDS]
 
 
 def _by_run(catalog: Catalog, docs: np.ndarray, run: Run, title: str) -> Coloring:

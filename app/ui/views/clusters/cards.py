@@ -11,6 +11,7 @@ from .....pipelines.cluster.nearest import clusters_near
 from .....pipelines.runs import members
 from .....pipelines.topics import Topics
 from ....api import Collection
+from ...members import shortened
 from ...plain import chips, show_text
 from ...ways_on import sentences
 
@@ -79,10 +80,10 @@ def _card(collection: Collection, run: Run, item: Item, cosine: float | None) ->
 
 
 def _documents(collection: Collection, run: Run, item: Item) -> None:
-    for member in members(collection, run.name, item.number, run.kind, k=EXAMPLES):
-        if member.title.strip():
-            show_text(member.title)
-        show_text(member.text if len(member.text) <= SHORT else member.text[:SHORT] + " …", small=True)
+    for title, text in _examples(collection, run, item):
+        if title.strip():
+            show_text(title)
+        show_text(shortened(text, SHORT), small=True)
     where = f'"{run.kind}:{run.name}" = {item.number}'.replace("'", "''")
     name = collection.path.name.removesuffix(".sonde")
     links = {
@@ -94,3 +95,14 @@ def _documents(collection: Collection, run: Run, item: Item) -> None:
             f"<a href='{html.escape(link)}' target='_self'>{html.escape(label)}</a>" for label, link in links.items()
         )
     )
+
+
+def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, str]]:
+    """Return title and text of the documents that stand for a group: those that the run names, as far as they exist."""
+    ids = item.data.get("representatives", [])[:EXAMPLES]
+    if not ids:
+        return [(each.title, each.text) for each in members(collection, run.name, item.number, run.kind, k=EXAMPLES)]
+    with collection.view() as view:
+        numbers = [number for id in ids if (number := view.document_number(id)) is not None]
+        found = view.documents(numbers)
+    return [(found[number].title, found[number].text) for number in numbers]

@@ -8,12 +8,14 @@ from .....indexer.runs import Item, Run
 from .....indexer.wording import counted
 from .....pipelines.compare import Contrast, RunComparison, compare_filters, compare_runs
 from ....api import Collection
+from ...generation import stamp
 from ...plain import chips, show_text
 from ...ways_on import empty
-from ..map.points import stamp
 from .change import options_of
 
 SHORT = 300
+SAMPLE = 1_000
+"""Documents of each side that terms are counted in."""
 
 
 def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[Item]) -> None:
@@ -46,7 +48,7 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
 def _contrast(_collection: Collection, kind: str, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
     quoted = f"{kind}:{run}".replace('"', '""')
-    return compare_filters(_collection, [f'"{quoted}" = {number}' for number in (one, two)])
+    return compare_filters(_collection, [f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from .....indexer.runs import Run
+from .....indexer.runs import Item, Run
 from .....pipelines.breakdown import RunBreakdown, breakdown
 from .....pipelines.plots import CurvePlot, LinesPlot, TreePlot
 from .....pipelines.plots.text import plain
 from .....pipelines.topics import Topics
 from ....api import Collection
 from ...gate import may_write
+from ...generation import stamp
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty
 from ...work import may_start, start
-from ..map.points import stamp
 
 SHOWN = 12
 """Groups in a table of classes, the largest."""
@@ -34,7 +34,7 @@ def show_curve(run: Run) -> None:
     )
 
 
-def show_tree(shelf: Shelf, collection: Collection, run: Run, running: bool) -> None:
+def show_tree(shelf: Shelf, collection: Collection, run: Run, items: list[Item], running: bool) -> None:
     """Show which topics are alike, and let them be joined or split."""
     topics = Topics(collection, run.name)
     leaves = len(topics.model.vectors)
@@ -43,7 +43,14 @@ def show_tree(shelf: Shelf, collection: Collection, run: Run, running: bool) -> 
         return
     if may_write():
         _cut(shelf, collection, run, topics, running)
-    st.plotly_chart(_tree(collection, run.name, (*stamp(collection), run.number)), alt="The tree of topics")
+    st.plotly_chart(
+        _tree(collection, run.name, (*stamp(collection), run.number, *_names(items))), alt="The tree of topics"
+    )
+
+
+def _names(items: list[Item]) -> list[str]:
+    """Return what renaming changes, for the keys of caches."""
+    return [item.name for item in items]
 
 
 def _cut(shelf: Shelf, collection: Collection, run: Run, topics: Topics, running: bool) -> None:
@@ -73,7 +80,7 @@ def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
     return figure
 
 
-def show_breakdown(collection: Collection, run: Run) -> None:
+def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
     """Show how many documents each group has by period or class of a column."""
     with collection.view() as view:
         fields = list(view.fields.values())
@@ -85,7 +92,7 @@ def show_breakdown(collection: Collection, run: Run) -> None:
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     column = left.selectbox("Column", names, key="column", bind="query-params")
     share = right.toggle("Shares of each part", key="share", bind="query-params")
-    found = _breakdown(collection, run.name, column, run.kind, (*stamp(collection), run.number, run.created))
+    found = _breakdown(collection, run.name, column, run.kind, (*stamp(collection), run.number, *_names(items)))
     rows = [place for place, item in enumerate(found.items) if item.number >= 0]
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     values: np.ndarray = found.counts / np.maximum(found.counts.sum(axis=0), 1) if share else found.counts

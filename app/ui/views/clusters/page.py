@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from .....indexer.runs import Item, Run, items_of, list_runs
+from .....indexer.runs import Item, Run, counted_run, items_of, list_runs
 from .....indexer.wording import counted
 from ....api import Collection
 from ...gate import may_write
+from ...members import show_members
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
@@ -17,7 +18,7 @@ from .graphs import show_breakdown, show_curve, show_tree
 from .new_run import show_new
 
 KINDS = ("cluster", "topic")
-PARTS = ["groups", "hierarchy", "over a column", "compare"]
+GROUPS, TREE, CURVE, DOCUMENTS = "groups", "hierarchy", "choice of k", "documents"
 
 
 def show(shelf: Shelf, collection: Collection) -> None:
@@ -25,7 +26,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
     st.title("Clusters and topics", anchor=False)
     running = show_work(shelf, collection)
     with collection.view() as view:
-        runs = [run for run in list_runs(view.catalog) if run.kind in KINDS and run.complete]
+        runs = [run for run in list_runs(view.catalog, count=False) if run.kind in KINDS and run.complete]
     if not runs:
         empty(
             "No clusters and no topics yet",
@@ -37,7 +38,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
         return
     run, part = _chosen(shelf, collection, runs, running)
     with collection.view() as view:
-        items = items_of(view.catalog, run)
+        run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
     with sentences():
         _facts(run, items)
         _part(shelf, collection, runs, run, items, part, running)
@@ -45,29 +46,20 @@ def show(shelf: Shelf, collection: Collection) -> None:
 
 def _chosen(shelf: Shelf, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:
     by_name = {f"{run.kind}:{run.name}": run for run in reversed(runs)}
-    left, middle, right = st.columns([3, 4, 2], vertical_alignment="bottom")
-    wanted = st.session_state.pop("_run", None)
-    if wanted in by_name:
-        st.session_state["run"] = wanted
+    left, middle, right = st.columns([5, 10, 4], vertical_alignment="bottom")
+    if st.session_state.get("_run") in by_name:  # of a job, which may still run
+        st.session_state["run"] = st.session_state.pop("_run")
     chosen = left.selectbox("Run", list(by_name), key="run", bind="query-params")
-    parts = [
-        part for part in PARTS if part != "hierarchy" or by_name[chosen].kind == "topic" or _has_curve(by_name[chosen])
-    ]
-    names = {"hierarchy": "hierarchy" if by_name[chosen].kind == "topic" else "choice of k"}
-    part = middle.segmented_control(
-        "Show", parts, default="groups", key="part", bind="query-params", format_func=lambda name: names.get(name, name)
-    )  # fmt: skip
+    middle_part = TREE if by_name[chosen].kind == "topic" else CURVE if by_name[chosen].report.get("curve") else None
+    parts = [GROUPS, DOCUMENTS, *([middle_part] if middle_part else []), "by column", "compare"]
+    part = middle.segmented_control("Show", parts, default=GROUPS, key="part", bind="query-params")
     with (
         right,
         st.popover("New run", icon=":material/add:", width="stretch", disabled=not may_start(running)),
         sentences(),
     ):
         show_new(shelf, collection, running)
-    return by_name[chosen], part or "groups"
-
-
-def _has_curve(run: Run) -> bool:
-    return bool(run.report.get("curve"))
+    return by_name[chosen], part or GROUPS
 
 
 def _facts(run: Run, items: list[Item]) -> None:
@@ -90,10 +82,14 @@ def _facts(run: Run, items: list[Item]) -> None:
 def _part(
     shelf: Shelf, collection: Collection, runs: list[Run], run: Run, items: list[Item], part: str, running: bool
 ) -> None:
-    if part == "hierarchy":
-        show_tree(shelf, collection, run, running) if run.kind == "topic" else show_curve(run)
-    elif part == "over a column":
-        show_breakdown(collection, run)
+    if part == TREE:
+        show_tree(shelf, collection, run, items, running)
+    elif part == DOCUMENTS:
+        show_members(collection, run, items, "Documents of", "group")
+    elif part == CURVE:
+        show_curve(run)
+    elif part == "by column":
+        show_breakdown(collection, run, items)
     elif part == "compare":
         show_compare(collection, runs, run, items)
     else:

@@ -4,14 +4,12 @@ import streamlit as st
 
 from .....indexer.runs import Item, Run
 from .....indexer.wording import counted
-from .....pipelines.runs import delete, members, rename
+from .....pipelines.runs import delete, rename
 from ....api import Collection
-from ...plain import escape_markdown, show_text
+from ...members import show_members
+from ...plain import escape_markdown
 from ...ways_on import sentences
 from .charts import show_counts
-
-PAGE = 6
-SHORT = 280
 
 
 def show_outcome(collection: Collection, run: Run, items: list[Item], *, changeable: bool) -> None:
@@ -26,7 +24,7 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
         cells[3].metric("Agreement", f"{report['agreement']:.0%}", help=told)
     st.caption(_made(run))
     show_counts({item.name: item.data.get("size", 0) for item in items}, report.get("documents", run.documents))
-    _of_one(collection, run, items)
+    show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
         _change(collection, run)
 
@@ -38,26 +36,6 @@ def _made(run: Run) -> str:
     where = run.parameters.get("where")
     said += f" · only {escape_markdown(where)}" if where else ""
     return f"{said} · {run.created[:16].replace('T', ' ')} UTC · {run.seconds:,.1f} s"
-
-
-@st.fragment
-def _of_one(collection: Collection, run: Run, items: list[Item]) -> None:
-    with sentences():
-        names = {item.name: item for item in sorted(items, key=lambda item: -item.data.get("size", 0))}
-        chosen = names[st.selectbox("Documents labelled", list(names), key="label", bind="query-params")]
-        pages = max(1, -(-chosen.data.get("size", 0) // PAGE))
-        page = min(st.session_state.get("label_page", 1), pages)
-        found = members(collection, run.name, chosen.number, "label", k=PAGE, offset=(page - 1) * PAGE)
-        for start in range(0, len(found), 2):
-            for cell, member in zip(st.columns(2), found[start : start + 2], strict=False):
-                with cell.container(border=True, height="stretch", gap="small"):
-                    if member.title.strip():
-                        show_text(member.title)
-                    show_text(member.text if len(member.text) <= SHORT else member.text[:SHORT] + " …", small=True)
-                    if member.score is not None:
-                        show_text(f"probability {member.score:.2f}", small=True)
-        if pages > 1:
-            st.pagination(pages, key="label_page")
 
 
 def _change(collection: Collection, run: Run) -> None:

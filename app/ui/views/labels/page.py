@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from .....indexer.runs import Run, items_of, list_runs
+from .....indexer.runs import Run, counted_run, items_of, list_runs
 from ....api import Collection
 from ...gate import may_write
 from ...shelf import Shelf
@@ -21,7 +21,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
     st.title("Labels", anchor=False)
     running = show_work(shelf, collection)
     with collection.view() as view:
-        runs = [run for run in list_runs(view.catalog, "label") if run.complete]
+        runs = [run for run in list_runs(view.catalog, "label", count=False) if run.complete]
     run, part = _chosen(runs)
     with sentences():
         if part == "labels" or run is None:
@@ -39,7 +39,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
             show_truth(collection, run)
         else:
             with collection.view() as view:
-                items = items_of(view.catalog, run)
+                run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
             show_outcome(collection, run, items, changeable=may_write())
 
 
@@ -48,12 +48,13 @@ def _chosen(runs: list[Run]) -> tuple[Run | None, str]:
         return None, "labels"
     by_name = {run.name: run for run in reversed(runs)}
     left, right = st.columns([2, 5], vertical_alignment="bottom")
-    wanted = st.session_state.pop("_label_run", None)
-    if wanted in by_name:
-        st.session_state["run"] = wanted
+    if st.session_state.get("_label_run") in by_name:  # of a job, which may still run
+        st.session_state["run"] = st.session_state.pop("_label_run")
     name = left.selectbox("Run", list(by_name), key="run", bind="query-params")
     wanted_part = st.session_state.pop("_label_part", None)
     if wanted_part:
         st.session_state["part"] = wanted_part
-    part = right.segmented_control("Show", PARTS, default="documents by label", key="part", bind="query-params")
+    if "part" not in st.session_state and "part" not in st.query_params:
+        st.session_state["part"] = "documents by label"
+    part = right.segmented_control("Show", PARTS, key="part", bind="query-params")
     return by_name[name], part or "documents by label"

@@ -13,7 +13,7 @@ from ...gate import may_write
 from ...plain import escape_markdown, show_text
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
-from ...work import may_start, start
+from ...work import labels_file, may_start, start
 
 PAGE = 5
 SHORT = 600
@@ -33,7 +33,7 @@ def show_review(shelf: Shelf, collection: Collection, run: Run, running: bool) -
     if may_write() and kept and right.button(
         "Label anew with corrections", icon=":material/play_arrow:", disabled=not may_start(running), width="stretch",
     ):  # fmt: skip
-        start(shelf, collection, f"Labels {run.name}", *_again(shelf, run))
+        start(shelf, collection, f"Label run {run.name}", *_again(shelf, run))
     if not may_write():
         st.text("This key may read only: labels cannot be corrected with it.")
     _unsure(collection, run, names)
@@ -102,8 +102,6 @@ def _json(each: Correction) -> str:
 
 def _again(shelf: Shelf, run: Run) -> list[str]:
     """Return the command that makes a run again as it was asked for."""
-    from .typed import labels_file
-
     asked = run.parameters
     lines = [
         f"{label['name']}: {label['description']}" if label["description"] else label["name"]

@@ -10,9 +10,9 @@ from .....indexer.runs import Run
 from .....pipelines.evaluate.labels import LabelQuality, evaluate_labels
 from .....pipelines.plots.text import plain
 from ....api import Collection
+from ...generation import stamp
 from ...plain import escape_markdown
 from ...ways_on import empty
-from ..map.points import stamp
 
 MOST = 25
 """Classes in the table of confusion."""

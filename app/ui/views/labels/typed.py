@@ -1,7 +1,5 @@
 """Typing labels, trying them on a sample, and running them over the collection."""
 
-from tempfile import NamedTemporaryFile
-
 import streamlit as st
 
 from .....indexer.errors import SondeError
@@ -10,21 +8,22 @@ from .....pipelines.label import ENGINES, LabelSettings, corrections, make_label
 from .....pipelines.label.trial import Trial, try_labels
 from ....api import Collection
 from ...gate import may_write
+from ...generation import stamp
 from ...plain import show_text
 from ...shelf import Shelf
 from ...ways_on import sentences
-from ...work import may_start, start
-from ..map.points import stamp
+from ...work import labels_file, may_start, start
 from .charts import show_counts
 
 TRIED = 50
 SHORT = 160
 COSTS = {
-    "similarity": "similarity: instant, by the stored vectors",
-    "nli": "nli: a model reads each text with each label",
-    "reranker": "reranker: a second stage reads label and text",
-    "ensemble": "ensemble: nli and similarity together",
+    "similarity": "Instant, by the stored vectors.",
+    "nli": "A model reads each text with each label: give a budget.",
+    "reranker": "A second stage reads labels as queries, texts as passages.",
+    "ensemble": "nli and similarity together.",
 }
+ENGINES_HERE = sorted(ENGINES, key=list(COSTS).index)
 
 
 def show_typed(shelf: Shelf, collection: Collection, run: Run | None, running: bool) -> None:
@@ -37,8 +36,8 @@ def show_typed(shelf: Shelf, collection: Collection, run: Run | None, running: b
             help="A description after a colon says what the name does not.",
         )  # fmt: skip
     with right:
-        engine = st.selectbox("Engine", list(ENGINES), index=ENGINES.index("similarity"), format_func=COSTS.__getitem__,
-                              key="engine", bind="query-params")  # fmt: skip
+        engine = st.selectbox("Engine", ENGINES_HERE, key="engine", bind="query-params")
+        st.caption(COSTS[engine])
         several = st.toggle("A text may get several labels, or none", key="several", bind="query-params")
         least = st.slider("Least probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
                           help="Below it a text gets none of these.")  # fmt: skip
@@ -109,7 +108,13 @@ def _run(shelf: Shelf, collection: Collection, run: Run | None, lines: list[str]
         options += [] if heed else ["--no-corrections"]
         st.session_state["_label_run"], st.session_state["_label_part"] = name.strip(), "documents by label"
         start(
-            shelf, collection, f"Labels {name.strip()}", "label", "--labels-file", labels_file(shelf, lines), *options
+            shelf,
+            collection,
+            f"Label run {name.strip()}",
+            "label",
+            "--labels-file",
+            labels_file(shelf, lines),
+            *options,
         )
 
 
@@ -119,12 +124,3 @@ def _heeded(collection: Collection, name: str) -> bool:
     except SondeError:
         kept = 0
     return st.toggle(f"Heed the {kept:,} corrections and learn from them", value=True, key="heed") if kept else True
-
-
-def labels_file(shelf: Shelf, lines: list[str]) -> str:
-    """Write labels to a file beside the jobs, which a job that goes on later still finds."""
-    folder = shelf.jobs.folder / "labels"
-    folder.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", suffix=".txt", dir=folder, delete=False, encoding="utf-8") as stream:
-        stream.write("".join(f"{line}\n" for line in lines))
-    return stream.name

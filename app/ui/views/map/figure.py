@@ -108,7 +108,8 @@ def _groups(
         bar = {"title": {"text": html.escape(plain(coloring.title, 20))}, "thickness": 12, "len": 0.6}
         scale = {"colorscale": "Viridis", "showscale": True, "colorbar": bar | _ticks(coloring, known, days)}
         blank = np.flatnonzero(np.isnan(coloring.numbers))
-        return [(NOWHERE[mode], blank, {}), (coloring.numbers[known].astype(np.float32), known, scale)]
+        found = [(NOWHERE[mode], blank, {}), (coloring.numbers[known].astype(np.float32), known, scale)]
+        return [part for part in found if len(part[1])]
     found = [(NOWHERE[mode], np.flatnonzero(coloring.codes < 0), {})]
     found += [(shade(coloring, n, mode), np.flatnonzero(coloring.codes == n), {}) for n in range(len(coloring.names))]
     return [part for part in found if len(part[1])]

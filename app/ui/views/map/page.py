@@ -1,23 +1,25 @@
 """The page Map: which map, in which colours, what is lit up, what is selected."""
 
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from .....indexer.runs import Run, list_runs
+from .....indexer.runs import Run, items_of, list_runs
 from .....indexer.wording import counted
 from .....pipelines.map.area import inside, read_outlines, write_outlines
 from .....pipelines.map.coloring import choices
 from .....pipelines.plots.colors import Coloring
 from ....api import Collection
+from ...generation import stamp
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
 from ...work import may_start, show_work, start
 from .figure import base_figure, theme, with_hits, with_outlines
 from .legend import show_legend
-from .points import Points, colors_of, points_of, stamp
+from .points import Points, colors_of, points_of
 from .selection import show_selection
 
 PLAIN = "nothing"
@@ -25,8 +27,10 @@ LIT = 100
 """Hits of a query that are lit up."""
 TOOLS = {"displaylogo": False, "displayModeBar": True, "scrollZoom": True}
 TOOLS |= {"modeBarButtonsToRemove": ["autoScale2d", "toImage"]}
-AREA, DRAWN, CHART = "area", "_map_drawn", "_map_chart"
-"""The selection in the address; whether this session drew it; the number of the chart, which a new one forgets."""
+AREA = "area"
+"""The selection, in the address."""
+CHART, DRAWN, OUTLINED = "_map_chart", "_map_drawn", "_map_outlined"
+"""How often the chart was begun anew; the chart that the selection was drawn on; the chart that shows an outline."""
 
 
 def show(shelf: Shelf, collection: Collection) -> None:
@@ -34,7 +38,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
     st.title("Map", anchor=False)
     running = show_work(shelf, collection)
     with collection.view() as view:
-        runs = list_runs(view.catalog)
+        runs = list_runs(view.catalog, count=False)
         colors = choices(view.catalog)
     maps = [run for run in runs if run.kind == "map" and run.complete]
     if not maps:
@@ -50,12 +54,13 @@ def show(shelf: Shelf, collection: Collection) -> None:
     _newer(shelf, collection, points, running)
     found = _colors(collection, color, key, runs, points)
     mode = theme()
-    figure = base_figure((*key, _colored(color, runs), names, mode), points, found, names, mode)
+    drawing = (*key, _colored(collection, color, runs), names, mode, query.strip())
+    figure = base_figure(drawing[:-1], points, found, names, mode)
     if query.strip():
         figure = _lit(collection, figure, points, query)
     chart, side = st.columns([5, 3], gap="medium")
     with chart:
-        outlines = _chart(figure, points)
+        outlines = _chart(figure, drawing)
     with side:
         selected = points.docs[inside(points.places, outlines)] if outlines else points.docs[:0]
         if outlines:
@@ -87,12 +92,11 @@ def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:
     cells = st.columns([2, 3, 2, 2] if len(maps) > 1 else [2, 3, 2], vertical_alignment="bottom")
     options = [PLAIN, *colors]
     first = next((name for name in colors if name.partition(":")[0] in ("topic", "cluster")), PLAIN)
-    wanted = st.session_state.pop("_map_color", None)
-    if wanted in options:
-        st.session_state["color"] = wanted
-    color = cells[0].selectbox(
-        "Colour by", options, index=options.index(first), key="color", bind="query-params",
-    )  # fmt: skip
+    if st.session_state.get("_map_color") in options:  # of a job, which may still run
+        st.session_state["color"] = st.session_state.pop("_map_color")
+    elif "color" not in st.session_state and "color" not in st.query_params:
+        st.session_state["color"] = first
+    color = cells[0].selectbox("Colour by", options, key="color", bind="query-params")
     query = cells[1].text_input("Light up what a query finds", key="q", bind="query-params", placeholder="a query")
     names = cells[2].segmented_control(
         "Names of regions", ["large", "small", "none"], default="large", required=True, key="names", bind="query-params"
@@ -118,10 +122,13 @@ def _newer(shelf: Shelf, collection: Collection, points: Points, running: bool) 
                 start(shelf, collection, "Map: new documents", "map", "--update", points.name)
 
 
-def _colored(color: str, runs: list[Run]) -> str:
-    """Return what tells the colours from those of a run of the same name made anew, or renamed inside."""
+def _colored(collection: Collection, color: str, runs: list[Run]) -> tuple[object, ...]:
+    """Return what tells colours from those of a run of the same name made anew, or with other names inside."""
     run = next((run for run in runs if f"{run.kind}:{run.name}" == color), None)
-    return f"{color} {run.number} {run.created}" if run else color
+    if run is None:
+        return (color,)
+    with collection.view() as view:
+        return color, run.number, tuple(item.name for item in items_of(view.catalog, run))
 
 
 def _colors(
@@ -129,7 +136,7 @@ def _colors(
 ) -> tuple[Coloring, bool] | None:
     if color == PLAIN:
         return None
-    return colors_of(collection, color, (*key, _colored(color, runs)), points)
+    return colors_of(collection, color, (*key, _colored(collection, color, runs)), points)
 
 
 def _lit(collection: Collection, figure: Any, points: Points, query: str) -> Any:
@@ -160,35 +167,45 @@ def _on(docs: np.ndarray, number: int) -> bool:
     return place < len(docs) and docs[place] == number
 
 
-def _chart(figure: Any, points: Points) -> list[list[tuple[float, float]]]:
-    """Draw the chart, and return the outlines of the selection: those drawn now, else those of the address."""
-    kept = st.query_params.get(AREA, "")
-    outlines: list[list[tuple[float, float]]] = []
-    if kept and not st.session_state.get(DRAWN):
+def _chart(figure: Any, drawing: tuple[Any, ...]) -> list[list[tuple[float, float]]]:
+    """Draw the chart, and return the outlines of the selection: those drawn on it, else those of the address.
+
+    A browser forgets a selection with the chart it was drawn on, and a chart is another one when `drawing` is: then the
+    address keeps the selection, as an outline. Drawn on a chart with an outline, a selection takes its place.
+    """
+    key = f"chart {sha256(repr(drawing).encode()).hexdigest()[:12]} {st.session_state.setdefault(CHART, 0)}"
+    drawn = _outlines(st.session_state.get(key))
+    kept: list[list[tuple[float, float]]] = []
+    if drawn:
+        st.query_params[AREA] = write_outlines(drawn)
+        if st.session_state.get(OUTLINED) == key:
+            st.session_state[CHART] += 1
+            st.rerun()
+        st.session_state[DRAWN] = key
+        kept = read_outlines(st.query_params[AREA])
+    elif st.session_state.get(DRAWN) == key:  # a double click on the chart
+        _forget()
+    elif AREA in st.query_params:
         with sentences():
-            outlines = read_outlines(kept)
-            figure = with_outlines(figure, outlines)
-    number = st.session_state.setdefault(CHART, 0)
-    event = st.plotly_chart(
-        figure, key=f"chart-{points.name}-{number}", on_select="rerun", selection_mode=("box", "lasso"),
-        config=TOOLS,
+            kept = read_outlines(st.query_params[AREA])
+            figure = with_outlines(figure, kept)
+            st.session_state[OUTLINED] = key
+    st.plotly_chart(
+        figure, key=key, on_select="rerun", selection_mode=("box", "lasso"), config=TOOLS,
         alt="The documents as points, near texts near each other",
     )  # fmt: skip
-    drawn = _outlines(event)
-    if drawn:
-        st.session_state[DRAWN] = True
-        st.query_params[AREA] = write_outlines(drawn)
-        return read_outlines(st.query_params[AREA])
-    if st.session_state.pop(DRAWN, False) and AREA in st.query_params:
-        del st.query_params[AREA]  # a double click on the map
-        return []
-    return outlines
+    return kept
+
+
+def _forget() -> None:
+    st.query_params.pop(AREA, None)
+    st.session_state.pop(DRAWN, None)
 
 
 def _outlines(event: Any) -> list[list[tuple[float, float]]]:
     """Return the outlines of lassos and boxes in a chart's event."""
     found = []
-    chosen = event.selection if event else {}
+    chosen = event["selection"] if event else {}
     for lasso in chosen.get("lasso", []):
         if len(lasso["x"]) >= 3:
             found.append(list(zip(lasso["x"], lasso["y"], strict=True)))
@@ -199,6 +216,5 @@ def _outlines(event: Any) -> list[list[tuple[float, float]]]:
 
 
 def _clear() -> None:
-    st.query_params.pop(AREA, None)
-    st.session_state.pop(DRAWN, None)
+    _forget()
     st.session_state[CHART] = st.session_state.get(CHART, 0) + 1

@@ -48,12 +48,6 @@ class Points:
     newer: int
 
 
-def stamp(collection: Collection) -> tuple[Any, ...]:
-    """Return what tells this state of a collection's documents from any other: a key for caches."""
-    made = collection.catalog_path.stat()
-    return str(collection.path), made.st_dev, made.st_ino, collection.get("generation", 0)
-
-
 @st.cache_resource(show_spinner="Reading the map …", max_entries=4)
 def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: int = MOST) -> Points:
     """Return what is drawn of a map; `key` is its `stamp` and the run's number."""

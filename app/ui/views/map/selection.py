@@ -7,18 +7,19 @@ import numpy as np
 import streamlit as st
 
 from .....indexer.export import write
+from .....indexer.runs import list_runs
 from .....indexer.wording import counted
 from .....pipelines.compare import against_rest
 from .....pipelines.tags import tag
 from ....api import Collection
 from ...gate import may_write
+from ...generation import stamp
 from ...plain import chips, escape_markdown, show_text
 from ...shelf import Shelf
 from ...ways_on import sentences
-from ...work import may_start, start
-from .points import stamp
+from ...work import labels_file, may_start, start
 
-SAMPLE = 1_500
+SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""
 PAGE = 5
 SHORT = 300
@@ -63,7 +64,8 @@ def _actions(shelf: Shelf, collection: Collection, docs: np.ndarray, running: bo
 
 def _name(collection: Collection, docs: np.ndarray) -> None:
     st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
-    tags = [run.name for run in collection.runs("tag")]
+    with collection.view() as view:
+        tags = [run.name for run in list_runs(view.catalog, "tag", count=False)]
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries")
     known = name in tags
     how = "add" if known and st.radio("There is such a tag", ["add to it", "replace it"]) == "add to it" else "replace"
@@ -106,14 +108,11 @@ def _label(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
     name = st.text_input("Name of the labels", value="selection", key="part_label_name")
     labels = [line.strip() for line in lines.splitlines() if line.strip()]
     if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name.strip())):
-        if any("," in label for label in labels):
-            st.error("A label cannot hold a comma here. Use the page Labels for such labels.")
-            return
         where = _kept(collection, docs, name.strip())
         st.session_state["_map_color"] = f"label:{name.strip()}"
         start(
-            shelf, collection, "Labels of a selection", "label", "--labels", ",".join(labels), "--name", name.strip(),
-            "--replace", "--where", where,
+            shelf, collection, "Labels of a selection", "label", "--labels-file", labels_file(shelf, labels),
+            "--name", name.strip(), "--replace", "--where", where,
         )  # fmt: skip
 
 
