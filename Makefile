@@ -26,9 +26,10 @@ install: .venv/.installed ## make .venv with Sonde and everything but the test t
 demo: install ## index the standard library's docstrings and run three searches
 	$(BIN)/sonde demo
 
-# Nothing is needed from the system's package manager so far. Two workers with one thread each, since most tests use one
-# core; a file stays with one worker, so that its fixtures are made once.
+# From outside Python, only Chromium is needed: tests/browser.py gets one where there is none. Two workers with one thread
+# each, since most tests use one core; a file stays with one worker, so that its fixtures are made once.
 test: check ## check, then every test, the built wheel's included
+	@$(BIN)/python tests/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/.tested build/types/sonde ## lint, format and types

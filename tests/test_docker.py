@@ -1,0 +1,125 @@
+"""Dockerfiles and compose.yaml, which cannot be built here: they parse, and the command lines are Sonde's."""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from sonde.app.cli.main import app
+
+FILES = ("Dockerfile", "Dockerfile.gpu")
+
+
+def instructions(path: Path) -> list[tuple[str, str]]:
+    """Every instruction with its argument, continued lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", path.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"\\\n\s*", "", text)
+    return [
+        (name, argument) for line in text.splitlines() if line.strip() for name, _, argument in [line.partition(" ")]
+    ]
+
+
+def last(path: Path, name: str) -> str:
+    return [argument for each, argument in instructions(path) if each == name][-1]
+
+
+def parse(words: list[str]) -> dict[str, Any]:
+    """What the command line makes of words, without running them."""
+    group: Any = typer.main.get_command(app)
+    command = group.commands[words[0]]
+    with command.make_context(words[0], words[1:]) as context:
+        return dict(context.params)
+
+
+def check(words: list[str]) -> None:
+    found = parse(words)
+    assert found["host"] == "0.0.0.0"
+    assert str(found["keys"]) == "/keys/keys.json"
+    assert found["port"] == {"ui": 8501, "serve": 8080}[words[0]]
+
+
+@pytest.fixture
+def compose(checkout: Path) -> dict[str, Any]:
+    return yaml.safe_load((checkout / "compose.yaml").read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_image_runs_the_ui_as_nobody_in_particular(checkout: Path, name: str) -> None:
+    path = checkout / name
+    assert {each for each, _ in instructions(path)} <= {
+        *(
+            "FROM",
+            "ARG",
+            "WORKDIR",
+            "COPY",
+            "RUN",
+            "ENV",
+            "USER",
+            "VOLUME",
+            "EXPOSE",
+            "HEALTHCHECK",
+            "ENTRYPOINT",
+            "CMD",
+        ),
+    }
+    assert last(path, "USER") == "10001:10001"
+    assert json.loads(last(path, "VOLUME")) == ["/collections"]
+    assert json.loads(last(path, "ENTRYPOINT")) == ["sonde"]
+    check(json.loads(last(path, "CMD")))
+    assert "--interval=30s" in last(path, "HEALTHCHECK")
+    assert parse(json.loads(last(path, "CMD")))["device"] == ("cuda" if name.endswith("gpu") else "auto")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_extras_exist_and_the_python_is_the_tested_one(checkout: Path, name: str) -> None:
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    text = (checkout / name).read_text()
+    [extras] = re.findall(r"'\.\[(.*?)\]'", text)
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    assert ("gpu" if name.endswith("gpu") else "cpu") in extras.split(",")
+    assert set(re.findall(r"FROM python:(\d\.\d+)-", text)) == {project["requires-python"].removeprefix(">=")}
+
+
+def test_compose_has_ui_and_service(compose: dict[str, Any]) -> None:
+    assert set(compose["services"]) == {"ui", "serve"}
+    assert set(compose["volumes"]) == {"collections", "keys"}
+    for name, service in compose["services"].items():
+        words = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", word) for word in service["command"]]
+        assert words[0] == name
+        check(words)
+        assert service["user"] == "10001:10001"
+        assert service["cap_drop"] == ["ALL"]
+        assert service["read_only"] is True
+        assert service["volumes"] == ["collections:/collections", "keys:/keys"]
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+        port = parse(words)["port"]
+        assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
+        test = service["healthcheck"]["test"]
+        assert test[:3] == ["CMD", "python", "-c"]
+        compile(test[3], "healthcheck", "exec")
+        assert f"http://127.0.0.1:{port}/" in test[3]
+
+
+def test_the_health_checks_ask_for_what_there_is(checkout: Path, compose: dict[str, Any]) -> None:
+    assert "/health'" in compose["services"]["serve"]["healthcheck"]["test"][3]
+    assert '"/health"' in (checkout / "app" / "http" / "routes" / "state.py").read_text()
+
+
+def test_only_what_is_built_goes_into_the_image(checkout: Path) -> None:
+    lines = (checkout / ".dockerignore").read_text().splitlines()
+    kept = {line[1:] for line in lines if line.startswith("!")}
+    assert kept == {"app", "indexer", "pipelines", "src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
+    assert all((checkout / name).exists() for name in kept)
+    assert "*" in lines
+
+
+def test_the_page_shows_commands_that_exist(checkout: Path) -> None:
+    text = (checkout / "docs" / "docker.md").read_text()
+    found = re.findall(r"docker compose run --rm ui (.*)", text)
+    assert [parse(shlex.split(line))["name"] for line in found] == ["me"]
