@@ -152,7 +152,7 @@ def find_threshold(
         _candidates(scores[half]), key=lambda t: (round(_point(t, scores[half], right[half], has[half]).f1, 6), t)
     )
     best = round(best, 3)
-    grid = np.arange(np.floor(scores.min() / EVERY), np.ceil(scores.max() / EVERY) + 1) * EVERY
+    grid = np.arange(np.floor(scores.min() / EVERY), np.floor(scores.max() / EVERY) + 1) * EVERY
     return ThresholdReport(
         threshold=best,
         learned=_point(best, scores[half], right[half], has[half]),
