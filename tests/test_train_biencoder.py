@@ -32,6 +32,7 @@ from sonde.pipelines.train.biencoder.negatives import mined
 pytest.importorskip("accelerate", reason="needs the extra train")
 NOUNS = ("battery", "fan", "parcel", "tomatoes", "password", "profits", "basil", "frost")
 VERBS = ("died", "like", "from", "week", "water")
+FAST = replace(SETTINGS, save_every=60)
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +166,7 @@ def test_labelled_texts_become_as_many_equal_as_different_pairs(tmp_path: Path) 
 def test_a_tuned_model_is_better_on_held_out_queries_and_is_indexed_with(
     base: Path, data: Path, tmp_path: Path
 ) -> None:
-    settings = replace(SETTINGS, epochs=10, rate=5e-3)
+    settings = replace(FAST, epochs=10, rate=5e-3)
     made = train_biencoder(data, tmp_path / "tuned", base=str(base), settings=settings, share=0.2, device="cpu")
     first = made.gains[0]
     assert (made.trained, made.held, first.measure, first.examples) == (32, 8, "ndcg@10", 8)
@@ -206,7 +207,7 @@ def test_a_run_killed_by_a_signal_ends_with_the_weights_of_an_undisturbed_one(
 
 def test_lora_trains_little_and_leaves_an_ordinary_model(base: Path, data: Path, tmp_path: Path) -> None:
     pytest.importorskip("peft")
-    settings = replace(SETTINGS, epochs=10, lora=2, rate=3e-2)
+    settings = replace(FAST, epochs=10, lora=2, rate=3e-2)
     made = train_biencoder(data, tmp_path / "tuned", base=str(base), settings=settings, share=0.2, device="cpu")
     assert made.gains[0].after > made.gains[0].before
     before, after = (load_file(folder / "model.safetensors") for folder in (base, tmp_path / "tuned"))
@@ -228,7 +229,7 @@ def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
         for one in NOUNS[:4] for other in NOUNS[:4] for n in range(3)
     ]  # fmt: skip
     scored = write(tmp_path / "scores.jsonl", rows)
-    settings = replace(SETTINGS, epochs=15, rate=5e-3)
+    settings = replace(FAST, epochs=8, rate=5e-3)
     options: dict[str, Any] = {"base": str(base), "settings": settings, "device": "cpu"}
     with pytest.raises(SondeError, match="none can be held out"):
         train_biencoder(scored, tmp_path / "no", **options)
@@ -292,6 +293,7 @@ def test_mistakes_are_found_before_anything_is_loaded(data: Path, tmp_path: Path
         ({"share": 0.9}, "at most 0.5"),
         ({"made_of": "poems"}, "not of 'poems'"),
         ({"base": "static"}, "static model has no layers"),
+        ({"base": str(tiny_models.save_static(tmp_path)), "device": "cpu"}, "has no transformer to tune"),
     ):
         with pytest.raises(UsageError, match=says):
             train_biencoder(data, tmp_path / "no", **options)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....indexer.errors import MissingExtraError, SondeError
+from ....indexer.errors import MissingExtraError, SondeError, UsageError
 from ....indexer.files import sync_folder
 from ....indexer.progress import Notify, Progress, silent
 from ..precision import training_dtype
@@ -38,16 +38,19 @@ def load_base(folder: str, device: str) -> Any:
     """Return a local bi-encoder in float32, ready to be trained: no dropout, so that a step does not depend on chance.
 
     Raises:
+        UsageError: It has no transformer, as a static model.
         SondeError: It is damaged, or not a bi-encoder.
     """
     import torch
 
     from ....indexer.encoder.loading import load_model
-    from ....indexer.encoder.models import Located
+    from ....indexer.encoder.models import DEFAULT_MODEL, Located
     from ....indexer.encoder.settings import EncoderSettings
 
     settings = EncoderSettings.of(device, "float32")
     model = load_model(Located(folder, Path(folder)), settings)
+    if getattr(model, "transformers_model", None) is None:
+        raise UsageError(f"{folder} has no transformer to tune: begin with {DEFAULT_MODEL} or another transformer")
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
