@@ -169,7 +169,7 @@ def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monke
 
     made = shop(pages)
     mapped(made)
-    monkeypatch.setattr(module, "points_of", lambda *arguments: points.points_of(*arguments, 50))
+    monkeypatch.setattr(module, "points_of", lambda made, name, key: points.points_of(made, name, key, 50))
     page = pages.open("map", collection="shop", color="nothing", area=box(-1, -1, 200, 5))
     heat, sample = spec(page)["data"]  # type: ignore[misc]
     assert (heat["type"], len(sample["text"])) == ("heatmap", 50)

@@ -29,7 +29,7 @@ class Started:
     def start(self, title: str, collection: str, command: Any) -> Job:
         del title, collection
         self.commands.append([word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command])
-        return Job(self.folder / "none", "none", "none", ())
+        return Job(self.folder / "none", "none", "none", (), 0.0)
 
 
 @pytest.fixture

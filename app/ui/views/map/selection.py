@@ -32,14 +32,16 @@ def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total
     if not len(docs):
         st.text("No document lies inside.")
         return
-    terms = _terms(collection, docs, stamp(collection))
-    if terms:
-        chips(("", term) for term in terms)
+    words = st.container()
     if may_write():
         _actions(shelf, collection, docs, running)
     else:
         _export(collection, docs)
     _texts(collection, docs)
+    with words:  # filled at last: counting them takes longest
+        terms = _terms(collection, docs, stamp(collection))
+        if terms:
+            chips(("", term) for term in terms)
 
 
 @st.cache_data(show_spinner="Reading the selection …", max_entries=32)
