@@ -4,6 +4,7 @@ import numpy as np
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
 from ..indexer.chunker import passage_text
+from ..indexer.errors import SondeError
 from ..indexer.view import View
 from .rerank.reranker import Reranker
 from .results import Hit, Match, Sentence, Why
@@ -31,6 +32,24 @@ def explain(view: View, hit: Hit, query: str, vector: np.ndarray, reranker: Rera
     sentences = _sentences(view, hit, vector, language or "en") if len(vector) else ()
     matches = _matches(hit, query, reranker) if reranker and hit.scores.rerank is not None else ()
     return Why(terms, tuple((start, end) for start, end in in_title), sentences, matches)
+
+
+def best_passage(view: View, key: str, query: str) -> str:
+    """Return the passage of a document that is most similar to a query, with the document's title before it.
+
+    Raises:
+        SondeError: There is no document with this id, or the model cannot be had.
+    """
+    doc = view.document_number(key)
+    if doc is None:
+        raise SondeError(f"there is no document with the id {key!r} in {view.collection.path}")
+    rows, document = view.rows_of(doc), view.documents([doc])[doc]
+    if not rows:
+        return passage_text(document.title, document.text)
+    [vector] = view.collection.encoder.encode_texts([query], query=True)
+    best = rows[int(np.argmax(view.generation.segments.read(np.array(rows)) @ vector))]
+    place = view.passages([best])[best]
+    return passage_text(document.title, document.text[place.start : place.end])
 
 
 def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:

@@ -1,0 +1,94 @@
+"""What the heads of a transformer look at: the attention between the tokens of a text, or of two texts read together.
+
+Vig, "A Multiscale Visualization of Attention in the Transformer Model", ACL 2019, shows the same two views of it.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..indexer.encoder import Encoder
+from ..indexer.errors import SondeError, UsageError
+from .bundled.loading import load_bundled
+from .token_matrix import names_of, shortened
+
+MOST = 64
+"""Tokens that are read, special ones included: of more, the picture could not be read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attention:
+    """The attention of every head.
+
+    Attributes:
+        model: What the model is called.
+        tokens: The n tokens that were read, special ones included.
+        weights: float32 [layers, heads, n, n]: how much the token of a row looks at that of a column; rows sum to 1.
+        second: Where the second text begins, None where one text was read.
+        total: Tokens that there were.
+    """
+
+    model: str
+    tokens: tuple[str, ...]
+    weights: np.ndarray
+    second: int | None
+    total: int
+
+
+def text_attention(encoder: Encoder, text: str, *, query: bool = False) -> Attention:
+    """Return the attention of the bi-encoder while it reads one text.
+
+    Raises:
+        UsageError: The text is empty.
+        SondeError: The model has none (a static one), or keeps it to itself (an int8 one).
+    """
+    if not text.strip():
+        raise UsageError("the text is empty: give one to read")
+    [tokens] = encoder.tokenize([text], query=query)
+    tokens = shortened(tokens, MOST)
+    replica = encoder.replicas[0]
+    module = getattr(replica.model[0], "auto_model", None)
+    if module is None or not hasattr(module, "set_attn_implementation"):
+        raise SondeError(f"{encoder.spec.name} shows no attention: static and int8 models have none that can be read")
+    features = {name: replica.moved(value) for name, value in replica.tokenizer.collate([tokens]).items()}
+    known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+    weights = _weights(module, {name: value for name, value in features.items() if name in known}, encoder.spec.name)
+    return Attention(encoder.spec.name, tuple(names_of(encoder, tokens.ids.tolist())), weights, None, tokens.total)
+
+
+def pair_attention(first: str, second: str) -> Attention:
+    """Return the attention of the NLI model that comes with Sonde while it reads two texts together.
+
+    Raises:
+        UsageError: A text is empty.
+        SondeError: The model cannot be had.
+    """
+    if not first.strip() or not second.strip():
+        raise UsageError("a text is empty: give two texts to compare")
+    model, tokenizer, _ = load_bundled("nli")
+    whole = len(tokenizer(first, second)["input_ids"])
+    found = tokenizer(first, second, truncation="longest_first", max_length=MOST, return_tensors="pt")
+    ids = found["input_ids"][0].tolist()
+    names = tokenizer.convert_ids_to_tokens(ids)
+    parts = found.sequence_ids(0)
+    weights = _weights(model, dict(found), "the NLI model")
+    return Attention("nli", tuple(names), weights, parts.index(1) if 1 in parts else None, whole)
+
+
+def _weights(model: Any, features: dict[str, Any], name: str) -> np.ndarray:
+    """Return float32 [layers, heads, n, n], from a copy over the same weights that keeps its attention."""
+    import torch
+
+    shared = {id(each): each for each in (*model.parameters(), *model.buffers())}
+    try:
+        open_model = copy.deepcopy(model, shared).eval()
+        open_model.set_attn_implementation("eager")
+        with torch.inference_mode():
+            found = open_model(**features, output_attentions=True).attentions
+    except (TypeError, ValueError, AttributeError) as error:
+        raise SondeError(f"{name} does not show its attention: {str(error).splitlines()[0]}") from None
+    if not found or found[0] is None:
+        raise SondeError(f"{name} does not show its attention")
+    return np.stack([layer[0].float().cpu().numpy() for layer in found])
