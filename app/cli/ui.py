@@ -43,6 +43,6 @@ def ui(
     from ..ui.settings import settings_for
 
     ServeSettings(host, port, keys, device).check_exposure()
-    settings = settings_for(place, keys, device, local=is_loopback(host))
+    settings = settings_for(place, keys, device, local=is_loopback(host) and keys is None)
     say(f"the collections in {settings.shelf} are at http://{host}:{port}, stop with Ctrl-C")
     launch(settings, host, port)

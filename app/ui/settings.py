@@ -22,7 +22,7 @@ class UiSettings:
         collection: The name of the one to show first.
         keys: File of API keys, as `sonde key` writes it; None: no key is asked for.
         device: Where models run: "auto", "cpu", "cuda" …
-        local: Whether only this machine reaches the server: its user may name files on it.
+        local: Whether only this machine's user reaches the server, and may name files on it.
     """
 
     shelf: str = "."

@@ -1,0 +1,88 @@
+"""Screenshots of every page of the web UI, light and dark, into docs/images/.
+
+usage: make_screenshots.py SHELF, a folder with the collection `bbc.sonde`, which has a map, clusters, topics and labels.
+The UI is started on it and changes nothing. Needs Chromium, as tests/test_ui_browser.py does.
+"""
+
+import io
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlencode
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+SIZE = {"width": 1280, "height": 800}
+COLORS = 128
+PAGES: dict[str, dict[str, str]] = {
+    "data": {},
+    "search": {"q": "interest rates and inflation"},
+    "map": {"q": "interest rates"},
+    "clusters": {},
+    "labels": {},
+    "explain": {"a": "Prices rose by 5 percent.", "b": "Inflation went up a little."},
+    "evaluate": {"what": "clusters"},
+}
+SETTLED = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
+
+
+def main(shelf: Path, collection: str = "bbc") -> None:
+    """Take all of them."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from browser import launch
+
+    IMAGES.mkdir(exist_ok=True)
+    port = _free()
+    script = "from sonde.app.cli.main import main; main()"
+    server = subprocess.Popen([sys.executable, "-c", script, "ui", str(shelf), "--port", str(port)])
+    try:
+        _wait(port)
+        with sync_playwright() as playwright:
+            browser = launch(playwright)
+            for scheme in ("light", "dark"):
+                page = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
+                for name, address in PAGES.items():
+                    _take(page, f"http://127.0.0.1:{port}/{name}", {"collection": collection, **address}, scheme)
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
+    page.goto(f"{url}?{urlencode(address)}")
+    page.wait_for_selector("[data-testid=stMain] h1")
+    quiet = 0
+    while quiet < 4:  # pages draw in several runs, charts after them
+        page.wait_for_timeout(500)
+        quiet = quiet + 1 if page.evaluate(SETTLED) else 0
+    path = IMAGES / f"ui-{url.rpartition('/')[2]}-{scheme}.png"
+    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path.name}: {path.stat().st_size // 1000} kB", flush=True)
+
+
+def _free() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _wait(port: int) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the UI did not start")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
