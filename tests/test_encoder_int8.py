@@ -10,7 +10,7 @@ import pytest
 from tiny_models import TEXTS, save_static, save_transformer
 
 from sonde.indexer.encoder import ModelSpec, load_encoder, load_encoder_for
-from sonde.indexer.errors import MissingExtraError, UsageError
+from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 
 pytest.importorskip("onnxruntime", reason="needs the extra int8")
 
@@ -82,3 +82,10 @@ def test_making_it_prints_nothing(tiny, tmp_path):
         env={**os.environ, "SONDE_CACHE": str(tmp_path)},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_cannot_be_exported_is_one_plain_line(tmp_path, cache):
+    """XLNet's attention is beyond torch's exporter, whose messages are coloured."""
+    with pytest.raises(SondeError, match=r"the model cannot be quantized \(.*\): use --dtype float32") as caught:
+        load_encoder(str(save_transformer(tmp_path, "xlnet")), dtype="int8")
+    assert "\x1b" not in str(caught.value) and "\n" not in str(caught.value)

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -24,6 +25,8 @@ from .cache import cache_folder, new_folder
 from .tokenizer import TransformerTokenizer
 
 RECIPE = "1"
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
+"""What torch's exporter colours its messages with."""
 LARGE = 1_500_000_000
 """Bytes of weights above which ONNX wants them in a file beside the graph."""
 
@@ -123,7 +126,7 @@ def _quantize(module: Any, tokenizer: TransformerTokenizer, folder: Path, per_ch
                 exported, file, per_channel=per_channel, weight_type=QuantType.QInt8, use_external_data_format=large
             )
     except Exception as error:  # exporters fail in any way that a model's code allows
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = _COLORS.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])
         raise SondeError(f"the model cannot be quantized ({reason}): use --dtype float32") from error
     for leftover in folder.glob("float32.onnx*"):
         leftover.unlink()
