@@ -196,7 +196,7 @@ def test_a_run_killed_by_a_signal_ends_with_the_weights_of_an_undisturbed_one(
     half.mkdir()
     options: dict[str, Any] = {"base": str(base), "settings": SETTINGS, "share": 0.2, "device": "cpu"}
     with pytest.raises(SondeError, match="other data or settings"):
-        train_biencoder(data, tmp_path / "torn", **options | {"settings": replace(SETTINGS, rate=1e-3)})
+        train_biencoder(data, tmp_path / "torn", **{**options, "settings": replace(SETTINGS, rate=1e-3)})
     torn = train_biencoder(data, tmp_path / "torn", **options)
     whole = train_biencoder(data, tmp_path / "whole", **options)
     assert (torn.fit.resumed, torn.fit.steps, whole.fit.resumed) == (8, 16, 0)
@@ -244,6 +244,7 @@ def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
         {"text": f"the {noun} {verb} {n}", "label": verb}
         for noun in NOUNS for verb in ("died", "like") for n in range(2)
     ])  # fmt: skip
+    options["settings"] = replace(settings, epochs=4, batch=32)
     made = train_biencoder(labelled, tmp_path / "labels", share=0.25, **options)
     assert (made.kind, made.gains[0].measure) == ("labels", "accuracy")
     assert made.gains[0].after >= made.gains[0].before

@@ -40,10 +40,11 @@ def _pairs(examples: Examples, settings: BiencoderSettings) -> dict[str, list[An
 
 
 def _other(examples: Examples, place: int, chance: np.random.Generator) -> str:
+    other = place
     for _ in range(100):
-        other = int(chance.integers(len(examples)))
         if examples.groups[other] != examples.groups[place]:
             break
+        other = int(chance.integers(len(examples)))
     return examples.second[other]
 
 

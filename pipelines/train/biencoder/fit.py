@@ -210,7 +210,7 @@ def _tensorboard(logs: Path | None) -> list[Any]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingExtraError("tensorboard", "train", "--logs") from None
-    from transformers.integrations import TensorBoardCallback
+    from transformers.integrations.integration_utils import TensorBoardCallback
 
     return [TensorBoardCallback(SummaryWriter(log_dir=str(logs)))]
 

@@ -160,8 +160,13 @@ def _digest(examples: Examples) -> str:
 
 
 def _tuned(folder: Path, like: Encoder, device: str, dtype: str) -> Encoder:
-    prompts = {"query_prompt": like.spec.query_prompt, "document_prompt": like.spec.document_prompt}
-    return load_encoder(str(folder), device=device, dtype=dtype, **prompts)
+    return load_encoder(
+        str(folder),
+        device=device,
+        dtype=dtype,
+        query_prompt=like.spec.query_prompt,
+        document_prompt=like.spec.document_prompt,
+    )
 
 
 def _facts(
