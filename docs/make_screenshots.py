@@ -1,6 +1,6 @@
 """Screenshots of every page of the web UI, light and dark, into docs/images/.
 
-usage: make_screenshots.py SHELF, a folder with the collection `bbc.sonde`, which has a map, clusters, topics and labels.
+usage: make_screenshots.py SHELF, a folder with a collection `bbc.sonde` that has a map, clusters, topics and labels.
 The UI is started on it and changes nothing. Needs Chromium, as tests/test_ui_browser.py does.
 """
 

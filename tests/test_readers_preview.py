@@ -10,10 +10,11 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
+from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.glance import glance, last_change
 from sonde.indexer.lock import writer_lock
-from sonde.indexer.readers import ReadOptions, preview, read
+from sonde.indexer.readers import Columns, Preview, ReadOptions, preview, read
 from sonde.indexer.remove import remove_collection
 
 OPTIONS = ReadOptions()
@@ -24,6 +25,11 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def columns_of(found: Preview) -> Columns:
+    assert found.columns is not None
+    return found.columns
+
+
 def csv_of(path: Path, count: int) -> Path:
     return written(path, "id,title,text,stars\n" + "".join(f"{n},t{n},some words {n},{n % 5}\n" for n in range(count)))
 
@@ -31,7 +37,7 @@ def csv_of(path: Path, count: int) -> Path:
 def test_a_small_table_is_seen_whole(tmp_path):
     found = preview([csv_of(tmp_path / "a.csv", 30)], OPTIONS)
     assert found.columns == read(tmp_path / "a.csv").columns
-    assert found.columns.text == ("text",)
+    assert columns_of(found).text == ("text",)
     assert found.types == {"id": "integer", "title": "text", "text": "text", "stars": "integer"}
     assert (found.count, found.exact, len(found.rows)) == (30, True, 20)
     assert found.rows[7] == {"id": "7", "title": "t7", "text": "some words 7", "stars": "2"}
@@ -60,7 +66,7 @@ def test_the_rows_of_parquet_and_the_files_of_a_folder_are_known(tmp_path):
     found = preview([folder], OPTIONS)
     assert (found.count, found.exact, found.fixed, len(found.rows)) == (50, True, True, 20)
     assert found.rows[3]["title"] == "Note 3"
-    assert found.columns.id == "path"
+    assert columns_of(found).id == "path"
 
 
 def test_without_a_text_it_says_so_and_names_the_columns(tmp_path):
@@ -69,7 +75,7 @@ def test_without_a_text_it_says_so_and_names_the_columns(tmp_path):
     assert found.problem == "no text column among a (integer), b (integer): set the one to read as text (--text)"
     assert found.types == {"a": "integer", "b": "integer"}
     chosen = preview([tmp_path / "a.csv"], ReadOptions(text=("b",)))
-    assert chosen.columns.text == ("b",)
+    assert columns_of(chosen).text == ("b",)
     with pytest.raises(UsageError, match="the text column 'c' does not exist; there are a"):
         preview([tmp_path / "a.csv"], ReadOptions(text=("c",)))
 
@@ -94,16 +100,16 @@ def test_several_sources_have_all_their_columns(tmp_path):
     )
     found = preview([one, other], OPTIONS)
     assert found.types == {"text": "text", "x": "integer", "y": "real"}
-    assert found.columns.metadata == {"x": "integer", "y": "real"}
+    assert columns_of(found).metadata == {"x": "integer", "y": "real"}
     assert found.count == 2
 
 
 def test_columns_that_are_left_out_do_not_become_metadata(tmp_path):
     source = csv_of(tmp_path / "a.csv", 3)
     found = preview([source], ReadOptions(leave_out=("stars",)))
-    assert found.columns.metadata == {}
+    assert columns_of(found).metadata == {}
     documents = list(read(source, options=ReadOptions(leave_out=("stars",))))
-    assert [dict(document.metadata) for document in documents] == [{}] * 3
+    assert [dict(document.metadata) for document in documents if isinstance(document, Document)] == [{}] * 3
     with pytest.raises(UsageError, match=r"the left out column 'starz' does not exist \(did you mean 'stars'\?\)"):
         read(source, options=ReadOptions(leave_out=("starz",)))
 

@@ -232,3 +232,73 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
     visit.press("Resume")
     expect(page.get_by_text(re.compile(r"\d+ documents added, \d+ documents unchanged\."))).to_be_visible()
     assert list((server.shelf / ".sonde-jobs" / "uploads").iterdir()) == []
+
+
+def lasso(page: Page) -> None:
+    """Draw around the left half of the map and a little more."""
+    page.locator("[data-title='Lasso Select']").click()
+    box = page.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    corners = [(0.02, 0.02), (0.7, 0.02), (0.7, 0.5), (0.7, 0.98), (0.02, 0.98), (0.02, 0.5), (0.02, 0.03)]
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=8)
+    page.mouse.up()
+
+
+def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> None:
+    """Select points, cluster just them, label them, export them, and find all of it again by the address."""
+    index(server, tmp_path)
+    visit.go("/map?collection=reviews")
+    page = visit.page
+    expect(page.get_by_text("No map yet")).to_be_visible()
+    visit.press("Make the map")
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    visit.settle()
+    lasso(page)
+    selected = page.get_by_role("heading", name=re.compile(r"^\d+ of 596 documents$"))
+    expect(selected).to_be_visible()
+    visit.settle()
+    count = int(selected.inner_text().split()[0])
+    assert 100 < count < 590
+    assert "area=" in page.url
+    visit.check()
+    visit.press(re.compile("^Cluster$"))
+    visit.press("Cluster just these")
+    expect(page.get_by_text("Clusters of a selection: done")).to_be_visible()
+    visit.settle()
+    visit.press(re.compile("^Label$"))
+    page.get_by_label("Labels, one a line").fill("kettle\nphone\nfan")
+    page.get_by_label("Labels, one a line").press("Control+Enter")
+    visit.settle()
+    visit.press("Label just these")
+    expect(page.get_by_text("Labels of a selection: done")).to_be_visible()
+    visit.settle()
+    expect(selected).to_have_text(f"{count} of 596 documents")
+    visit.press(re.compile("^Export$"))
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"Download {count} documents").click()
+    with download.value.path().open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == count
+    assert {row["label:selection"] for row in rows} <= {"kettle", "phone", "fan"}
+    assert len({row["cluster:selection"] for row in rows} - {""}) > 1
+    visit.check()
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    expect(selected).to_have_text(f"{count} of 596 documents")
+    for title in ("Clusters and topics", "Labels", "Explain", "Evaluate", "Data", "Search"):
+        visit.go_by_menu(title)
+        visit.check()
+
+
+def index(server: Server, tmp_path: Path) -> None:
+    """Index the reviews without the UI."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "weightless")}
+    script = "from sonde.app.cli.main import main; main()"
+    command = [sys.executable, "-c", script, "index", str(reviews(tmp_path / "reviews.csv"))]
+    to = str(server.shelf / "reviews.sonde")
+    subprocess.run([*command, "--to", to, "--device", "cpu"], env=environment, check=True, capture_output=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -45,9 +46,15 @@ def csv(path: Path, rows: int = 40) -> Path:
 
 
 def send(page: AppTest, *files: tuple[str, bytes]) -> AppTest:
-    page.get("file_uploader")[0].set_value([(*file, "text/csv") for file in files]).run()
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([(*file, "text/csv") for file in files]).run()
     assert not page.exception
     return page
+
+
+def switch(page: AppTest, number: int, value: str) -> None:
+    group: Any = page.get("button_group")[number]
+    group.set_value(value).run()
 
 
 def press(page: AppTest, key: str) -> AppTest:
@@ -101,7 +108,7 @@ def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: P
     for number in range(3):
         (tmp_path / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nSome text.")
     page = pages.open("data")
-    page.get("button_group")[0].set_value("A path on this machine").run()
+    switch(page, 0, "A path on this machine")
     page.text_input(key="new-path").set_value(str(tmp_path / "nots")).run()
     assert "does not exist (did you mean 'notes'?)" in page.error[0].value.replace("\\", "")
     page.text_input(key="new-path").set_value(str(tmp_path / "notes")).run()
@@ -111,7 +118,7 @@ def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: P
     assert ended(jobs).state == "done"
     assert glance(pages.shelf / "notes.sonde").documents == 3
     page = pages.open("data", do="Add texts")
-    page.get("button_group")[1].set_value("A path on this machine").run()
+    switch(page, 1, "A path on this machine")
     (tmp_path / "notes" / "0.md").unlink()
     page.text_input(key="add-path").set_value(str(tmp_path / "notes")).run()
     page.checkbox(key="add-sync").check().run()
@@ -195,12 +202,12 @@ def test_deleting_by_filter_is_counted_first(pages: Pages, jobs: Jobs) -> None:
 def test_deleting_by_ids_that_look_like_options(pages: Pages, jobs: Jobs) -> None:
     pages.collection("reviews", [*ROWS, {**ROWS[0], "id": "--where"}])
     page = pages.open("data", do="Delete")
-    page.get("button_group")[1].set_value("Ids").run()
+    switch(page, 1, "Ids")
     page.text_area(key="delete-ids").set_value("--where\n2\n 2 \n").run()
     press(page, "delete-named")
     assert ended(jobs).output == [{"deleted": 2}], ended(jobs).error
     page = pages.open("data", do="Delete")
-    page.get("button_group")[1].set_value("Ids").run()
+    switch(page, 1, "Ids")
     page.text_area(key="delete-ids").set_value("1\nnone").run()
     press(page, "delete-named")
     assert ended(jobs).state == "failed"
@@ -268,6 +275,7 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
     job = running(jobs, monkeypatch, tmp_path)
     while not (jobs.folder.parent / "reviews.sonde" / "writer.json").exists():
         time.sleep(0.02)
+    page = pages.open("data")
     for _ in range(2):
         page = pages.open("data")
         assert f"cancel-{job.id}" in keys(page)

@@ -12,7 +12,7 @@ Report = Mapping[str, Any]
 
 def told(job: Job) -> list[str]:
     """Return what a job that is done has to say; nothing where its output is not known."""
-    values = [value for value in job.output if isinstance(value, dict)]
+    values: list[Report] = [value for value in job.output if isinstance(value, dict)]
     tell = _TOLD.get(job.command[0] if job.command else "")
     if tell is None:
         return ["Done."]
