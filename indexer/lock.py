@@ -38,6 +38,16 @@ def writer_lock(folder: Path) -> Iterator[None]:
         raise explained(error, folder) from None
 
 
+def being_written(folder: Path) -> bool:
+    """Return whether a process that is alive holds the lock, from the note that it left; the lock is not touched."""
+    import psutil
+
+    try:
+        return psutil.pid_exists(int(json.loads((folder / "writer.json").read_text())["pid"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
 def _holder(note: Path) -> str:
     try:
         held = json.loads(note.read_text())

@@ -13,7 +13,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.glance import glance, last_change
-from sonde.indexer.lock import writer_lock
+from sonde.indexer.lock import being_written, writer_lock
 from sonde.indexer.readers import Columns, Preview, ReadOptions, preview, read
 from sonde.indexer.remove import remove_collection
 
@@ -153,7 +153,11 @@ def test_a_damaged_one_has_its_problem(made, tmp_path):
 
 def test_removing_a_collection(made, tmp_path):
     with writer_lock(made.path), pytest.raises(WriterBusyError, match="is being written by process"):
+        assert being_written(made.path)
         remove_collection(made.path)
+    assert not being_written(made.path)
+    (made.path / "writer.json").write_text('{"pid": 999999999}')  # left by one that was killed
+    assert not being_written(made.path)
     assert len(made) == 2
     remove_collection(made.path)
     assert list(tmp_path.iterdir()) == []

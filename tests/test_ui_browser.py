@@ -272,7 +272,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     visit.press(re.compile("^Label$"))
     page.get_by_label("Labels, one a line").fill("kettle\nphone\nfan")
     page.get_by_label("Labels, one a line").press("Control+Enter")
-    visit.settle()
+    expect(page.get_by_role("button", name="Label just these")).to_be_enabled()
     visit.press("Label just these")
     expect(page.get_by_text("Labels of a selection: done")).to_be_visible()
     visit.settle()

@@ -222,6 +222,7 @@ def test_a_collection_is_deleted_when_its_name_is_typed(pages: Pages, jobs: Jobs
     submit(page)
     assert "Not deleted: type reviews" in shown(page)
     with writer_lock(made.path):
+        assert [row["State"] for row in table(pages.open("data"))] == ["ready", "being written"]
         page.text_input(key="delete-name").set_value("reviews")
         submit(page)
         assert "being written" in shown(page)

@@ -40,13 +40,14 @@ def show_work(shelf: Shelf, collection: Collection) -> bool:
     While one runs, a part of the page looks again every second, and draws all of it anew at the end.
     """
     job = shelf.jobs.running(name_of(collection))
-    if job is not None:
-        st.session_state[WATCHED] = job.id
-        st.fragment(_watch, run_every=EVERY)(shelf, job.id)
-        return True
-    ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
-    if ended is not None and ended.collection == name_of(collection):
-        _tell(ended)
+    with st.container():  # always there, so that what follows keeps its place, and an open popover stays open
+        if job is not None:
+            st.session_state[WATCHED] = job.id
+            st.fragment(_watch, run_every=EVERY)(shelf, job.id)
+            return True
+        ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
+        if ended is not None and ended.collection == name_of(collection):
+            _tell(ended)
     return False
 
 

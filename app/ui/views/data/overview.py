@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.glance import Glance, glance, last_change
+from .....indexer.lock import being_written
 from ...jobs import Job
 from ...shelf import Shelf
 from .cards import fraction, show_cards
@@ -69,6 +70,7 @@ def _choose(names: list[str], key: str) -> None:
 def _row(name: str, path: Path, job: Job | None, busy: bool) -> dict[str, Any]:
     found = look(path)
     state = "damaged" if found.problem else "ready" if found.documents else "empty"
+    state = "being written" if being_written(path) else state
     return {
         "Name": name,
         "Documents": found.documents,
