@@ -325,8 +325,16 @@ def test_uploads_that_no_job_asked_for_go_after_a_day(jobs: Jobs, tmp_path: Path
     made(jobs, 5, ["index", str(used)], "killed")
     for path in (old, used):
         os.utime(path.parent, (1, 1))
+    labels = jobs.folder / "labels"
+    labels.mkdir()
+    for name in ("old.txt", "new.txt", "used.txt"):
+        (labels / name).write_text("a\nb\n")
+    made(jobs, 6, ["label", "c.sonde", "--labels", str(labels / "used.txt")], "killed")
+    for name in ("old.txt", "used.txt"):
+        os.utime(labels / name, (1, 1))
     ended(jobs.start("Info", "c", ["info", str(tmp_path)]))
     assert [path.exists() for path in (old, new, used)] == [False, True, True]
+    assert sorted(path.name for path in labels.iterdir()) == ["new.txt", "used.txt"]
 
 
 @pytest.mark.parametrize(

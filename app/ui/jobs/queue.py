@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
 from .job import Job
-from .uploads import Uploads
+from .uploads import UNUSED_SECONDS, Uploads
 
 ENDED = 60
 """Jobs that have ended and are still shown; older ones are forgotten when another starts."""
@@ -129,6 +129,14 @@ class Jobs:
         for job in [job for job in known if job.state != "running"][ENDED:]:
             self.forget(job)
         self.uploads.drop_unused(job.command for job in known)
+        self._drop_labels({word for job in known for word in job.command})
+
+    def _drop_labels(self, words: set[str]) -> None:
+        """Remove files of labels that no job names and that are a day old."""
+        for path in (self.folder / "labels").glob("*"):
+            with suppress(OSError):
+                if str(path) not in words and time.time() - path.stat().st_mtime > UNUSED_SECONDS:
+                    path.unlink()
 
 
 def _launch(job: Job) -> Job:

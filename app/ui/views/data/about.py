@@ -39,6 +39,8 @@ def show_about(shelf: Shelf, name: str) -> None:
             st.dataframe([{"Column": each, "Type": kind} for each, kind in found.fields.items()], hide_index=True)
         else:
             st.caption("None: its documents have texts alone.")
+        st.markdown("**Disk**")
+        st.dataframe([{"Part": part, "Size": size(count)} for part, count in found.bytes.items()], hide_index=True)
     _skipped(path / "skipped.jsonl")
 
 
@@ -68,7 +70,6 @@ def _lines(found: Info) -> list[dict[str, str]]:
         "FAISS index": _index(found.ann),
         "Newer than it": f"{counted(found.newer, 'passage')}, compared exactly",
         "Tombstones": f"{found.tombstones:,}",
-        "Disk": ", ".join(f"{part} {size(count)}" for part, count in found.bytes.items()),
     }
     return [{"What": what, "Value": value} for what, value in lines.items()]
 
