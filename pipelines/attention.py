@@ -48,8 +48,8 @@ def text_attention(encoder: Encoder, text: str, *, query: bool = False) -> Atten
         raise UsageError("the text is empty: give one to read")
     [tokens] = encoder.tokenize([text], query=query)
     tokens = shortened(tokens, MOST)
-    replica = encoder.replicas[0]
-    module = getattr(replica.model[0], "auto_model", None)
+    replica: Any = next(iter(getattr(encoder, "replicas", ())), None)
+    module = getattr(replica.model[0], "auto_model", None) if replica else None
     if module is None or not hasattr(module, "set_attn_implementation"):
         raise SondeError(f"{encoder.spec.name} shows no attention: static and int8 models have none that can be read")
     features = {name: replica.moved(value) for name, value in replica.tokenizer.collate([tokens]).items()}

@@ -6,6 +6,7 @@ import streamlit as st
 
 from .....indexer.runs import list_runs
 from ....api import Collection
+from ...going import address
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
@@ -33,8 +34,8 @@ def show_clusters(shelf: Shelf, collection: Collection, may_start: bool) -> None
         runs = [run.name for run in reversed(list_runs(view.catalog)) if run.kind in ("cluster", "topic")]
     runs = list(dict.fromkeys(runs))
     if not runs:
-        empty("No clusters yet", "Make some on the page [Clusters and topics](/clusters), then measure them here.",
-              ":material/bubble_chart:")  # fmt: skip
+        there = f"[Clusters and topics]({address('clusters')})"
+        empty("No clusters yet", f"Make some on the page {there}, then measure them here.", ":material/bubble_chart:")
         return
     with st.container(border=True, horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Clusters or topics", runs, key="run", bind="query-params")

@@ -8,6 +8,7 @@ import streamlit as st
 from .....indexer.runs import list_runs
 from .....indexer.wording import counted
 from ....api import Collection
+from ...going import address
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
@@ -24,8 +25,8 @@ def show_labels(shelf: Shelf, collection: Collection, may_start: bool) -> None:
         runs = [run.name for run in reversed(list_runs(view.catalog, "label")) if run.complete]
     columns = truths(collection)
     if not runs:
-        empty("No labels yet", "Label the collection on the page [Labels](/labels), then compare them with a column.",
-              ":material/label:")  # fmt: skip
+        there = f"[Labels]({address('labels')})"
+        empty("No labels yet", f"Label texts on the page {there}, then compare them with a column.", ":material/label:")
         return
     if not columns:
         empty("No column to compare with", "No column of the metadata has few different values, as classes do.",

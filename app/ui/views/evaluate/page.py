@@ -9,7 +9,7 @@ from .clusters import show_clusters
 from .labels import show_labels
 from .search import show_search
 
-PARTS = {"search": "Search", "labels": "Labels", "clusters": "Clusters and topics"}
+PARTS = {"Search": show_search, "Labels": show_labels, "Clusters": show_clusters}
 
 
 def show(shelf: Shelf, collection: Collection) -> None:
@@ -17,8 +17,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
     st.title("Evaluate", anchor=False)
     running = show_work(shelf, collection)
     part = st.segmented_control(
-        "What to measure", list(PARTS), default="search", required=True, key="what", bind="query-params",
-        format_func=PARTS.__getitem__, label_visibility="collapsed",
+        "What to measure", list(PARTS), default="Search", required=True, key="what", bind="query-params",
+        label_visibility="collapsed",
     )  # fmt: skip
-    shown = {"search": show_search, "labels": show_labels, "clusters": show_clusters}[part or "search"]
-    shown(shelf, collection, may_start(running))
+    PARTS[part or "Search"](shelf, collection, may_start(running))

@@ -7,6 +7,7 @@ import streamlit as st
 from .....indexer.wording import counted
 from .....pipelines.judgements import Judgements, judgements
 from ....api import Collection
+from ...going import address
 from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
@@ -39,8 +40,8 @@ def show_search(shelf: Shelf, collection: Collection, may_start: bool) -> None:
     elif not kept.kept:
         empty(
             "Nothing measured yet",
-            "Judge some hits on the page [Search](/search): **Relevant** and **Not relevant** are kept, and tell "
-            "which mode answers your queries best. Or bring judged queries in two files.",
+            f"Judge some hits on the page [Search]({address('search')}): **Relevant** and **Not relevant** are kept, "
+            "and tell which mode answers your queries best. Or bring judged queries in two files.",
             ":material/bar_chart:",
         )
 
@@ -115,8 +116,9 @@ def _show_table(found: list[dict[str, Any]]) -> None:
 def _explained(queries: int, first: str) -> str:
     return (
         f"Over {counted(queries, 'query', 'queries')}. The interval is a 95 % bootstrap interval of nDCG@10, p a "
-        f"paired randomisation test against {first}. A hit without a judgement counts as not relevant: where modes differ in "
-        "judged@10, the share of their first ten hits that were judged, the less judged one looks worse than it is."
+        f"paired randomisation test against {first}. A hit without a judgement counts as not relevant: where modes "
+        "differ in judged@10, the share of their first ten hits that were judged, the less judged one looks worse "
+        "than it is."
     )
 
 

@@ -46,7 +46,7 @@ def ask(collection: Collection) -> Asked:
     ) or ""  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         mode = st.segmented_control(
-            "Mode", MODES, default="hybrid", required=True, key="mode", bind="query-params", format_func=str.capitalize,
+            "Mode", MODES, default="hybrid", required=True, key="mode", bind="query-params",
             label_visibility="collapsed", disabled=like is not None,
             help="Hybrid joins search by meaning (dense) and by words (lexical).",
         )  # fmt: skip
@@ -55,9 +55,9 @@ def ask(collection: Collection) -> Asked:
             help="A second stage reads the best 50 hits again: slower, and usually better.",
         )  # fmt: skip
         size = st.selectbox(
-            "Hits a page", SIZES, key="k", bind="query-params", label_visibility="collapsed",
-            format_func=lambda number: f"{number} a page", width=140,
+            "Hits a page", SIZES, key="k", bind="query-params", label_visibility="collapsed", width=90
         )  # fmt: skip
+        st.text("hits a page")
     where, threshold = show_filters(collection)
     chosen = cast(Mode, mode or "hybrid")
     settings = SearchSettings(
