@@ -1,7 +1,8 @@
 """Screenshots of every page of the web UI, light and dark, into docs/images/.
 
 usage: make_screenshots.py SHELF, a folder with a collection `bbc.sonde` that has a map, clusters, topics and labels.
-The UI is started on it and changes nothing. Needs Chromium, as tests/test_ui_browser.py does.
+The UI is started on it; it measures its clusters once, for the page Evaluate, and changes nothing else.
+Needs Chromium, as tests/test_ui_browser.py does.
 """
 
 import io
@@ -19,7 +20,6 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
-COLORS = 128
 PAGES: dict[str, dict[str, str]] = {
     "data": {},
     "search": {"q": "interest rates and inflation"},
@@ -27,7 +27,7 @@ PAGES: dict[str, dict[str, str]] = {
     "clusters": {},
     "labels": {},
     "explain": {"a": "Prices rose by 5 percent.", "b": "Inflation went up a little."},
-    "evaluate": {"what": "clusters"},
+    "evaluate": {"what": "Clusters", "run": "auto", "truth": "label"},
 }
 SETTLED = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
 
@@ -59,12 +59,17 @@ def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
     page.goto(f"{url}?{urlencode(address)}")
     page.wait_for_selector("[data-testid=stMain] h1")
     quiet = 0
-    while quiet < 4:  # pages draw in several runs, charts after them
+    while quiet < 6:  # pages draw in several runs, charts after them
         page.wait_for_timeout(500)
         quiet = quiet + 1 if page.evaluate(SETTLED) else 0
+    if page.get_by_role("button", name="Measure").is_visible() and not page.get_by_text("Without a truth").is_visible():
+        page.get_by_role("button", name="Measure").click()
+        page.get_by_text("Without a truth").wait_for(timeout=120_000)
+        page.goto(page.url)  # without the message that it is done
+        page.get_by_text("Without a truth").wait_for()
     path = IMAGES / f"ui-{url.rpartition('/')[2]}-{scheme}.png"
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1000} kB", flush=True)
 
 
