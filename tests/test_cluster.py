@@ -29,6 +29,7 @@ from sonde.pipelines.cluster.projection import project
 from sonde.pipelines.cluster.silhouette import silhouettes
 from sonde.pipelines.cluster.stability import jaccard
 from sonde.pipelines.cluster.terms import best_terms, count_terms, tokenizer, weights
+from sonde.pipelines.cluster.threads import one_thread
 
 
 @pytest.fixture
@@ -257,6 +258,21 @@ def test_a_killed_clustering_leaves_nothing(themes: Collection) -> None:
     assert ran.returncode == -signal.SIGKILL
     assert themes.runs() == [] and contents(themes.path) == before and problems(themes.path) == []
     assert themes.cluster(k=3, refits=0).report["clusters"] == 3
+
+
+def test_one_thread_lasts_for_its_block_only() -> None:
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def limits_now() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    with threadpool_limits(2), pytest.raises(KeyError):
+        before = limits_now()
+        with one_thread():
+            assert set(limits_now()) == {1}
+            raise KeyError
+    with threadpool_limits(2):
+        assert limits_now() == before
 
 
 def test_silhouettes_are_those_of_all_pairs() -> None:

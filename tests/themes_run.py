@@ -20,8 +20,8 @@ from sonde.indexer.runs import assignments_of, find_run, items_of
 def digest(folder: Path) -> str:
     """A digest of the topics and the map of the themes."""
     made = collection(folder, rows())
-    topics = made.topics(min_size=10, seed=3)
-    places = made.map(seed=3).places
+    topics = made.topics(min_size=8, seed=3, sample=100)  # so that some texts are carried, and placed on the map
+    places = made.map(seed=3, sample=100).places
     with made.view() as view:
         run = find_run(view.catalog, "topic", topics.name)
         found = [array.tobytes() for array in assignments_of(view.catalog, run)]
