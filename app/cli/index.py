@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say
 from .progress import progress
 
@@ -124,10 +125,10 @@ def _print_report(report: "BuildReport", to: Path) -> None:
         counts.append(f"{report.duplicate_ids:,} with an id that came again (the last one was kept)")
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
-        tokens = f"{report.tokens:,} tokens"
+        tokens = counted(report.tokens, "token")
         print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} with vectors already there")
     if report.cut_tokens:
-        print(f"cut off: {report.cut_tokens:,} tokens of {report.cut_documents:,} documents")
+        print(f"cut off: {counted(report.cut_tokens, 'token')} of {counted(report.cut_documents, 'document')}")
     if report.skipped:
         print(f"skipped: {report.skipped:,}, all of them in {report.skipped_file}")
         for row in report.skipped_rows[:5]:
