@@ -174,6 +174,8 @@ def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monke
     heat, sample = spec(page)["data"]  # type: ignore[misc]
     assert (heat["type"], len(sample["text"])) == ("heatmap", 50)
     assert "50 of 120 documents are drawn" in shown(page)
+    themed = pages.open("map", collection="shop", color="theme")
+    assert shown(themed).count("30") >= 4, "the legend counts all documents"
     assert "120 of 120 documents" in shown(page), "a selection takes those that are not drawn too"
     assert inspect.signature(points.points_of).parameters["most"].default == 100_000
 

@@ -1,7 +1,6 @@
 """Cards of clusters and topics: name, size, terms, how tight and how stable, real documents."""
 
 import html
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -11,6 +10,7 @@ from .....pipelines.cluster.nearest import clusters_near
 from .....pipelines.runs import members
 from .....pipelines.topics import Topics
 from ....api import Collection
+from ...going import link
 from ...members import shortened
 from ...plain import chips, show_text
 from ...ways_on import sentences
@@ -84,17 +84,8 @@ def _documents(collection: Collection, run: Run, item: Item) -> None:
         if title.strip():
             show_text(title)
         show_text(shortened(text, SHORT), small=True)
-    where = f'"{run.kind}:{run.name}" = {item.number}'.replace("'", "''")
-    name = collection.path.name.removesuffix(".sonde")
-    links = {
-        "Search within": f"/search?{urlencode({'collection': name, 'where': where})}",
-        "On the map": f"/map?{urlencode({'collection': name, 'color': f'{run.kind}:{run.name}'})}",
-    }
-    st.html(
-        " · ".join(
-            f"<a href='{html.escape(link)}' target='_self'>{html.escape(label)}</a>" for label, link in links.items()
-        )
-    )
+    link("search", "Search within", where=f'"{run.kind}:{run.name.replace(chr(34), chr(34) * 2)}" = {item.number}')
+    link("map", "On the map", color=f"{run.kind}:{run.name}")
 
 
 def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from ...gate import may_write
 from ...generation import stamp
 from ...plain import escape_markdown
 from ...shelf import Shelf
+from ...theme import HEAT, theme
 from ...ways_on import empty
 from ...work import may_start, start
 
@@ -127,8 +128,8 @@ def _table(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool
     cells = values[rows]
     texts = [[f"{cell:.0%}" if share else f"{cell:,}" for cell in row] for row in cells.tolist()]
     figure = go.Figure(
-        go.Heatmap(z=cells, x=parts, y=names, text=texts, texttemplate="%{text}", colorscale="Blues", showscale=False,
-                   hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>")
+        go.Heatmap(z=cells, x=parts, y=names, text=texts, texttemplate="%{text}", showscale=False,
+                   colorscale=HEAT[theme()], hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>")
     )  # fmt: skip
     figure.update_layout(
         height=120 + 32 * len(rows), margin={"l": 10, "r": 10, "t": 10, "b": 10},

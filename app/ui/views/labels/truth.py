@@ -12,6 +12,7 @@ from .....pipelines.plots.text import plain
 from ....api import Collection
 from ...generation import stamp
 from ...plain import escape_markdown
+from ...theme import HEAT, theme
 from ...ways_on import empty
 
 MOST = 25
@@ -64,7 +65,7 @@ def _confusion(found: LabelQuality) -> None:
             cells[place[one], place[two]] = count
     shown = [escape(plain(name, 24)) for name in names]
     figure = go.Figure(
-        go.Heatmap(z=np.log1p(cells), x=shown, y=shown, colorscale="Blues", showscale=False, xgap=1, ygap=1,
+        go.Heatmap(z=np.log1p(cells), x=shown, y=shown, colorscale=HEAT[theme()], showscale=False, xgap=1, ygap=1,
                    text=[[f"{count:,}" if count else "" for count in row] for row in cells.tolist()],
                    texttemplate="%{text}", hovertemplate="truly %{y}, labelled %{x}: %{text}<extra></extra>")
     )  # fmt: skip

@@ -23,11 +23,6 @@ BRIGHTER = {"#393b79": "#8083d6", "#8c564b": "#c48a7e", "#637939": "#a3b96c", "#
 """Colours of the palette that are too dark on a dark page."""
 
 
-def theme() -> str:
-    """Return "light" or "dark", as the session's browser has it."""
-    return "dark" if getattr(st.context.theme, "type", "light") == "dark" else "light"
-
-
 def shade(coloring: Coloring, code: int, mode: str) -> str:
     """Return a group's colour on a light or a dark page."""
     color = coloring.color(code)
@@ -49,12 +44,13 @@ def base_figure(
     if _points.density is not None:
         figure.add_trace(_density(go, _points.density, mode))
     size = float(np.clip(60 / max(len(places), 1) ** 0.33, 2.2, 8))
-    for color, rows, extra in _groups(_colors, len(places), mode):
+    opacity = 0.75 if _points.density is None else 0.5
+    for color, rows, extra in _groups(_colors, _points.rows, mode):
         figure.add_trace(
             go.Scattergl(
                 x=places[rows, 0], y=places[rows, 1], mode="markers", text=_points.hovers[rows],
                 hovertemplate="%{text}<extra></extra>", showlegend=False,
-                marker={"size": size, "opacity": 0.75, "line": {"width": 0}, "color": color, **extra},
+                marker={"size": size, "opacity": opacity, "line": {"width": 0}, "color": color, **extra},
             )
         )  # fmt: skip
     axis = {"visible": False, "showgrid": False, "zeroline": False}
@@ -97,28 +93,29 @@ def with_outlines(figure: Any, outlines: Sequence[Outline]) -> Any:
 
 
 def _groups(
-    colors: tuple[Coloring, bool] | None, count: int, mode: str
+    colors: tuple[Coloring, bool] | None, drawn: np.ndarray, mode: str
 ) -> list[tuple[Any, np.ndarray, dict[str, Any]]]:
     """Return the colour, the rows and more marker settings of each trace, those without a group first, so below."""
     if colors is None:
-        return [("#4c9fd8" if mode == "dark" else "#0f6e84", np.arange(count), {})]
+        return [("#4c9fd8" if mode == "dark" else "#0f6e84", np.arange(len(drawn)), {})]
     coloring, days = colors
-    if len(coloring.numbers):
-        known = np.flatnonzero(~np.isnan(coloring.numbers))
+    numbers, codes = (part[drawn] if len(part) else part for part in (coloring.numbers, coloring.codes))
+    if len(numbers):
+        known = np.flatnonzero(~np.isnan(numbers))
         bar = {"title": {"text": html.escape(plain(coloring.title, 20))}, "thickness": 12, "len": 0.6}
-        scale = {"colorscale": "Viridis", "showscale": True, "colorbar": bar | _ticks(coloring, known, days)}
-        blank = np.flatnonzero(np.isnan(coloring.numbers))
-        found = [(NOWHERE[mode], blank, {}), (coloring.numbers[known].astype(np.float32), known, scale)]
+        scale = {"colorscale": "Viridis", "showscale": True, "colorbar": bar | _ticks(numbers[known], days)}
+        blank = np.flatnonzero(np.isnan(numbers))
+        found = [(NOWHERE[mode], blank, {}), (numbers[known].astype(np.float32), known, scale)]
         return [part for part in found if len(part[1])]
-    found = [(NOWHERE[mode], np.flatnonzero(coloring.codes < 0), {})]
-    found += [(shade(coloring, n, mode), np.flatnonzero(coloring.codes == n), {}) for n in range(len(coloring.names))]
+    found = [(NOWHERE[mode], np.flatnonzero(codes < 0), {})]
+    found += [(shade(coloring, n, mode), np.flatnonzero(codes == n), {}) for n in range(len(coloring.names))]
     return [part for part in found if len(part[1])]
 
 
-def _ticks(coloring: Coloring, known: np.ndarray, days: bool) -> dict[str, Any]:
-    if not days or not len(known):
+def _ticks(numbers: np.ndarray, days: bool) -> dict[str, Any]:
+    if not days or not len(numbers):
         return {}
-    low, high = coloring.numbers[known].min(), coloring.numbers[known].max()
+    low, high = numbers.min(), numbers.max()
     ticks = np.unique(np.linspace(low, high, 5).round())
     return {"tickvals": ticks.tolist(), "ticktext": [date.fromordinal(int(day)).isoformat() for day in ticks]}
 
@@ -133,7 +130,7 @@ def _range(values: np.ndarray, share: float = 0.06) -> dict[str, Any]:
 def _density(go: Any, found: tuple[np.ndarray, np.ndarray, np.ndarray], mode: str) -> Any:
     counts, x, y = found
     shades = np.where(counts > 0, np.log1p(counts), np.nan)
-    scale = [[0, "#eef2f5"], [1, "#7d93a6"]] if mode == "light" else [[0, "#1b212b"], [1, "#5b6b80"]]
+    scale = [[0, "#e3eaf0"], [1, "#5f7d96"]] if mode == "light" else [[0, "#1f2a36"], [1, "#7088a3"]]
     return go.Heatmap(z=shades.astype(np.float32), x=x, y=y, colorscale=scale, showscale=False, hoverinfo="skip")
 
 

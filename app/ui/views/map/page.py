@@ -15,9 +15,10 @@ from ....api import Collection
 from ...generation import stamp
 from ...plain import escape_markdown
 from ...shelf import Shelf
+from ...theme import theme
 from ...ways_on import empty, sentences
 from ...work import may_start, show_work, start
-from .figure import base_figure, theme, with_hits, with_outlines
+from .figure import base_figure, with_hits, with_outlines
 from .legend import show_legend
 from .points import Points, colors_of, points_of
 from .selection import show_selection
@@ -68,15 +69,16 @@ def show(shelf: Shelf, collection: Collection) -> None:
             show_selection(shelf, collection, selected, len(points.docs), running)
         else:
             st.markdown("Draw around points with the mouse, as a lasso or a box, to work with them. The wheel zooms.")
-        if found is not None:
-            show_legend(found[0], theme())
+    if found is not None:
+        with chart if outlines else side:  # beside the map there is room as long as nothing is selected
+            show_legend(found[0], mode)
 
 
 def _none(shelf: Shelf, collection: Collection, running: bool) -> None:
     empty(
         "No map yet",
         "A map lays all documents out on a plane, near texts near each other, and names its regions. "
-        "For 2,000 documents that takes about half a minute, for 100,000 several minutes.",
+        "It is made once, in the background: seconds for small collections, minutes for large ones.",
         ":material/scatter_plot:",
     )
     _make(shelf, collection, running)
@@ -183,7 +185,7 @@ def _chart(figure: Any, drawing: tuple[Any, ...]) -> list[list[tuple[float, floa
             st.rerun()
         st.session_state[DRAWN] = key
         kept = read_outlines(st.query_params[AREA])
-    elif st.session_state.get(DRAWN) == key:  # a double click on the chart
+    elif st.session_state.get(DRAWN) == key and key in st.session_state:  # a double click on the chart
         _forget()
     elif AREA in st.query_params:
         with sentences():

@@ -21,6 +21,8 @@ MOST = 100_000
 HOVER_BUDGET = 4_500_000
 """Characters of all hover texts together, so that a page stays within a few megabytes."""
 LINE = 60
+ACROSS = 96
+"""Cells of the density across the map."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: in
     del key
     found = Map(_collection, name)
     rows = spread_sample(found.places, most)
-    spread = density(found.places) if len(rows) < len(found) else None
+    spread = density(found.places, ACROSS) if len(rows) < len(found) else None
     with _collection.view() as view:
         hovers = _hovers(view, found.docs[rows])
     return Points(found.name, found.docs, found.places, rows, hovers, spread, found.regions, found.newer)
@@ -62,10 +64,10 @@ def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: in
 
 @st.cache_resource(show_spinner="Colouring …", max_entries=16)
 def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points: Points) -> tuple[Coloring, bool]:
-    """Return the colours of the drawn points; `key` is the map's key and what tells the coloured run from others."""
+    """Return the colours of all documents of a map; `key` is the map's and what tells the run from others."""
     del key
     with _collection.view() as view:
-        return coloring(view.catalog, _points.docs[_points.rows], color)
+        return coloring(view.catalog, _points.docs, color)
 
 
 def _hovers(view: View, docs: np.ndarray) -> np.ndarray:
