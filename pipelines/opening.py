@@ -27,7 +27,7 @@ def example_queries(view: View, most: int = 6, seed: int = 0) -> list[str]:
     rows = list(view.catalog.select_in(sql, docs.tolist()))
     found = _phrases([text for _, text in rows], languages(view), most)
     titles = dict.fromkeys(title for title, _ in rows if 8 <= len(title) <= 60 and " " in title)
-    return list(dict.fromkeys([*found, *titles]))[:most]
+    return list(dict.fromkeys([*found, *titles]))[:most] or _words([text for _, text in rows], languages(view), most)
 
 
 def _phrases(texts: list[str], spoken: list[str], most: int) -> list[str]:
@@ -46,6 +46,15 @@ def _phrases(texts: list[str], spoken: list[str], most: int) -> list[str]:
             both = known.get(words[0], count) * known.get(words[1], count)
             scored.append((count * np.log(count * len(texts) / both), term))  # a local mutual information
     return _different([term for _, term in sorted(scored, key=lambda pair: (-pair[0], pair[1]))], most)
+
+
+def _words(texts: list[str], spoken: list[str], most: int) -> list[str]:
+    """Return the most frequent words."""
+    counts = count_terms(texts, spoken, 1)
+    if counts is None:
+        return []
+    often = np.asarray(counts.matrix.sum(axis=0)).ravel()
+    return counts.terms[np.lexsort((counts.terms, -often))][:most].tolist()
 
 
 def _different(terms: list[str], most: int) -> list[str]:

@@ -49,7 +49,7 @@ class Pages:
         path = self.shelf / f"{name}.sonde"
         return index(list(rows or ROWS), path, id="id", encoder=self.encoder)  # type: ignore[arg-type]
 
-    def open(self, page: str, **address: str | list[str]) -> AppTest:
+    def open(self, page: str, /, **address: str | list[str]) -> AppTest:
         """Open `/page?name=value…` in a new session and run it; fails on any exception."""
         test = AppTest.from_file(SCRIPT, default_timeout=SECONDS)
         test._page_hash = calc_hash(page)  # AppTest.switch_page knows pages that are files only
@@ -60,7 +60,10 @@ class Pages:
         return test
 
     def again(self, page: str, test: AppTest) -> AppTest:
-        """Open the address that a session shows in a new one: nothing but the address comes along."""
+        """Open the address that a session shows in a new one: nothing but the address comes along.
+
+        What is bound to a widget is not in it: a browser puts that there, and no browser runs here.
+        """
         return self.open(page, **dict(test.query_params.items()))
 
 
