@@ -1,7 +1,6 @@
 """Clustering: KMeans, density, auto k, runs, updates, bad input, and what a kill leaves."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_corpus import COPY, collection, made, rows
-from command_line import contents, problems
+from command_line import contents
 
 from sonde.app.api import Collection
 from sonde.indexer.document_vectors import normalized
@@ -241,23 +240,6 @@ def test_a_cluster_whose_documents_are_all_deleted_is_empty_but_there(themes: Co
     themes.delete([f"cars-{n}" for n in range(40)])
     themes.update_clusters("kmeans")
     assert len(themes.run("kmeans").items) == 3 and themes.run("kmeans").run.documents == 80
-
-
-def test_a_killed_clustering_leaves_nothing(themes: Collection) -> None:
-    before = contents(themes.path)
-    script = (
-        "import os, signal\nfrom sonde.app.api import Collection\nfrom sonde.indexer import run_writing\n"
-        "from fake_encoder import FakeEncoder\n"
-        "real = run_writing._insert_results\n"
-        "def die(*given):\n    real(*given)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "run_writing._insert_results = die\n"
-        f"Collection.open({str(themes.path)!r}, encoder=FakeEncoder()).cluster(k=3, refits=0)"
-    )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
-    ran = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
-    assert ran.returncode == -signal.SIGKILL
-    assert themes.runs() == [] and contents(themes.path) == before and problems(themes.path) == []
-    assert themes.cluster(k=3, refits=0).report["clusters"] == 3
 
 
 def test_one_thread_lasts_for_its_block_only() -> None:

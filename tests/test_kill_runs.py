@@ -18,7 +18,6 @@ MOMENTS = [
     ("topic", "fitting topics"),
     ("topic", "writing"),
     ("map", "naming regions"),
-    ("map", "writing"),
 ]
 LIBRARIES = {"cluster": "faiss", "topic": "bertopic", "map": "umap"}
 
