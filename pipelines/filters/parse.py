@@ -43,5 +43,5 @@ def _sentence(where: str, error: ParseError) -> str:
     line, end, found = details.get("line", 1), details.get("col", 0), details.get("highlight") or ""
     place = f"character {max(1, end - len(found) + 1)}" + (f" of line {line}" if "\n" in where.strip() else "")
     near = f" ({shown(found)})" if found else ""
-    hint = "; a name that SQL reserves, or one with spaces, takes double quotes, a text single ones"
+    hint = "; a name that SQL reserves, or one with spaces or colons, takes double quotes, a text single ones"
     return f"the filter {shown(where)} cannot be read from {place}{near} on{hint}"
