@@ -100,6 +100,7 @@ def test_notes(first: str, second: str, expected: str) -> None:
 def test_one_pair_on_the_command_line(models: Models, run: Command) -> None:
     options = ("--model", models[0], "--rerank-model", models[1], "--nli", models[2])
     row = json.loads(run("similarity", FULL[0], FULL[1], *options, "--json").out)
+    assert (row["model"], row["rerank_model"], row["forward"]["model"]) == models
     ran = run("similarity", FULL[0], FULL[1], *options)
     assert ran.out.splitlines()[0].startswith(f"cosine        {row['cosine']:.3f}  angular {row['angular']:.3f}")
     assert ran.out.splitlines()[1] == f"second stage  {row['second_stage']:.3f}  {models[1]}"

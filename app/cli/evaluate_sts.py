@@ -92,6 +92,8 @@ def read_scale(text: str) -> tuple[float, float]:
 
 def print_table(found: "Sequence[StsQuality]") -> None:
     """Print a table for each file."""
+    from ...pipelines.evaluate.footprint import BUSY
+
     for file in dict.fromkeys(quality.file for quality in found):
         rows = [quality for quality in found if quality.file == file]
         print(f"{file}: {rows[0].pairs:,} pairs, {rows[0].sentences:,} sentences")
@@ -101,9 +103,9 @@ def print_table(found: "Sequence[StsQuality]") -> None:
         )
         for quality in rows:
             print(_row(quality))
-    if any(quality.others > 0.1 for quality in found):
-        most = max(quality.others for quality in found)
-        say(f"note: other programs used up to {most:.0%} of the processor meanwhile: the times are not to be relied on")
+    most = max(quality.others for quality in found)
+    if most > BUSY:
+        say(f"note: other programs used up to {most:.0%} of the processor meanwhile: do not rely on sentences/s")
 
 
 def _row(quality: "StsQuality") -> str:

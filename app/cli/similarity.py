@@ -71,8 +71,9 @@ def similarity(
         comparison = load_comparison(model or DEFAULT_MODEL, second_stage, nli, device, prompt, notify)
         found = list(comparison(texts, notify))
     if json:
+        encoder, stage, _ = comparison.names
         for each in found:
-            print_json(each.to_dict())
+            print_json(each.to_dict() | {"model": encoder, "rerank_model": stage})
     elif pairs is None:
         _print_one(found[0], comparison)
     else:
