@@ -43,7 +43,7 @@ def show_clusters(shelf: Shelf, collection: Collection, may_start: bool) -> None
         if st.button("Measure", key="measure_clusters", type="primary", disabled=not may_start):
             with sentences():
                 given = () if truth == NONE else ("--truth", truth)
-                measure(shelf, collection, f"Measure clusters {run}", "clusters", "--run", run, *given)
+                measure(shelf, collection, f"Measure the run {run}", "clusters", "--run", run, *given)
     found = chosen_result(shelf, collection, "clusters")
     if found:
         with sentences():

@@ -37,7 +37,7 @@ def show_labels(shelf: Shelf, collection: Collection, may_start: bool) -> None:
         truth = st.selectbox("Truth", columns, key="truth", bind="query-params")
         if st.button("Measure", key="measure_labels", type="primary", disabled=not may_start):
             with sentences():
-                measure(shelf, collection, f"Measure labels {run}", "labels", "--run", run, "--truth", truth)
+                measure(shelf, collection, f"Measure the run {run}", "labels", "--run", run, "--truth", truth)
     found = chosen_result(shelf, collection, "labels")
     if found:
         with sentences():

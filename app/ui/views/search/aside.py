@@ -17,6 +17,8 @@ MOST = 1_000
 """Hits of an export."""
 SHOWN = 8
 FACETS = 6
+LONGEST = 20
+"""Characters of a choice, so that its count is not cut off."""
 
 
 def show_aside(collection: Collection, asked: Asked, every: Results) -> None:
@@ -39,10 +41,14 @@ def _show_facets(collection: Collection, every: Results) -> None:
         with st.container(horizontal=True, gap="xsmall"):
             for value, count in counted.get(facet.name, [])[:SHOWN]:
                 st.button(
-                    f"{escape_markdown(shown_value(value)[:40])} · {count:,}", key=f"facet:{facet.name}:{value}",
+                    f"{escape_markdown(_short(shown_value(value)))} · {count:,}", key=f"facet:{facet.name}:{value}",
                     on_click=choose, args=(collection, facet, value),
                     type="primary" if value in held else "secondary",
                 )  # fmt: skip
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def _show_export(collection: Collection, asked: Asked) -> None:

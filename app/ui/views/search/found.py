@@ -12,13 +12,13 @@ from .asking import WIDE, Asked
 
 
 def wide(collection: Collection, asked: Asked) -> Results:
-    """Return the best hits of the first stage, for facets, the map and the number of pages.
+    """Return the best hits of the first stage without their texts, for facets, the map and the number of pages.
 
     Raises:
         SondeError: The search cannot be made.
     """
     settings = replace(asked.settings, k=max(WIDE, asked.settings.k), rerank=False)
-    return _found(collection, replace(asked, settings=settings))
+    return _found(collection, replace(asked, settings=settings), texts=False)
 
 
 def page_of(collection: Collection, asked: Asked, number: int) -> Results:
@@ -28,7 +28,8 @@ def page_of(collection: Collection, asked: Asked, number: int) -> Results:
         SondeError: The search cannot be made.
     """
     offset = (number - 1) * asked.settings.k
-    return _found(collection, replace(asked, settings=replace(asked.settings, offset=offset, explain=not asked.like)))
+    settings = replace(asked.settings, offset=offset, explain=not asked.like)
+    return _found(collection, replace(asked, settings=settings), texts=True)
 
 
 def all_of(collection: Collection, asked: Asked, most: int) -> Results:
@@ -40,14 +41,16 @@ def all_of(collection: Collection, asked: Asked, most: int) -> Results:
     return _search(collection, replace(asked, settings=replace(asked.settings, k=most)))
 
 
-def _found(collection: Collection, asked: Asked) -> Results:
-    return _kept((str(collection.path), stamp(collection), asked.key), collection, asked)
+def _found(collection: Collection, asked: Asked, *, texts: bool) -> Results:
+    return _kept((str(collection.path), stamp(collection), asked.key, texts), collection, asked)
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@st.cache_data(show_spinner=False, max_entries=32)
 def _kept(key: tuple[Any, ...], _collection: Collection, _asked: Asked) -> Results:
-    del key
-    return _search(_collection, _asked)
+    *_, texts = key
+    found = _search(_collection, _asked)
+    # A hundred long documents for each question would fill the memory, and nobody reads them there.
+    return found if texts else replace(found, hits=tuple(replace(hit, text="") for hit in found))
 
 
 def _search(collection: Collection, asked: Asked) -> Results:

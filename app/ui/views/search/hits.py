@@ -107,6 +107,11 @@ def _show_whole(hit: Hit) -> None:
 
 
 def _short(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
-    text = "no" if value is False else f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else text
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= CHIP else text[:CHIP] + " …"
