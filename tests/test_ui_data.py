@@ -260,12 +260,17 @@ def test_health_finds_mends_and_tidies(pages: Pages, jobs: Jobs) -> None:
     assert "0 tombstones removed" in shown(pages.open("data"))
 
 
-def running(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slow: float = 0.1) -> Job:
-    monkeypatch.setenv("SONDE_SLOW", str(slow))
+def running(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
+    """A job that has committed 256 documents, and waits as long as the file hold exists."""
+    monkeypatch.setenv("SONDE_HOLD", str(tmp_path / "hold"))
+    (tmp_path / "hold").touch()
     source = csv(tmp_path / "rows.csv", 2_000)
     to = str(jobs.folder.parent / "reviews.sonde")
     job = jobs.start(f"Add to {MARKUP}", "reviews", ["index", str(source), "--to", to, "--json"])
-    monkeypatch.setenv("SONDE_SLOW", "0")
+    end = time.monotonic() + PATIENCE
+    while Job.read(job.folder).progress is None:
+        assert time.monotonic() < end
+        time.sleep(0.02)
     return job
 
 
@@ -274,8 +279,6 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
 ) -> None:
     pages.collection("reviews")
     job = running(jobs, monkeypatch, tmp_path)
-    while not (jobs.folder.parent / "reviews.sonde" / "writer.json").exists():
-        time.sleep(0.02)
     page = pages.open("data")
     for _ in range(2):
         page = pages.open("data")
@@ -292,6 +295,8 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
     assert ended(jobs).state == "cancelled"
     page = pages.open("data")
     assert "Cancelled. What was committed stays." in shown(page)
+    assert glance(jobs.folder.parent / "reviews.sonde").documents == 256
+    (tmp_path / "hold").unlink()
     press(page, f"resume-{job.id}")
     assert ended(jobs).state == "done"
     assert [each.id for each in jobs.all()] != [job.id]
