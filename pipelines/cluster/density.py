@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...indexer.progress import Notify, silent
+from ...indexer.wording import counted
 from .carrying import VOTERS, centroids
 from .groups import dense_groups, hdbscan
 from .kmeans import nearest
@@ -84,7 +85,7 @@ def _fit(
     _ = hdbscan(), umap()  # told before the work, if they are missing
     if len(vectors) < max(size, MIN_SAMPLES + 2):
         return np.full(len(vectors), -1), np.zeros(len(vectors))
-    notify(f"reducing {len(vectors):,} distinct texts to {settings.dimensions} dimensions, then clustering")
+    notify(f"reducing {counted(len(vectors), 'distinct text')} to {settings.dimensions} dimensions, then clustering")
     places = project(vectors, settings.dimensions, settings.seed, neighbours=settings.neighbours, nearest=nearest_of)
     return dense_groups(places, size, MIN_SAMPLES)
 

@@ -62,18 +62,19 @@ def update(collection: Collection, name: str | None = None, notify: Notify = sil
         new = np.setdiff1d(every, docs)
         found, sure = _place(view, run, new, docs, labels, notify) if len(new) else (labels[:0], scores[:0])
         found = followed(found, run)
-        items = _resized(items_of(view.catalog, run), np.concatenate([labels, found]))
+        before = items_of(view.catalog, run)
+        items = _resized(before, np.concatenate([labels, found]))
         names = ("centroids", "fitted", "limits") if run.parameters["method"] == "density" else ("centroids",)
         arrays = {kept: array_of(view.catalog, run, kept) for kept in names}
     outliers = int((found < 0).sum())
-    if len(new):
+    if len(new) or items != before:  # without a new one, documents may still have been deleted
         everything = (
             np.append(docs, new),
             np.append(labels, found),
             np.append(scores, np.where(found < 0, np.nan, sure)),
         )
         report = run.report | {"documents": len(everything[0]), "outliers": int((everything[1] < 0).sum())}
-        report["outlier_share"] = round(report["outliers"] / report["documents"], 6)
+        report["outlier_share"] = round(report["outliers"] / max(report["documents"], 1), 6)
         report["updated"] = report.get("updated", 0) + len(new)
         report["fitted_with"] = run.report.get("fitted_with", run.versions)
         libraries = (faiss_package(), *LIBRARIES[run.parameters["method"]][1:])

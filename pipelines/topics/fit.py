@@ -11,6 +11,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.run_writing import NewRun, check_name, write_run
 from ...indexer.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.view import View
+from ...indexer.wording import counted
 from ..cluster.clustering import faiss_package
 from ..cluster.corpus import Corpus, texts_of
 from ..cluster.describe import OUTLIERS
@@ -124,7 +125,7 @@ def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) ->
     vectors = corpus.vectors[chosen]
     min_size = settings.min_size or automatic_size(len(chosen))
     texts = texts_of(view, corpus.snapshot.docs[corpus.first[chosen]])
-    notify(f"fitting topics on {len(chosen):,} distinct texts, of at least {min_size} each")
+    notify(f"fitting topics on {counted(len(chosen), 'distinct text')}, of at least {min_size} each")
     words = words_of(view)
     dense = adapter.fit(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
     found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
