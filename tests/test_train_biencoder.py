@@ -1,5 +1,6 @@
 """Tuning a bi-encoder: what examples are, which wrong passages are mined, that it learns, goes on and can be used."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tuned_run import SETTINGS
 import sonde as package
 from sonde.indexer.document import Document
 from sonde.indexer.encoder import load_encoder
-from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.pipelines.evaluate.paired import gain, per_query
 from sonde.pipelines.train.biencoder import BiencoderSettings, pairs, read_examples, train_biencoder
 from sonde.pipelines.train.biencoder.batches import columns_of
@@ -298,6 +299,16 @@ def test_mistakes_are_found_before_anything_is_loaded(data: Path, tmp_path: Path
     ):
         with pytest.raises(UsageError, match=says):
             train_biencoder(data, tmp_path / "no", **options)  # type: ignore[arg-type]
+
+
+def test_a_missing_library_is_said_before_anything_is_computed(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "peft" else real(name, *rest))
+    with pytest.raises(MissingExtraError, match=r"training with LoRA needs peft.*sonde\[train\]"):
+        train_biencoder(data, tmp_path / "no", base=str(base), settings=BiencoderSettings(lora=4), device="cpu")
+    assert not (tmp_path / "no.training").exists()
 
 
 def test_the_command(

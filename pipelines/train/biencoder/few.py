@@ -1,7 +1,7 @@
 """Tuning a bi-encoder on a few texts of each label, all of which are trained on."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ....indexer.encoder.devices import resolve_devices
@@ -12,7 +12,7 @@ from ..folder import finish, work_folder
 from ..nli import base_folder
 from ..pairs import digest_of
 from .examples import Examples, groups_of
-from .fit import Fit, fit, load_base
+from .fit import Fit, check_libraries, fit, load_base
 from .settings import BiencoderSettings
 
 BATCH = 16
@@ -37,7 +37,8 @@ def tune_on_labels(
     work = work_folder(to)
     examples = Examples("labels", tuple(texts), labels=tuple(labels), groups=groups_of(texts))
     folder, place = base_folder(base, notify), resolve_devices(device)[0]
-    run = digest_of(settings, examples.first, examples.labels, weights_digest(folder))
+    check_libraries(settings)
+    run = digest_of(replace(settings, save_every=0.0), examples.first, examples.labels, weights_digest(folder))
     model = load_base(str(folder), place)
     report = fit(model, examples, settings, work, run, notify=notify)
     facts = {"base": base, "labels": len(set(labels)), "examples": len(texts), "settings": asdict(settings), "run": run}

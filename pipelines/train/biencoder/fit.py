@@ -1,5 +1,6 @@
 """The training itself: Sentence-Transformers' trainer, with checkpoints that a killed run goes on from."""
 
+import importlib.util
 import json
 import time
 from collections.abc import Callable
@@ -75,7 +76,6 @@ def fit(
 
     Raises:
         SondeError: A checkpoint of another run lies in the folder.
-        MissingExtraError: The libraries of the extra `train` are not installed.
     """
     import torch
 
@@ -115,6 +115,20 @@ def fit(
     return Fit(trainer.state.global_step, done, losses, time.monotonic() - began)
 
 
+def check_libraries(settings: BiencoderSettings, logs: Path | None = None) -> None:
+    """Look for the libraries that a run will need, before anything is computed.
+
+    Raises:
+        MissingExtraError: One is not installed.
+    """
+    needed = {"accelerate": "training a bi-encoder", "datasets": "training a bi-encoder"}
+    needed |= {"peft": "training with LoRA"} if settings.lora else {}
+    needed |= {"tensorboard": "--logs"} if logs else {}
+    for name, purpose in needed.items():
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtraError(name, "train", purpose)
+
+
 def newest_checkpoint(folder: Path, run: str) -> Path | None:
     """Return the newest checkpoint of a run that was written to its end; halves of others are removed.
 
@@ -139,11 +153,6 @@ def newest_checkpoint(folder: Path, run: str) -> Path | None:
 
 def _library() -> tuple[Any, Any]:
     """Return the trainer, with checkpoints of what is trained only, and its arguments."""
-    try:
-        import accelerate  # noqa: F401
-        import datasets  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(str(error.name), "train", "training a bi-encoder") from None
     from safetensors.torch import load_file, save_file
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
@@ -206,10 +215,7 @@ def _printer() -> Any:
 def _tensorboard(logs: Path | None) -> list[Any]:
     if logs is None:
         return []
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtraError("tensorboard", "train", "--logs") from None
+    from torch.utils.tensorboard import SummaryWriter
     from transformers.integrations.integration_utils import TensorBoardCallback
 
     return [TensorBoardCallback(SummaryWriter(log_dir=str(logs)))]

@@ -2,21 +2,12 @@
 
 from typing import Any
 
-from ....indexer.errors import MissingExtraError
-
 
 def add(model: Any, rank: int, seed: int) -> None:
-    """Put adapters of some rank beside every linear layer of a bi-encoder's transformer, and train nothing else.
-
-    Raises:
-        MissingExtraError: peft is not installed.
-    """
+    """Put adapters of some rank beside every linear layer of a bi-encoder's transformer, and train nothing else."""
     import torch
+    from peft import LoraConfig, inject_adapter_in_model
 
-    try:
-        from peft import LoraConfig, inject_adapter_in_model
-    except ImportError:
-        raise MissingExtraError("peft", "train", "training with LoRA") from None
     torch.manual_seed(seed)
     config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", bias="none")
     for weight in model.parameters():

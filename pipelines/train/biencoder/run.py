@@ -20,7 +20,7 @@ from ..precision import training_dtype
 from .card import model_card
 from .corpus import SOURCES, pairs_of_collection
 from .examples import Examples, divided, read_examples, without
-from .fit import Fit, fit, load_base
+from .fit import Fit, check_libraries, fit, load_base
 from .measure import CORPUS, gains, outcome
 from .negatives import mined
 from .settings import BiencoderSettings
@@ -98,7 +98,9 @@ def train_biencoder(
     examples = data if isinstance(data, Examples) else _read(data, kind, columns, made_of, settings.seed)
     taught, held = _split(examples, held_out, kind, columns, share, settings.seed)
     folder, place = base_folder(base, notify), resolve_devices(device)[0]
-    run = digest_of(settings, _digest(taught), _digest(held), weights_digest(folder))
+    check_libraries(settings, logs)
+    decisive = replace(settings, save_every=0.0)
+    run = digest_of(decisive, corpus, _digest(taught), _digest(held), weights_digest(folder))
     dtype = training_dtype(settings.dtype, place)
     begin_work(work, run)
     encoder = load_encoder(base, device=place, dtype=dtype, notify=notify)
