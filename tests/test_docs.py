@@ -153,6 +153,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
               "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
     overview(folder)
+    known_answers(folder, encoder)
     judged: Any = index(folder / "reviews.csv", folder / "judged.sonde", id="id", encoder=encoder)
     judged.judge("late delivery", ["4711"])
     themes: Any = index(folder / "reviews.csv", folder / "themes.sonde", id="id", encoder=encoder)
