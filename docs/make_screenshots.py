@@ -62,8 +62,11 @@ def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
     while quiet < 6:  # pages draw in several runs, charts after them
         page.wait_for_timeout(500)
         quiet = quiet + 1 if page.evaluate(SETTLED) else 0
-    if page.get_by_role("button", name="Measure").is_visible() and not page.get_by_text("Without a truth").is_visible():
-        page.get_by_role("button", name="Measure").click()
+    if (
+        page.get_by_role("button", name="Measure", exact=True).is_visible()
+        and not page.get_by_text("Without a truth").is_visible()
+    ):
+        page.get_by_role("button", name="Measure", exact=True).click()
         page.get_by_text("Without a truth").wait_for(timeout=120_000)
         page.goto(page.url)  # without the message that it is done
         page.get_by_text("Without a truth").wait_for()

@@ -336,6 +336,20 @@ def test_a_thousand_files_with_names_that_mean_mischief(pages: Pages, jobs: Jobs
     assert "7 rows" in shown(page).replace("**", "")
 
 
+def test_what_an_evaluation_found_is_not_dismissed_here(pages: Pages, jobs: Jobs) -> None:
+    pages.collection("reviews")
+    for number, command in enumerate((["info"], ["evaluate", "search"], ["compact"])):
+        folder = jobs.folder / f"{number:015d}-abcdef"
+        folder.mkdir(parents=True)
+        kept = {"title": "t", "collection": "reviews", "command": command, "started": 1, "pid": 0}
+        (folder / "job.json").write_text(json.dumps(kept))
+        (folder / "exit").write_text("0")
+    page = pages.open("data")
+    press(page, "forget-000000000000002-abcdef")
+    press(page, "forget-000000000000000-abcdef")
+    assert [job.command[0] for job in jobs.all()] == ["evaluate"]
+
+
 def test_a_job_without_any_sense_breaks_no_page(pages: Pages, jobs: Jobs) -> None:
     pages.collection("reviews")
     for number, (command, out) in enumerate(

@@ -292,11 +292,15 @@ def made(jobs: Jobs, number: int, command: list[str], state: str = "done") -> Pa
 
 def test_old_jobs_do_not_pile_up(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(queue_module, "ENDED", 3)
+    for number in range(11, 16):
+        made(jobs, -number, ["evaluate", "search"])
     oldest = jobs.uploads.keep([sent("a.csv")])
     for number in range(1, 7):
         made(jobs, number, ["index", str(oldest[0])] if number == 1 else ["info"])
     job = ended(jobs.start("Info", "c", ["info", str(tmp_path)]))
-    assert [found.started for found in jobs.all()] == [job.started, 6.0, 5.0, 4.0]
+    plain = [found.started for found in jobs.all() if not found.is_result]
+    assert plain == [job.started, 6.0, 5.0, 4.0]
+    assert sum(found.is_result for found in jobs.all()) == 3
     assert not oldest[0].exists()
 
 

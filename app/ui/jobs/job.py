@@ -75,6 +75,11 @@ class Job:
         """Whether somebody cancelled it, wherever it was then."""
         return (self.folder / "cancelled").exists()
 
+    @property
+    def is_result(self) -> bool:
+        """Whether its output is what somebody wants to look at later: the figures of an evaluation."""
+        return self.command[:1] == ("evaluate",)
+
     @cached_property
     def seconds(self) -> float:
         """How long it has run, or ran."""

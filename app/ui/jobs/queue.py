@@ -21,7 +21,7 @@ from .job import Job
 from .uploads import UNUSED_SECONDS, Uploads
 
 ENDED = 60
-"""Jobs that have ended and are still shown; older ones are forgotten when another starts."""
+"""Jobs that have ended and are kept, evaluations beside them; older ones are forgotten when another starts."""
 
 
 class Jobs:
@@ -126,8 +126,10 @@ class Jobs:
 
     def _prune(self) -> None:
         known = self.all()
-        for job in [job for job in known if job.state != "running"][ENDED:]:
-            self.forget(job)
+        ended = [job for job in known if job.state != "running"]
+        for kept in (False, True):  # each kind by itself: a page shows what evaluations found
+            for job in [job for job in ended if job.is_result is kept][ENDED:]:
+                self.forget(job)
         self.uploads.drop_unused(job.command for job in known)
         self._drop_labels({word for job in known for word in job.command})
 

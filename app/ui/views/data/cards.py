@@ -54,6 +54,8 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
     earlier: list[Job] = []
     seen: set[str] = set()
     for job in jobs:
+        if job.is_result and job.state == "done":
+            continue  # the page Evaluate shows it
         newest = job.collection not in seen
         seen.add(job.collection)
         news = job.state != "done" or job.collection == name or time.time() - job.started - job.seconds < NEWS
