@@ -139,6 +139,12 @@ def test_exported_and_measured(collection: Collection, tmp_path: Path) -> None:
     assert lexical.measures["judged@10"] == 1.0  # words of one query find one text each
 
 
+def test_a_query_without_hits_has_none_unjudged(collection: Collection) -> None:
+    queries, qrels = [("a", "xyzzy"), ("b", "battery")], {"a": {"1": 1}, "b": {"2": 1}}
+    [lexical] = evaluate_search(collection, queries, qrels, modes(("lexical",)))
+    assert (lexical.measures["judged@10"], lexical.measures["ndcg@10"]) == (0.5, 0.0)
+
+
 @pytest.mark.parametrize(
     ("query", "ids", "grade", "message"),
     [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.collection import Collection
 from ...indexer.errors import MissingExtraError, SondeError
-from ..results import Mode
+from ..results import Mode, Results
 from ..search import SearchSettings
 from ..trec import Query, run_queries
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 DEPTH = 100
 RERANK = "rerank"
 RESAMPLES = 2_000
-MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100", "Judged@10")
-"""In ir-measures' names; reported as ndcg@10, recall@100, mrr@10, map@100 and judged@10.
+MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
+"""In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
+NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
+JUDGED = "judged@10"
+"""The share of the first ten hits that have a judgement; 1 for a query without hits, none of which lacks one.
 
-The last is the share of the first ten hits that have a judgement: what has none counts as not relevant, so a mode whose
-hits nobody judged looks worse than it is (Buckley and Voorhees, SIGIR 2004).
+What has none counts as not relevant, so a mode whose hits nobody judged looks worse than it is (Buckley and Voorhees, SIGIR
+2004).
 """
-NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100", "judged@10"), strict=True))
+FIRST = 10
 
 Qrels = dict[str, dict[str, int]]
 
@@ -123,8 +126,14 @@ def _scores(
     scores: dict[str, dict[str, float]] = {name: dict.fromkeys(truth, 0.0) for name in NAMES.values()}
     for metric in ir_measures.iter_calc(measures, truth, run):
         scores[NAMES[str(metric.measure)]][metric.query_id] = metric.value
+    scores[JUDGED] = {key: _judged(results, truth[key]) for key, results in found}
     stages = [results.reranking for _, results in found if results.reranking]
     return scores, str(max(stages, key=lambda stage: stage.depth)) if stages else None
+
+
+def _judged(results: Results, grades: dict[str, int]) -> float:
+    first = [hit.id in grades for hit in results[:FIRST]]
+    return sum(first) / len(first) if first else 1.0
 
 
 def _measures() -> "tuple[Any, list[Measure]]":
