@@ -86,7 +86,7 @@ def clusters(**settings: Any) -> Callable[[sonde.Collection, int], Found]:
     """What clusters with these settings; `k="true"` stands for the number of classes."""
 
     def run(collection: sonde.Collection, classes: int) -> Found:
-        chosen = settings | ({"k": classes} if settings.get("k") == "true" else {})
+        chosen: dict[str, Any] = settings | ({"k": classes} if settings.get("k") == "true" else {})
         began = perf_counter()
         collection.cluster("benchmark", replace=True, refits=0, **chosen)
         return labels_of(collection, "cluster", perf_counter() - began)

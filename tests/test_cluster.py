@@ -249,12 +249,11 @@ def test_one_thread_lasts_for_its_block_only() -> None:
     def limits_now() -> list[int]:
         return [pool["num_threads"] for pool in threadpool_info()]
 
-    with threadpool_limits(2), pytest.raises(KeyError):
+    with threadpool_limits(2):
         before = limits_now()
-        with one_thread():
+        with pytest.raises(KeyError), one_thread():
             assert set(limits_now()) == {1}
             raise KeyError
-    with threadpool_limits(2):
         assert limits_now() == before
 
 
