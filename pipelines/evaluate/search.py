@@ -24,8 +24,8 @@ NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "
 JUDGED = "judged@10"
 """The share of the first ten hits that have a judgement; 1 for a query without hits, none of which lacks one.
 
-What has none counts as not relevant, so a mode whose hits nobody judged looks worse than it is (Buckley and Voorhees, SIGIR
-2004).
+What has none counts as not relevant, so a mode whose hits nobody judged looks worse than it is (Buckley and Voorhees,
+SIGIR 2004).
 """
 FIRST = 10
 
