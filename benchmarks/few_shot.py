@@ -21,13 +21,17 @@ import sonde
 from sonde.pipelines.label import LabelSettings
 from sonde.pipelines.label.examples import LabelledExample, label_by_examples
 
+SPELLED = {"ABBR": "abbreviation", "DESC": "description", "ENTY": "entity", "HUM": "human", "LOC": "location",
+           "NUM": "number"}  # fmt: skip
+"""What zero-shot reads in place of trec6's short names."""
+
 
 def rows_of(data: Path, name: str) -> list[dict[str, str]]:
     """Return the texts of a set with their class and part."""
     if name == "trec6":
         with gzip.open(data / "topics" / "trec6.jsonl.gz", "rt") as lines:
             found = [json.loads(line) for line in lines]
-        return [{"text": row["question"], "truth": row["coarse"], "part": row["split"]} for row in found]
+        return [{"text": row["text"], "truth": row["coarse"], "part": row["split"]} for row in found]
     rows = []
     for part in ("train", "test"):
         with (data / "topics" / f"banking77_{part}.csv").open(newline="") as file:
@@ -55,8 +59,8 @@ def main() -> None:
             stored = view.catalog.connection.execute("SELECT key, text FROM documents ORDER BY doc").fetchall()
         rows = [{"id": key, **known[text]} for key, text in stored if text in known]
         labels = sorted({row["truth"] for row in rows})
-        opened.label([label.replace("_", " ") for label in labels], settings=LabelSettings(name="zero", replace=True))
-        said = {label.replace("_", " "): label for label in labels}
+        said = {SPELLED.get(label, label.replace("_", " ")): label for label in labels}
+        opened.label(list(said), settings=LabelSettings(name="zero", replace=True))
         found: dict[str, list[float]] = defaultdict(list)
         for seed in range(given.seeds):
             taught = drawn(rows, given.examples, seed)
