@@ -1,7 +1,7 @@
-"""Train the bundled NLI model: the pooled head, an average of the weights, lower rates for lower layers.
+"""Train an NLI model with the pooled head, an average of the weights, lower rates for lower layers.
 
-`make.py` calls `train`. Batches have one of few shapes (a length, and as many pairs as the budget allows), because a
-CPU compiles its matrix products anew for each shape. A killed run goes on from its last checkpoint.
+`make_pooled.py` calls `train`. Batches have one of few shapes (a length, and as many pairs as the budget allows),
+because a CPU compiles its matrix products anew for each shape. A killed run goes on from its last checkpoint.
 """
 
 import math
