@@ -45,6 +45,7 @@ def main(shelf: Path, collection: str = "bbc") -> None:
         _wait(port)
         with sync_playwright() as playwright:
             browser = launch(playwright)
+            _warm(browser.new_page(), f"http://127.0.0.1:{port}/search?collection={collection}&q=anything")
             for scheme in ("light", "dark"):
                 page = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
                 for name, address in PAGES.items():
@@ -53,6 +54,13 @@ def main(shelf: Path, collection: str = "bbc") -> None:
     finally:
         server.terminate()
         server.wait()
+
+
+def _warm(page: Page, url: str) -> None:
+    """Search once, so that the time that a page says is not that of loading the model."""
+    page.goto(url)
+    page.locator(".sonde-text").first.wait_for(timeout=120_000)
+    page.close()
 
 
 def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
