@@ -7,7 +7,7 @@ from pathlib import Path
 from .settings import UiSettings
 
 SCRIPT = Path(__file__).with_name("script.py")
-ACCENT = {"light": "#0f6e84", "dark": "#4fb8d0"}
+ACCENT = {"light": "#0f6e84", "dark": "#1f88a2"}
 OPTIONS = {
     "browser.gatherUsageStats": "false",
     "client.showErrorDetails": "none",  # what a page does not expect is logged, not shown
