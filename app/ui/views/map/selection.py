@@ -14,6 +14,7 @@ from .....pipelines.tags import tag
 from ....api import Collection
 from ...gate import may_write
 from ...generation import stamp
+from ...members import shortened
 from ...plain import chips, escape_markdown, show_text
 from ...shelf import Shelf
 from ...ways_on import sentences
@@ -26,22 +27,24 @@ SHORT = 300
 FORMATS = {"CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
 
 
+@st.fragment
 def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
-    """Show what is selected."""
+    """Show what is selected; what happens here does not draw the map anew."""
     st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
     if not len(docs):
         st.text("No document lies inside.")
         return
-    words = st.container()
-    if may_write():
-        _actions(shelf, collection, docs, running)
-    else:
-        _export(collection, docs)
-    _texts(collection, docs)
-    with words:  # filled at last: counting them takes longest
-        terms = _terms(collection, docs, stamp(collection))
-        if terms:
-            chips(("", term) for term in terms)
+    with sentences():
+        words = st.container()
+        if may_write():
+            _actions(shelf, collection, docs, running)
+        else:
+            _export(collection, docs)
+        _texts(collection, docs)
+        with words:  # filled at last: counting them takes longest
+            terms = _terms(collection, docs, stamp(collection))
+            if terms:
+                chips(("", term) for term in terms)
 
 
 @st.cache_data(show_spinner="Reading the selection …", max_entries=32)
@@ -140,7 +143,6 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
     )  # fmt: skip
 
 
-@st.fragment
 def _texts(collection: Collection, docs: np.ndarray) -> None:
     pages = -(-len(docs) // PAGE)
     page = min(st.session_state.get("texts_page", 1), pages)
@@ -150,7 +152,6 @@ def _texts(collection: Collection, docs: np.ndarray) -> None:
         with st.container(border=True, gap="small"):
             if document.title.strip():
                 show_text(document.title)
-            short = document.text if len(document.text) <= SHORT else document.text[:SHORT] + " …"
-            show_text(short, small=True)
+            show_text(shortened(document.text, SHORT), small=True)
     if pages > 1:
         st.pagination(pages, key="texts_page")
