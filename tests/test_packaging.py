@@ -72,7 +72,8 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
     models = {
         f"sonde/pipelines/bundled/{name}/{file}" for name in BUNDLED for file in ("README.md", "weights.safetensors")
     }
-    assert held == expected | {"sonde/py.typed"} | models
+    pages = {"sonde/app/ui/style.css", "sonde/app/ui/icon.svg"}
+    assert held == expected | {"sonde/py.typed"} | models | pages
 
 
 def test_no_model_in_the_wheel_is_larger_than_12_mb(wheel):
