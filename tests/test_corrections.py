@@ -13,6 +13,7 @@ from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.lock import writer_lock
 from sonde.pipelines.label import corrections, forget
+from sonde.pipelines.label.examples import LabelledExample, label_by_examples
 from sonde.pipelines.label.linear import adjusted
 from sonde.pipelines.label.outcome import heeded
 from sonde.pipelines.label.review import closeness
@@ -128,6 +129,16 @@ def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
     assert report.corrected == 1
     assert "corrections are left out whose labels are none of these: spam" in said
     assert "heeding 1 correction" in said
+
+
+def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> None:
+    examples = [LabelledExample(theme, id=f"{theme}-{n}") for theme in LABELS for n in range(3)]
+    label_by_examples(shop, examples, LabelSettings(name="few"))
+    [first] = shop.unsure("few", k=1)
+    shop.correct({first.id: first.other}, run="few")
+    report = label_by_examples(shop, examples, LabelSettings(name="few", replace=True))
+    assert report.corrected == 1 and labels_of(shop, "few")[first.id] == first.other
+    assert first.id not in {each.id for each in shop.unsure("few", k=200)}
 
 
 def test_the_least_sure_come_first(shop: Collection) -> None:

@@ -19,8 +19,9 @@ from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
 from .corpus import Found
 from .labels import Label
 from .linear import SCALE, fit
-from .outcome import LabelReport, decide
-from .run import LIBRARIES, _documents, _items, _measured, _parameters, _report, texts_of
+from .outcome import LabelReport, decide, heeded
+from .review import closeness
+from .run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, texts_of
 from .settings import LabelSettings
 
 ENGINE = "examples"
@@ -78,7 +79,7 @@ def label_by_examples(
 
     Args:
         collection: The collection.
-        examples: Some of each label; one of a stored document keeps its label.
+        examples: Some of each label; one of a stored document keeps its label. Corrections override the run's labels.
         settings: The run's name, filter, threshold and seed.
         fine_tune: The tuned model's folder; one that is there is used as it is.
         notify: Receives progress and sentences.
@@ -99,6 +100,7 @@ def label_by_examples(
         docs, _ = _documents(view, snapshot, settings.where)
         own = _stored(view, examples)
         vectors = document_vectors(view, docs)
+        truths = _truths(view, labels, settings, docs, notify)
     texts = _texts(collection, examples, own)
     if fine_tune is not None:
         encoder = _tuned(collection, texts, [example.label for example in examples], fine_tune, settings, notify)
@@ -110,16 +112,17 @@ def label_by_examples(
     for doc, example in zip(own, examples, strict=True):
         if doc is not None:
             margins[docs == doc] = np.where(np.arange(len(names)) == names.index(example.label), 10.0, -10.0)
-    chosen, numbers, scores = decide(margins, False, settings.least)
+    known = np.searchsorted(docs, truths.docs)
+    chosen, numbers, scores = heeded(*decide(margins, False, settings.least), known, truths.shares)
     name = str(fine_tune) if fine_tune else collection.spec.name
     seconds = time.monotonic() - began
-    report = _report(labels, settings, ENGINE, name, Found(margins), numbers, len(docs), 0, seconds)
+    report = _report(labels, settings, ENGINE, name, Found(margins), numbers, len(docs), len(known), seconds)
     counts = Counter(example.label for example in examples)
     parameters: dict[str, Any] = _parameters(labels, settings, ENGINE, name) | {"examples": dict(counts)}
     new = NewRun(
         kind="label", name=settings.name, parameters=parameters, libraries=LIBRARIES, report=_measured(report),
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
-        arrays={"documents": docs},
+        arrays={"documents": docs, **closeness(margins, False, settings.least)},
     )  # fmt: skip
     changed = write_run(collection.path, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)

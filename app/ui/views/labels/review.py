@@ -6,7 +6,7 @@ import streamlit as st
 
 from .....indexer.runs import Run, items_of
 from .....indexer.wording import counted
-from .....pipelines.label import NONE_NAME, Unsure, correct, corrections, forget, unsure
+from .....pipelines.label import ENGINES, NONE_NAME, Unsure, correct, corrections, forget, unsure
 from .....pipelines.label.corrections import Correction
 from ....api import Collection
 from ...gate import may_write
@@ -30,7 +30,10 @@ def show_review(shelf: Shelf, collection: Collection, run: Run, running: bool) -
         f"The documents whose label is least sure come first. {counted(len(kept), 'correction')} kept"
         + (f", {waiting:,} since this run. The next run learns from them." if waiting > 0 else ".")
     )
-    if may_write() and kept and right.button(
+    repeatable = run.parameters.get("engine") in ENGINES
+    if may_write() and kept and not repeatable:
+        right.caption("Made from examples: run its command again to heed the corrections.")
+    elif may_write() and kept and right.button(
         "Label anew with corrections", icon=":material/play_arrow:", disabled=not may_start(running), width="stretch",
     ):  # fmt: skip
         start(shelf, collection, f"Label run {run.name}", *_again(shelf, run))
