@@ -33,7 +33,8 @@ def test_new_documents_join_the_clusters_of_their_theme(
     assert {row[f"cluster:{method}"] for row in before.values()} == set(cluster_of.values()) == {0, 1, 2}
     new = [row for row in rows(42) if int(row["id"].split("-")[1]) >= 40]
     made(new, themed.path)
-    assert sonde("cluster", themed.path, "--update", method).out == f"{method}: 6 documents added, 0 outliers among them\n"
+    ran = sonde("cluster", themed.path, "--update", method)
+    assert ran.out == f"{method}: 6 documents added, 0 outliers among them\n"
     after = exported(sonde, themed, tmp_path)
     assert {id: row[f"cluster:{method}"] for id, row in after.items() if id in before} == {
         id: row[f"cluster:{method}"] for id, row in before.items()

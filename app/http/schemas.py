@@ -35,7 +35,7 @@ class SearchRequest(Found):
     explain: bool = Field(False, description="Say why each hit matched.")
     rerank: bool = Field(False, description="Let a second stage read the best documents again and reorder them.")
     rerank_depth: int | None = Field(
-        None, ge=1, le=200, description="Documents that the second stage reads: 50, or what the collection was tuned to."
+        None, ge=1, le=200, description="Documents that the second stage reads: 50, or what was tuned."
     )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
 
