@@ -1,6 +1,7 @@
 """Screenshots of every page of the web UI, light and dark, into docs/images/.
 
-usage: make_screenshots.py SHELF, a folder with a collection `bbc.sonde` that has a map, clusters, topics and labels.
+usage: make_screenshots.py SHELF, a folder with a collection `papers.sonde` that has a map, clusters `kmeans`, topics and
+labels: texts that may be shown, such as titles and abstracts of arXiv, whose metadata is CC0, with a column `area`.
 The UI is started on it; it measures its clusters once, for the page Evaluate, and changes nothing else.
 Needs Chromium, as tests/test_ui_browser.py does.
 """
@@ -22,17 +23,17 @@ IMAGES = ROOT / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
 PAGES: dict[str, dict[str, str]] = {
     "data": {},
-    "search": {"q": "interest rates and inflation"},
-    "map": {"q": "interest rates"},
+    "search": {"q": "robots that learn from human demonstrations"},
+    "map": {"q": "robots that learn"},
     "clusters": {},
     "labels": {},
-    "explain": {"a": "Prices rose by 5 percent.", "b": "Inflation went up a little."},
-    "evaluate": {"what": "Clusters", "run": "auto", "truth": "label"},
+    "explain": {"a": "how do robots learn to grasp", "b": "A robot arm learns to pick up objects."},
+    "evaluate": {"what": "Clusters", "run": "kmeans", "truth": "area"},
 }
 SETTLED = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
 
 
-def main(shelf: Path, collection: str = "bbc") -> None:
+def main(shelf: Path, collection: str = "papers") -> None:
     """Take all of them."""
     sys.path.insert(0, str(ROOT / "tests"))
     from browser import launch
