@@ -1,7 +1,7 @@
 """Screenshots of every page of the web UI, light and dark, into docs/images/.
 
-usage: make_screenshots.py SHELF, a folder with a collection `papers.sonde` that has a map, clusters `kmeans`, topics and
-labels: texts that may be shown, such as titles and abstracts of arXiv, whose metadata is CC0, with a column `area`.
+usage: make_screenshots.py SHELF, a folder with a collection `papers.sonde` that has a map, clusters `kmeans`, topics
+and labels: texts that may be shown, such as titles and abstracts of arXiv (their metadata is CC0), and a column `area`.
 The UI is started on it; it measures its clusters once, for the page Evaluate, and changes nothing else.
 Needs Chromium, as tests/test_ui_browser.py does.
 """
@@ -60,7 +60,7 @@ def main(shelf: Path, collection: str = "papers") -> None:
 def _warm(page: Page, url: str) -> None:
     """Search once, so that the time that a page says is not that of loading the model."""
     page.goto(url)
-    page.locator(".sonde-text").first.wait_for(timeout=120_000)
+    page.get_by_text("The best 100 hits").wait_for(timeout=120_000)
     page.close()
 
 
