@@ -60,7 +60,7 @@ def main(shelf: Path, collection: str = "papers") -> None:
 def _warm(page: Page, url: str) -> None:
     """Search once, so that the time that a page says is not that of loading the model."""
     page.goto(url)
-    page.get_by_text("The best 100 hits").wait_for(timeout=120_000)
+    page.get_by_text("The best 100 hits ·").wait_for(timeout=120_000)
     page.close()
 
 
