@@ -117,7 +117,7 @@ def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
         shop.correct({"parcel-1": ["parcel", "screen"]})
     with pytest.raises(SondeError, match="no document with the id 'nobody': nothing was changed"):
         shop.correct({"nobody": "parcel"})
-    with writer_lock(shop.path), pytest.raises(WriterBusyError):
+    with writer_lock(shop.path), pytest.raises(WriterBusyError, match="is being written by"):
         shop.correct({"parcel-1": "screen"})
     assert contents(shop.path) == before
 

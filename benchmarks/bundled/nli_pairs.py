@@ -61,7 +61,10 @@ def main() -> None:
     chance, mix = random.Random(6 + arguments.stage), STAGES[arguments.stage]
     counts: Counter[str] = Counter()
     groups: list[Group] = []
-    for source, found in (*nli_sources(arguments.data, mix, chance), *topic_sources(arguments.data, mix, chance)):
+    for source, found in (
+        *nli_sources(arguments.data, mix, chance),
+        *topic_sources(arguments.data, mix.topics, chance),
+    ):
         groups += found
         counts[source] += sum(len(pairs) for _, pairs in found)
     chance.shuffle(groups)
@@ -92,10 +95,10 @@ def turned(rows: list[dict], chance: random.Random) -> Iterator[Group]:
             yield row["premise"], [(chance.choice(rows)["hypothesis"], N)]
 
 
-def topic_sources(data: Path, mix: Mix, chance: random.Random) -> Iterator[tuple[str, list[Group]]]:
+def topic_sources(data: Path, topics: dict[Source, int], chance: random.Random) -> Iterator[tuple[str, list[Group]]]:
     """Texts with right and wrong labels in varied sentences."""
     near = Nearness()
-    for source, size in mix.topics.items():
+    for source, size in topics.items():
         examples = [example for example in source(data, chance) if example.wrong]
         chosen = chance.sample(examples, min(size, len(examples)))
         yield source.__name__, [group(example, near, chance) for example in chosen]
