@@ -333,7 +333,8 @@ def build_results(
     hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, settings.offset)]
     if settings.explain:
         reranker = second.reranker if second else None
-        hits = [replace(hit, why=explain(view, hit, query, vector, reranker)) for hit in hits]
+        reasons = explain(view, hits, query, vector, reranker)
+        hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
     notes += _notes(view, settings, ranked, kept)
     if reranking and reranking.depth < reranking.wanted:

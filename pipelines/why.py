@@ -1,5 +1,7 @@
 """Why a hit matched: the query's words in it, and the sentences that are closest in meaning."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
@@ -12,26 +14,38 @@ from .results import Hit, Match, Sentence, Why
 SENTENCES = 3
 
 
-def explain(view: View, hit: Hit, query: str, vector: np.ndarray, reranker: Reranker | None = None) -> Why:
-    """Return the terms of `query` that the hit holds, and the best sentences of its passage.
+def explain(
+    view: View, hits: Sequence[Hit], query: str, vector: np.ndarray, reranker: Reranker | None = None
+) -> list[Why]:
+    """Return for each hit the terms of `query` that it holds, and the best sentences of its passage.
 
     Args:
-        view: The view that the hit comes from.
-        hit: A hit of that view.
+        view: The view that the hits come from.
+        hits: Hits of that view; the sentences of all of them are embedded together.
         query: The query's text.
         vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
         reranker: The second stage, which may know which words matched which.
     """
+    sql = "SELECT key, language FROM documents WHERE key IN (?)"
+    own = dict(view.catalog.select_in(sql, [hit.id for hit in hits]))
+    usual = view.catalog.get("language")
+    languages = [own[hit.id] or usual for hit in hits]
+    sentences = _sentences(view, hits, vector, languages) if len(vector) else [()] * len(hits)
+    return [
+        _why(view, hit, query, language, best, reranker)
+        for hit, language, best in zip(hits, languages, sentences, strict=True)
+    ]
+
+
+def _why(
+    view: View, hit: Hit, query: str, language: str | None, best: tuple[Sentence, ...], reranker: Reranker | None
+) -> Why:
     lexical = view.generation.lexical
-    sql = "SELECT language FROM documents WHERE key = ?"
-    [own] = view.catalog.connection.execute(sql, (hit.id,)).fetchone()
-    language = own or view.catalog.get("language")
     spans = lexical.matches(query, hit.passage.text, language) if lexical else []
     in_title = lexical.matches(query, hit.title, language) if lexical else []
     terms = tuple((hit.passage.start + start, hit.passage.start + end) for start, end in spans)
-    sentences = _sentences(view, hit, vector, language or "en") if len(vector) else ()
     matches = _matches(hit, query, reranker) if reranker and hit.scores.rerank is not None else ()
-    return Why(terms, tuple((start, end) for start, end in in_title), sentences, matches)
+    return Why(terms, tuple((start, end) for start, end in in_title), best, matches)
 
 
 def best_passage(view: View, key: str, query: str) -> str:
@@ -64,16 +78,30 @@ def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:
     return tuple(found)
 
 
-def _sentences(view: View, hit: Hit, vector: np.ndarray, language: str) -> tuple[Sentence, ...]:
-    bounds = [
-        (found["start_index"], found["end_index"])
-        for found in get_sentence_boundaries(language, hit.passage.text)
-        if found["text"].strip()
+def _sentences(
+    view: View, hits: Sequence[Hit], vector: np.ndarray, languages: Sequence[str | None]
+) -> list[tuple[Sentence, ...]]:
+    """Return the best sentences of each hit's passage; those of all hits go through the model in one call."""
+    bounds = [_bounds(hit.passage.text, language or "en") for hit, language in zip(hits, languages, strict=True)]
+    texts = [[hit.passage.text[start:end].strip() for start, end in one] for hit, one in zip(hits, bounds, strict=True)]
+    flat = [text for one in texts for text in one]
+    if not flat:
+        return [()] * len(hits)
+    similarities = view.collection.encoder.encode_texts(flat) @ vector
+    ends = np.cumsum([len(one) for one in texts])[:-1]
+    return [
+        _best(hit.passage.start, one, spans, scores)
+        for hit, one, spans, scores in zip(hits, texts, bounds, np.split(similarities, ends), strict=True)
     ]
-    if not bounds:
-        return ()
-    texts = [hit.passage.text[start:end].strip() for start, end in bounds]
-    similarities = view.collection.encoder.encode_texts(texts) @ vector
+
+
+def _bounds(text: str, language: str) -> list[tuple[int, int]]:
+    found = get_sentence_boundaries(language, text)
+    return [(one["start_index"], one["end_index"]) for one in found if one["text"].strip()]
+
+
+def _best(
+    offset: int, texts: list[str], bounds: list[tuple[int, int]], similarities: np.ndarray
+) -> tuple[Sentence, ...]:
     best = np.argsort(-similarities, kind="stable")[:SENTENCES]
-    offset = hit.passage.start
     return tuple(Sentence(offset + bounds[i][0], offset + bounds[i][1], texts[i], float(similarities[i])) for i in best)
