@@ -13,6 +13,7 @@ from . import schema
 from .document import Value
 from .errors import SondeError
 from .fields import Field, load
+from .lock import no_collection
 from .segments import Segment
 
 CHUNK = 500
@@ -28,7 +29,7 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
         SondeError: There is no catalog, or it is not one that this version reads.
     """
     if not write and not path.is_file():
-        raise SondeError(f"{path.parent} is no Sonde collection: it holds no catalog.db")
+        raise no_collection(path.parent, "it holds no catalog.db")
     connection = _open(path, "rwc" if write else "ro")
     try:
         _configure(connection, write)

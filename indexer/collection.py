@@ -14,7 +14,7 @@ from .derived import Loaded
 from .encoder import Encoder, ModelSpec, load_encoder_for
 from .encoder.models import at_hand
 from .errors import SondeError
-from .lock import writer_lock
+from .lock import no_collection, writer_lock
 from .view import Generation, View
 
 ATTEMPTS = 5
@@ -169,5 +169,5 @@ def check_folder(folder: Path) -> Path:
         hint = f"; here are: {', '.join(path.name for path in near[:5])}" if near else ""
         raise SondeError(f"there is no collection at {folder}{hint}")
     if not (folder / "catalog.db").is_file():
-        raise SondeError(f"{folder} is no Sonde collection: it holds no catalog.db")
+        raise no_collection(folder, "it holds no catalog.db")
     return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from .disk import explained
-from .errors import WriterBusyError
+from .errors import SondeError, WriterBusyError
 
 
 @contextmanager
@@ -42,10 +42,23 @@ def being_written(folder: Path) -> bool:
     """Return whether a process that is alive holds the lock, from the note that it left; the lock is not touched."""
     import psutil
 
+    writer = _writer(folder)
+    return writer is not None and psutil.pid_exists(writer)
+
+
+def no_collection(folder: Path, why: str) -> SondeError:
+    """Return the error for a folder without a catalog: it is none, or its first writer has not come that far yet."""
+    if being_written(folder) and _writer(folder) != os.getpid():
+        holder = _holder(folder / "writer.json")
+        return WriterBusyError(f"{folder} is being written by {holder}, and nothing is committed yet: try again later")
+    return SondeError(f"{folder} is no Sonde collection: {why}")
+
+
+def _writer(folder: Path) -> int | None:
     try:
-        return psutil.pid_exists(int(json.loads((folder / "writer.json").read_text())["pid"]))
+        return int(json.loads((folder / "writer.json").read_text())["pid"])
     except (OSError, ValueError, TypeError, KeyError):
-        return False
+        return None
 
 
 def _holder(note: Path) -> str:

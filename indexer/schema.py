@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from .errors import SondeError
+from .lock import no_collection
 
 FORMAT = 2
 """Version of the collection on disk. Version n is reached by running `MIGRATIONS[:n]` in order."""
@@ -97,7 +98,7 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
     except sqlite3.DatabaseError as error:
         raise SondeError(f"{path} is no Sonde collection: its catalog.db is no SQLite database ({error})") from None
     if version == 0 or not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'properties'").fetchone():
-        raise SondeError(f"{path} is no Sonde collection: its catalog.db holds no catalog; index into another folder")
+        raise no_collection(path, "its catalog.db holds no catalog; index into another folder")
     if version > FORMAT:
         raise SondeError(
             f"{path} has collection format {version}, and this Sonde reads formats 1 to {FORMAT}: upgrade Sonde"

@@ -16,6 +16,7 @@ from sonde.indexer.build import BuildSettings, index_documents
 from sonde.indexer.collection import Collection
 from sonde.indexer.compact import compact
 from sonde.indexer.errors import SondeError
+from sonde.indexer.lock import being_written
 from sonde.indexer.verify import verify
 from sonde.pipelines.search import MODES, SearchSettings, search
 
@@ -144,7 +145,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     process = run("index", folder, tmp_path / "log")
     try:
-        while not (folder / "writer.json").exists():
+        while not being_written(folder):
             time.sleep(0.005)
         with pytest.raises(SondeError, match=rf"is being written by process {process.pid} since"):
             compact(folder)

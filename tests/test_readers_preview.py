@@ -167,3 +167,12 @@ def test_removing_a_collection(made, tmp_path):
     with pytest.raises(SondeError, match=r"is no Sonde collection: it holds no catalog\.db"):
         remove_collection(tmp_path / "other")
     assert (tmp_path / "other").is_dir()
+
+
+@pytest.mark.parametrize("catalog", [None, b""])
+def test_a_collection_whose_first_batch_is_under_way_says_so(tmp_path: Path, catalog: bytes | None) -> None:
+    (tmp_path / "writer.json").write_text(json.dumps({"pid": os.getppid(), "since": "2026-11-21T10:00:00+00:00"}))
+    if catalog is not None:
+        (tmp_path / "catalog.db").write_bytes(catalog)
+    with pytest.raises(WriterBusyError, match=rf"is being written by process {os.getppid()} since .*nothing is commit"):
+        Collection.open(tmp_path)
