@@ -60,7 +60,10 @@ class Ranked:
     def above(self, threshold: float | None) -> "Ranked":
         """Keep what is at least as similar as the threshold: the cosine where there is one, else BM25."""
         similarity = self.dense if self.dense is not None else self.lexical
-        return self if threshold is None or similarity is None else self.take(np.flatnonzero(similarity >= threshold))
+        if threshold is None or similarity is None:
+            return self
+        with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, which no score reaches
+            return self.take(np.flatnonzero(similarity >= np.float32(threshold)))
 
     def scores_at(self, place: int) -> Scores:
         """Return the parts of one passage's score."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.wording import counted
 from .evaluate_sts import short_name
 from .output import Json, print_json, say, snippet
 from .progress import progress
@@ -68,7 +69,10 @@ def bitext(
             print(
                 f"{pair.margin:>6.3f} {pair.cosine:>6.3f} {snippet(pair.first, WIDTH)} | {snippet(pair.second, WIDTH)}"
             )
-    say(f"{len(found):,} pairs of {len(sides[0]):,} and {len(sides[1]):,} sentences" + (f" · {to}" if to else ""))
+    say(
+        f"{counted(len(found), 'pair')} of {len(sides[0]):,} and {len(sides[1]):,} sentences"
+        + (f" · {to}" if to else "")
+    )
 
 
 def _check(threshold: float | None, to: Path | None) -> None:

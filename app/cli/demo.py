@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ...indexer.wording import counted
 from .output import say
 from .progress import progress
 from .search import print_results
@@ -37,7 +38,7 @@ def demo(
         )
     report = collection.report
     assert report is not None
-    print(f"{to}: {len(collection):,} documents, {report.added:,} new; {report.seconds:,.0f} s")
+    print(f"{to}: {counted(len(collection), 'document')}, {report.added:,} new; {report.seconds:,.0f} s")
     for query in QUERIES:
         print(f'\n$ sonde search {to} "{query}" -k 3')
         print_results(collection.search(query, k=3), json=False)

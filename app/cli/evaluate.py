@@ -150,7 +150,7 @@ def evaluate_labels(
     for quality in found.classes:
         shown = f"{snippet(quality.label, width):<{width}} {quality.precision:>9.3f} {quality.recall:>7.3f}"
         print(f"{shown} {quality.f1:>6.3f} {quality.support:>9,}")
-    print(f"accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {found.documents:,} documents")
+    print(f"accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {counted(found.documents, 'document')}")
     for one, two, count in [row for row in found.confusion if row[0] != row[1]][:CONFUSED]:
         print(f"  {snippet(one, 40)} taken for {snippet(two, 40)}: {count:,}")
     for note in found.notes:

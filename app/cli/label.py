@@ -146,17 +146,17 @@ def _print_report(report: "LabelReport") -> None:
         print(f"{snippet(name, 60):<{min(width, 60)}}  {count:>9,}  {count / max(report.documents, 1):6.1%}")
     judged = ""
     if report.calls:
-        judged = f" · {report.calls:,} of {report.full_calls:,} judgements, {report.judged:,} documents judged"
+        judged = f" · {report.calls:,} of {report.full_calls:,} judgements, {counted(report.judged, 'document')} judged"
     if report.corrected:
         judged += f" · {counted(report.corrected, 'document')} as corrected"
     if report.agreement is not None:
         judged += f" · agreement with {report.engine} on {report.held_back:,} held back: {report.agreement:.1%}"
     say(
-        f"run {report.name}: {report.documents:,} documents · {report.engine}, {report.model}{judged}"
+        f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
     )
     if report.changed:
-        say(f"note: {report.changed:,} documents changed meanwhile; the run says nothing of them")
+        say(f"note: {counted(report.changed, 'document')} changed meanwhile; the run says nothing of them")
 
 
 def _print_text(found: "Classified") -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) 
     """Print the hits of many queries, or where they were written."""
     if run:
         stage = next((f", {results.reranking}" for _, results in found if results.reranking), "")
-        say(f"{run}: {sum(len(results) for _, results in found):,} hits of {len(found):,} queries{stage}")
+        hits = counted(sum(len(results) for _, results in found), "hit")
+        say(f"{run}: {hits} of {counted(len(found), 'query', 'queries')}{stage}")
         return
     for key, results in found:
         if not json:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say, snippet
 from .progress import progress
 
@@ -103,4 +104,4 @@ def _print_table(found: "list[Similarity]", comparison: "Comparison") -> None:
         print(f"{each.cosine:>6.3f} {score:>6} {verdicts[0]:<13} {verdicts[1]:<13} {texts}")
     noted = sum(bool(each.notes) for each in found)
     models = ", ".join(name for name in (encoder, stage, judge) if name)
-    say(f"{len(found):,} pairs · {models}" + (f" · {noted:,} with a note (--json)" if noted else ""))
+    say(f"{counted(len(found), 'pair')} · {models}" + (f" · {noted:,} with a note (--json)" if noted else ""))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ...indexer.wording import counted
 from .output import Json, print_json, say
 from .progress import progress
 from .train_biencoder import train_biencoder
@@ -74,7 +75,7 @@ def train_nli(
         print_json(made.to_dict())
         return
     _say_steps(made.report.steps, made.report.resumed, made.report.seconds)
-    print(f"held out: {made.after.pairs:,} pairs; the most frequent label alone: {made.after.majority:.3f}")
+    print(f"held out: {counted(made.after.pairs, 'pair')}; the most frequent label alone: {made.after.majority:.3f}")
     print(f"accuracy before {made.before.accuracy:.3f}, after {made.after.accuracy:.3f}")
     for label, share_right in made.after.per_label.items():
         print(f"  {label:<14} {share_right:.3f}")
@@ -122,7 +123,8 @@ def train_reranker(
         print_json(made.to_dict())
         return
     _say_steps(made.report.steps, made.report.resumed, made.report.seconds)
-    print(f"held out: {made.after.queries:,} queries, each among its own passages and the wrong ones mined for it")
+    queries = counted(made.after.queries, "query", "queries")
+    print(f"held out: {queries}, each among its own passages and the wrong ones mined for it")
     print(f"mean reciprocal rank: bi-encoder {made.before.mrr:.3f}, trained {made.after.mrr:.3f}")
     print(f"right passage first: bi-encoder {made.before.first:.3f}, trained {made.after.first:.3f}")
     print(f"wrote {made.folder}")

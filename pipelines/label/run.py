@@ -72,7 +72,7 @@ def label_collection(
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
     with kept as journal:
         if journal.known:
-            notify(f"going on with {len(journal.known):,} documents that were judged before")
+            notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
         of_labels = label_vectors(collection.encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         texts, numbers, scores = heeded(
