@@ -144,7 +144,7 @@ class Comparison:
         if self.nli is None or self._classes is None:
             return [(None, None)] * len(pairs)
         logits = self.nli.logits([*pairs, *((two, one) for one, two in pairs)])
-        verdicts = [_verdict(row, self._classes, self.nli.name) for row in logits]
+        verdicts = [Entailment.of(row, self._classes, self.nli.name) for row in logits]
         return list(zip(verdicts[: len(pairs)], verdicts[len(pairs) :], strict=True))
 
 
@@ -207,15 +207,6 @@ def notes(first: str, second: str, cosine: float) -> tuple[str, ...]:
         left, right = (", ".join(some) for some in numbers)
         found.append(f"other numbers: {left} and {right}")
     return tuple(found)
-
-
-def _verdict(logits: np.ndarray, classes: NliClasses, model: str) -> Entailment:
-    shares = np.exp(logits.astype(np.float64) - logits.max())
-    shares /= shares.sum()
-    neutral = float(shares[classes.neutral]) if classes.neutral is not None else 0.0
-    found = {"entailment": float(shares[classes.entailment]), "neutral": neutral}
-    found["contradiction"] = float(shares[classes.contradiction])
-    return Entailment(max(found, key=lambda name: found[name]), model=model, **found)
 
 
 def _bag(words: list[str]) -> list[str]:

@@ -1,15 +1,15 @@
 """Training on a tiny model: it learns, it goes on where it was stopped, and it says what is wrong with the data."""
+# ruff: noqa: F811  (fixtures that are imported)
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_models
 import torch
 from command_line import Command, command
+from tiny_training import base, one_thread  # noqa: F401  (fixtures)
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import load_pair_model
@@ -33,20 +33,6 @@ def premises() -> list[Premise]:
         pairs = ((f"{noun} died", "entailment"), (f"not {noun}", "contradiction"), (f"how {noun}", "neutral"))
         found += [Premise(f"the {noun} {word}", pairs) for word in ("died", "like", "from", "how")]
     return found
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny matrices gain nothing from a second thread, and equal sums need the same number of them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save_transformer(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture

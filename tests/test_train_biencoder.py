@@ -1,10 +1,10 @@
 """Tuning a bi-encoder: what examples are, which wrong passages are mined, that it learns, goes on and can be used."""
+# ruff: noqa: F811  (fixtures that are imported)
 
 import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 from command_line import Command, command
 from fake_encoder import FakeEncoder
 from safetensors.torch import load_file
+from tiny_training import base, one_thread  # noqa: F401  (fixtures)
 from tuned_run import SETTINGS
 
 import sonde as package
@@ -34,20 +35,6 @@ pytest.importorskip("accelerate", reason="needs the extra train")
 NOUNS = ("battery", "fan", "parcel", "tomatoes", "password", "profits", "basil", "frost")
 VERBS = ("died", "like", "from", "week", "water")
 FAST = replace(SETTINGS, save_every=60)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny matrices gain nothing from a second thread, and equal sums need the same number of them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save_transformer(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture

@@ -1,16 +1,16 @@
 """Training a reranker: wrong passages are mined and checked, and a tiny model learns the order."""
+# ruff: noqa: F811  (fixtures that are imported)
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tiny_models
 import torch
 from command_line import Command, command
 from fake_encoder import FakeEncoder
+from tiny_training import base, one_thread  # noqa: F401  (fixtures)
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import load_pair_model
@@ -22,20 +22,6 @@ from sonde.pipelines.train.queries import Query, read_queries
 from sonde.pipelines.train.reranker import RankLearner, quality
 
 FAST = TrainSettings(epochs=12, rate=5e-3, batch_tokens=256, max_tokens=32, dtype="float32", seed=3)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny matrices gain nothing from a second thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save_transformer(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture

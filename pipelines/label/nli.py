@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ...indexer.errors import SondeError, UsageError
 from ..pairs import PairModel
 from .hypotheses import TEMPLATE, check_template, hypotheses
 from .labels import Label
+from .scale import softmax
 
 HUB_MODEL = "facebook/bart-large-mnli"
 
@@ -125,6 +126,14 @@ class Entailment:
     contradiction: float
     model: str
 
+    @classmethod
+    def of(cls, logits: np.ndarray, classes: NliClasses, model: str) -> Self:
+        """Return the softmax of one pair's logits, and the likeliest class."""
+        shares = softmax(logits[None])[0]
+        found = {"entailment": float(shares[classes.entailment]), "contradiction": float(shares[classes.contradiction])}
+        found["neutral"] = float(shares[classes.neutral]) if classes.neutral is not None else 0.0
+        return cls(max(found, key=lambda name: found[name]), model=model, **found)
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
@@ -146,9 +155,4 @@ def entail(premise: str, hypothesis: str, pairs: PairModel) -> Entailment:
     """
     check_sentences(premise, hypothesis)
     classes = NliClasses.of(pairs)
-    logits = pairs.logits([(premise, hypothesis)])[0].astype(np.float64)
-    shares = np.exp(logits - logits.max())
-    shares /= shares.sum()
-    found = {"entailment": float(shares[classes.entailment]), "contradiction": float(shares[classes.contradiction])}
-    found["neutral"] = float(shares[classes.neutral]) if classes.neutral is not None else 0.0
-    return Entailment(max(found, key=lambda name: found[name]), model=pairs.name, **found)
+    return Entailment.of(pairs.logits([(premise, hypothesis)])[0], classes, pairs.name)
