@@ -1,7 +1,7 @@
 """The HTTP service: answers as the Python API gives them, and a problem that names the field for everything else."""
+# ruff: noqa: F811  (fixtures that are imported)
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,61 +9,17 @@ import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from fastapi.testclient import TestClient
+from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
 from tiny_pairs import build_pairs
 
 from sonde.app.api import Collection, index
 from sonde.app.http.client import RemoteCollection
-from sonde.app.http.guard import Buckets
-from sonde.app.http.hosted import Hosts
-from sonde.app.http.keys import Keys, add_key
-from sonde.app.http.service import create_app
-from sonde.app.http.settings import ServeSettings
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.lock import writer_lock
 from sonde.indexer.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.runs import Item
 from sonde.pipelines.label import LabelSettings, NliJudge, classify, entail
 from sonde.pipelines.pairs import PairModel
-
-ROWS = [
-    {"id": "1", "text": "The battery died after a week.", "title": "Phone", "stars": 1},
-    {"id": "2", "text": "Great phone, lasts for days.", "title": "Phone", "stars": 5},
-    {"id": "a/b", "text": "The screen broke on the first day.", "title": "Tablet", "stars": 2},
-]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    index(ROWS, tmp_path / "reviews.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
-    return tmp_path / "reviews.sonde"
-
-
-def client_of(*folders: Path, **settings: Any) -> TestClient:
-    given = ServeSettings(**settings)
-    hosts = Hosts.open(folders, given, encoder=FakeEncoder())  # type: ignore[arg-type]
-    return TestClient(create_app(hosts, given), raise_server_exceptions=False)
-
-
-@pytest.fixture
-def client(folder: Path) -> Iterator[TestClient]:
-    with client_of(folder) as client:
-        yield client
-
-
-@pytest.fixture
-def local(folder: Path) -> Collection:
-    return Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
-
-
-def refused(answer: Any, status: int, *words: str, field: str | None = None) -> None:
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    body = answer.json()
-    assert body["status"] == status
-    assert [word for word in words if word not in body["detail"]] == [], body
-    assert "Traceback" not in answer.text
-    if field:
-        assert body["errors"][0]["field"] == field
 
 
 @pytest.mark.parametrize("settings", [{}, {"mode": "dense", "k": 2}, {"mode": "lexical"}, {"where": "stars <= 2"},
@@ -272,134 +228,6 @@ def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
     refused(client.get("/clusters?run=three"), 404, "'three'", "there is only two", field="run")
 
 
-MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
-    "no query": ("/search", {}, 422, "query", ("required",)),
-    "an empty query": ("/search", {"query": "  "}, 422, "query", ("empty",)),
-    "a query of 200,000 characters": ("/search", {"query": "x" * 200_000}, 422, "query", ("100,000",)),
-    "half a surrogate pair": ("/search", '{"query": "a\\ud800"}', 422, "query", ("unicode",)),
-    "k of 0": ("/search", {"query": "a", "k": 0}, 422, "k", ()),
-    "k of a million": ("/search", {"query": "a", "k": 10**6}, 422, "k", ("1,000",)),
-    "k as text": ("/search", {"query": "a", "k": "many"}, 422, "k", ()),
-    "a mode that is none": ("/search", {"query": "a", "mode": "psychic"}, 422, "mode", ("hybrid",)),
-    "a typo": ("/search", {"query": "a", "treshold": 1}, 422, "treshold", ()),
-    "an unknown column": ("/search", {"query": "a", "where": "price > 1"}, 422, "where", ("price", "stars")),
-    "an injection": ("/search", {"query": "a", "where": "1=1; DROP TABLE documents"}, 422, "where", ()),
-    "a union": ("/search", {"query": "a", "where": "stars IN (SELECT doc FROM documents)"}, 422, "where", ()),
-    "another collection": ("/search", {"query": "a", "collection": "../../etc"}, 404, "collection", ("reviews",)),
-    "not a number": ("/search", '{"query": "a", "threshold": NaN}', 422, "threshold", ()),
-    "similar to nothing": ("/similar", {}, 422, "id", ("one of the two",)),
-    "similar to two": ("/similar", {"id": "1", "text": "a"}, 422, "id", ("one of the two",)),
-    "similar to what is not there": ("/similar", {"id": "77"}, 404, "id", ("'77'",)),
-    "an empty example": ("/similar", {"text": " "}, 422, "text", ("empty",)),
-    "no texts": ("/embed", {"texts": []}, 422, "texts", ()),
-    "too many texts": ("/embed", {"texts": ["a"] * 1_001}, 422, "texts", ("1,000",)),
-    "an empty text among others": ("/embed", {"texts": ["a", " "]}, 422, "texts.1", ("empty",)),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_named_with_its_field(client: TestClient, name: str) -> None:
-    path, body, status, field, words = MISTAKES[name]
-    content = {"json": body} if isinstance(body, dict) else {"content": body}
-    refused(client.post(path, headers={"content-type": "application/json"}, **content), status, *words, field=field)
-
-
-@pytest.mark.parametrize("document", [{"id": "", "text": "a"}, {"id": "1", "text": " "}, {"id": "1"}, {"text": "a"},
-                                      {"id": "1", "text": "a", "metadata": {"x": {"deep": 1}}}])  # fmt: skip
-def test_a_document_that_cannot_be(client: TestClient, local: Collection, document: dict[str, Any]) -> None:
-    answer = client.put("/documents", json={"documents": [{"id": "8", "text": "fine"}, document]})
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"].startswith("documents.1")
-    assert len(local) == 3
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b'{"query": "caf\xe9"}', b"[" * 100_000, b"null", b'"text"'])
-def test_a_body_that_is_no_json_object(client: TestClient, body: bytes) -> None:
-    answer = client.post("/search", content=body, headers={"content-type": "application/json"})
-    assert answer.status_code in (400, 422)
-    assert answer.headers["content-type"] == "application/problem+json"
-
-
-def test_a_body_that_is_too_large_is_not_read(folder: Path) -> None:
-    with client_of(folder, max_body=1_000) as client:
-        refused(client.post("/search", json={"query": "x" * 2_000}), 413, "1,000 bytes")
-        sent: list[int] = []
-
-        def endless() -> Iterator[bytes]:
-            while len(sent) < 1_000:
-                sent.append(1)
-                yield b"x" * 600
-
-        refused(client.post("/search", content=endless()), 413, "1,000 bytes")
-
-
-def test_paths_that_do_not_exist(client: TestClient) -> None:
-    for path in ("/nothing", "/docs", "/../../etc/passwd"):
-        refused(client.get(path), 404)
-    refused(client.get("/search"), 405)
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, str, str]:
-    path = tmp_path / "keys.json"
-    return path, add_key(path, "reader", "read"), add_key(path, "importer", "write")
-
-
-def test_keys_are_asked_for_and_have_rights(folder: Path, keys: tuple[Path, str, str]) -> None:
-    path, reading, writing = keys
-    new = {"documents": [{"id": "9", "text": "new"}]}
-
-    def as_(key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"}
-
-    with client_of(folder, keys=path) as client:
-        for headers in ({}, as_("sonde_wrong"), {"Authorization": reading}, as_("")):
-            refused(client.post("/search", json={"query": "battery"}, headers=headers), 401, "API key")
-        assert client.post("/search", json={"query": "battery"}, headers=as_(reading)).status_code == 200
-        refused(client.put("/documents", json=new, headers=as_(reading)), 403, "only read")
-        refused(client.delete("/documents/1", headers=as_(reading)), 403, "only read")
-        assert client.put("/documents", json=new, headers=as_(writing)).status_code == 200
-        for path_ in ("/collections", "/metrics", "/runs", "/documents/1"):
-            refused(client.get(path_), 401)
-        assert client.get("/health").status_code == 200
-    assert reading not in path.read_text()
-    assert path.stat().st_mode & 0o077 == 0
-
-
-def test_a_file_of_keys(tmp_path: Path, keys: tuple[Path, str, str]) -> None:
-    path, reading, _ = keys
-    found = Keys.load(path).find(reading)
-    assert found and (found.name, found.rights) == ("reader", "read")
-    assert Keys.load(path).find(reading + "x") is None
-    with pytest.raises(UsageError, match="'reader' cannot name a new key: it is taken"):
-        add_key(path, "reader", "read")
-    with pytest.raises(UsageError, match="there are no rights 'all'"):
-        add_key(path, "other", "all")  # type: ignore[arg-type]
-    (tmp_path / "wrong.json").write_text("[]")
-    with pytest.raises(SondeError, match=r"wrong\.json is no file of keys"):
-        Keys.load(tmp_path / "wrong.json")
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
-def test_nothing_listens_beyond_this_machine_without_keys(host: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"listening on {host} lets other machines in, so it needs --keys"):
-        ServeSettings(host=host).check_exposure()
-    ServeSettings(host=host, keys=tmp_path / "keys.json").check_exposure()
-    for own in ("127.0.0.1", "::1", "localhost"):
-        ServeSettings(host=own).check_exposure()
-
-
-def test_a_rate_is_held(folder: Path) -> None:
-    buckets = Buckets(2.0)
-    assert [buckets.take("a", now) for now in (0.0, 0.0, 0.0, 0.1, 0.5)] == pytest.approx([0, 0, 0.5, 0.4, 0])
-    assert buckets.take("b", 0.1) == 0
-    with client_of(folder, rate=1.0) as client:
-        assert client.post("/search", json={"query": "battery"}).status_code == 200
-        second = client.post("/search", json={"query": "battery"})
-    refused(second, 429, "too many")
-    assert second.headers["retry-after"] == "1"
-
-
 def test_metrics_and_readiness(client: TestClient) -> None:
     client.post("/search", json={"query": "battery"})
     client.get("/nothing")
@@ -437,9 +265,3 @@ def test_the_service_answers_as_a_local_collection(client: TestClient, local: Co
         remote.search("a", k=0)
     with pytest.raises(SondeError, match="no document with the id 'nobody'"):
         remote.similar("nobody")
-
-
-def test_no_answer_shows_an_error_of_the_code(folder: Path) -> None:
-    with client_of(folder) as client:
-        client.app.state.context.hosts.find(None).searches._work = lambda _: 1 / 0  # type: ignore[attr-defined]
-        refused(client.post("/search", json={"query": "battery"}), 500, "its log says why")

@@ -61,6 +61,9 @@ def test_hits_with_their_reasons(pages: Pages) -> None:
     assert "sonde-closest" in first
     assert "The battery died after a week." in shown(page)
     assert "stars 1" in shown(page)
+    assert not page.dataframe
+    page.session_state["why:1"] = True
+    page.run()
     table = page.dataframe[0].value
     assert table["part"].tolist() == ["Score", "Cosine of query and passage", "BM25"]
     assert table["value"].tolist()[0] == f"{expected[0].score:.3f}"

@@ -69,31 +69,37 @@ def _more(id: str) -> None:
 
 
 def _show_why(asked: Asked, hit: Hit) -> None:
-    with st.popover("Why", type="tertiary", width="content"):
-        parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
-        names = {"score": "Score", "dense": "Cosine of query and passage", "lexical": "BM25"}
-        if hit.reranker:
-            parts["rerank"] = hit.scores.rerank
-            names["rerank"] = f"{hit.reranker.kind}, {hit.reranker.unit}"
+    why = st.popover("Why", type="tertiary", width="content", key=f"why:{hit.id}", on_change="rerun")
+    if why.open:  # the tables of ten hits that nobody looks at would hold up the page
+        with why:
+            _show_reasons(asked, hit)
+
+
+def _show_reasons(asked: Asked, hit: Hit) -> None:
+    parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
+    names = {"score": "Score", "dense": "Cosine of query and passage", "lexical": "BM25"}
+    if hit.reranker:
+        parts["rerank"] = hit.scores.rerank
+        names["rerank"] = f"{hit.reranker.kind}, {hit.reranker.unit}"
+    st.dataframe(
+        {"part": [names[n] for n, v in parts.items() if v is not None],
+         "value": [f"{v:.3f}" for v in parts.values() if v is not None]},
+        hide_index=True,
+    )  # fmt: skip
+    if hit.why and hit.why.matches:
+        st.caption("Words of the query, and what they matched")
         st.dataframe(
-            {"part": [names[n] for n, v in parts.items() if v is not None],
-             "value": [f"{v:.3f}" for v in parts.values() if v is not None]},
+            {"query": [m.query for m in hit.why.matches], "passage": [m.word for m in hit.why.matches],
+             "cosine": [f"{m.similarity:.2f}" for m in hit.why.matches]},
             hide_index=True,
         )  # fmt: skip
-        if hit.why and hit.why.matches:
-            st.caption("Words of the query, and what they matched")
-            st.dataframe(
-                {"query": [m.query for m in hit.why.matches], "passage": [m.word for m in hit.why.matches],
-                 "cosine": [f"{m.similarity:.2f}" for m in hit.why.matches]},
-                hide_index=True,
-            )  # fmt: skip
-        if hit.why and hit.why.sentences:
-            st.caption("Sentences of the passage, the closest first")
-            for sentence in hit.why.sentences:
-                show_text(f"{sentence.similarity:.3f}  {sentence.text}", small=True)
-        st.caption(f"id {escape_markdown(hit.id)}")
-        if asked.like is None:
-            link("explain", "Explain in full", a=asked.query, id=hit.id)
+    if hit.why and hit.why.sentences:
+        st.caption("Sentences of the passage, the closest first")
+        for sentence in hit.why.sentences:
+            show_text(f"{sentence.similarity:.3f}  {sentence.text}", small=True)
+    st.caption(f"id {escape_markdown(hit.id)}")
+    if asked.like is None:
+        link("explain", "Explain in full", a=asked.query, id=hit.id)
 
 
 def _show_whole(hit: Hit) -> None:

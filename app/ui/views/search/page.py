@@ -48,10 +48,10 @@ def _show_found(collection: Collection, asked: Asked, every: Results) -> None:
         return
     pages = math.ceil(len(every) / asked.settings.k)
     left, right = st.columns([7, 3], gap="large")
+    with left:  # first: the hits are what one waits for
+        _show_page(collection, asked, every, pages)
     with right:
         show_aside(collection, asked, every)
-    with left:
-        _show_page(collection, asked, every, pages)
 
 
 def _show_page(collection: Collection, asked: Asked, every: Results, pages: int) -> None:

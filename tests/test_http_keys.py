@@ -1,0 +1,73 @@
+"""Who may ask the HTTP service, how often, and from where."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+from pathlib import Path
+
+import pytest
+from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
+
+from sonde.app.http.guard import Buckets
+from sonde.app.http.keys import Keys, add_key
+from sonde.app.http.settings import ServeSettings
+from sonde.indexer.errors import SondeError, UsageError
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[Path, str, str]:
+    path = tmp_path / "keys.json"
+    return path, add_key(path, "reader", "read"), add_key(path, "importer", "write")
+
+
+def test_keys_are_asked_for_and_have_rights(folder: Path, keys: tuple[Path, str, str]) -> None:
+    path, reading, writing = keys
+    new = {"documents": [{"id": "9", "text": "new"}]}
+
+    def as_(key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"}
+
+    with client_of(folder, keys=path) as client:
+        for headers in ({}, as_("sonde_wrong"), {"Authorization": reading}, as_("")):
+            refused(client.post("/search", json={"query": "battery"}, headers=headers), 401, "API key")
+        assert client.post("/search", json={"query": "battery"}, headers=as_(reading)).status_code == 200
+        refused(client.put("/documents", json=new, headers=as_(reading)), 403, "only read")
+        refused(client.delete("/documents/1", headers=as_(reading)), 403, "only read")
+        assert client.put("/documents", json=new, headers=as_(writing)).status_code == 200
+        for path_ in ("/collections", "/metrics", "/runs", "/documents/1"):
+            refused(client.get(path_), 401)
+        assert client.get("/health").status_code == 200
+    assert reading not in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_of_keys(tmp_path: Path, keys: tuple[Path, str, str]) -> None:
+    path, reading, _ = keys
+    found = Keys.load(path).find(reading)
+    assert found and (found.name, found.rights) == ("reader", "read")
+    assert Keys.load(path).find(reading + "x") is None
+    with pytest.raises(UsageError, match="'reader' cannot name a new key: it is taken"):
+        add_key(path, "reader", "read")
+    with pytest.raises(UsageError, match="there are no rights 'all'"):
+        add_key(path, "other", "all")  # type: ignore[arg-type]
+    (tmp_path / "wrong.json").write_text("[]")
+    with pytest.raises(SondeError, match=r"wrong\.json is no file of keys"):
+        Keys.load(tmp_path / "wrong.json")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_nothing_listens_beyond_this_machine_without_keys(host: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"listening on {host} lets other machines in, so it needs --keys"):
+        ServeSettings(host=host).check_exposure()
+    ServeSettings(host=host, keys=tmp_path / "keys.json").check_exposure()
+    for own in ("127.0.0.1", "::1", "localhost"):
+        ServeSettings(host=own).check_exposure()
+
+
+def test_a_rate_is_held(folder: Path) -> None:
+    buckets = Buckets(2.0)
+    assert [buckets.take("a", now) for now in (0.0, 0.0, 0.0, 0.1, 0.5)] == pytest.approx([0, 0, 0.5, 0.4, 0])
+    assert buckets.take("b", 0.1) == 0
+    with client_of(folder, rate=1.0) as client:
+        assert client.post("/search", json={"query": "battery"}).status_code == 200
+        second = client.post("/search", json={"query": "battery"})
+    refused(second, 429, "too many")
+    assert second.headers["retry-after"] == "1"
