@@ -37,7 +37,7 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: .venv/.tested ## run every comparison in benchmarks/ five times and write one table (long)
+bench: .venv/.bench ## run benchmarks/, what has a peer five times, and write one page (hours)
 	$(BIN)/python benchmarks/report.py --runs $(RUNS)
 
 wheel: | .venv/bin/python ## build dist/sonde-*.whl
@@ -64,6 +64,10 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 .venv/.tested: .venv/.installed
 	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
+
+.venv/.bench: .venv/.tested
+	$(PIP) install --quiet -c constraints.txt txtai
+	@touch $@
 
 # Pyright does not see through the mapping of an editable install; this is the package as a wheel lays it out.
 build/types/sonde: $(wildcard src/sonde/*)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+BESIDE = "beside a peer: "
 DATA = Path(os.environ.get("SONDE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
@@ -35,6 +36,16 @@ def seconds(work: Callable[[], Any]) -> float:
 def in_turn(runs: int, ours: Callable[[], float], peer: Callable[[], float]) -> list[tuple[float, float]]:
     """Run both, one after the other, `runs` times: pairs of seconds that met the same state of the machine."""
     return [(ours(), peer()) for _ in range(runs)]
+
+
+def times_as_fast(pairs: Sequence[tuple[float, float]]) -> float:
+    """How many times as fast as the peer we are: the median over pairs."""
+    return statistics.median(peer / ours for ours, peer in pairs)
+
+
+def beside(work: str, peer: str, faster: float, outputs: str) -> None:
+    """Print the line that `report.py` gathers: how many times as fast as the peer, and what outputs have in common."""
+    print(f"{BESIDE}{work} | {peer} | {faster:.4g} | {outputs}", flush=True)
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> str:

@@ -8,8 +8,6 @@ the other; Sonde's includes the rescoring from the float16 vectors. Recall is ag
 """
 
 import argparse
-import os
-import platform
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +16,14 @@ from typing import Any
 
 import faiss
 import numpy as np
+from _side_by_side import DATA, beside, machine
 
 from sonde.indexer.ann import AnnSettings, ArraySource, build, exact_search
 
-DATA = Path(os.environ.get("SONDE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 QUERIES = 300
 K = 10
+PEERS = {"exact": "FAISS IndexFlatIP", "hnsw": "FAISS IndexHNSWFlat"}
+"""What each kind of index is beside in `make bench`: the same structure at FAISS's own settings."""
 Search = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -38,10 +38,13 @@ def main() -> None:
     half = load_vectors(arguments.vectors, arguments.rows)
     source, queries = ArraySource(half[:-QUERIES]), half[-QUERIES:].astype(np.float32)
     truth = exact_search(source, queries, K)[0][:, -1:]
-    print(f"{len(source):,} vectors of {source.dimension} dimensions, {QUERIES} queries; {machine()}\n")
+    where = f"{machine('faiss-cpu', 'numpy')}, {faiss.omp_get_max_threads()} threads"
+    print(f"{len(source):,} vectors of {source.dimension} dimensions, {QUERIES} queries; {where}\n")
     print("| index | build s | MB | median ms | recall@10 | parameters |\n|---|---|---|---|---|---|")
+    found: dict[str, tuple[float, float]] = {}
     for name, index in raw_faiss(source.dimension).items():
-        report(name, *timed_fill(index, source), lambda q, index=index: index.search(q, K), queries, truth)
+        cost = timed_fill(index, source)
+        found[name] = report(name, *cost, lambda q, index=index: index.search(q, K), queries, truth)
     for kind in arguments.kinds.split(","):
         start = perf_counter()
         ours = build(source, AnnSettings(kind=kind, target_recall=arguments.target))
@@ -49,7 +52,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             size = ours.save(Path(folder)).bytes
         tuned = ", ".join(f"{name} {value}" for name, value in ours.info.parameters.items())
-        report(
+        found[kind] = report(
             f"Sonde {kind}",
             seconds,
             size,
@@ -58,14 +61,18 @@ def main() -> None:
             truth,
             tuned,
         )
+    for kind, peer in PEERS.items():
+        if kind in found:
+            (ours, our_recall), (theirs, their_recall) = found[kind], found[peer]
+            beside(f"search vectors, {kind}", peer, theirs / ours, f"recall@10 {our_recall:.3f} to {their_recall:.3f}")
 
 
 def raw_faiss(dimension: int) -> dict[str, Any]:
-    """What one would write without Sonde."""
+    """What one would write without Sonde: 32 links, efSearch as FAISS has it."""
     metric = faiss.METRIC_INNER_PRODUCT
     return {
         "FAISS IndexFlatIP": faiss.IndexFlatIP(dimension),
-        "FAISS IndexHNSWFlat, 32 links, default efSearch": faiss.IndexHNSWFlat(dimension, 32, metric),
+        "FAISS IndexHNSWFlat": faiss.IndexHNSWFlat(dimension, 32, metric),
     }
 
 
@@ -82,8 +89,8 @@ def timed_fill(index: Any, source: ArraySource) -> tuple[float, int]:
 
 def report(
     name: str, seconds: float, size: int, search: Search, queries: np.ndarray, truth: np.ndarray, tuned: str = ""
-) -> None:
-    """Print one row of the table."""
+) -> tuple[float, float]:
+    """Print one row of the table and return median milliseconds and recall@10."""
     times = []
     scores = np.empty((len(queries), K), dtype=np.float32)
     for place, query in enumerate(queries):
@@ -93,6 +100,7 @@ def report(
     recall = float((scores >= truth - 1e-6).mean())
     milliseconds = 1000 * float(np.median(times))
     print(f"| {name} | {seconds:.1f} | {size / 1e6:.0f} | {milliseconds:.2f} | {recall:.3f} | {tuned} |", flush=True)
+    return milliseconds, recall
 
 
 def load_vectors(path: Path | None, rows: int) -> np.ndarray:
@@ -110,12 +118,6 @@ def load_vectors(path: Path | None, rows: int) -> np.ndarray:
         for start in range(0, len(texts), 10_000)
     ]
     return np.concatenate(blocks)
-
-
-def machine() -> str:
-    """Where this ran, for the reader of the table."""
-    threads = faiss.omp_get_max_threads()
-    return f"{platform.machine()}, {threads} threads, FAISS {faiss.__version__}, NumPy {np.__version__}"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from _side_by_side import DATA, machine
+from _side_by_side import DATA, beside, machine
 
 import sonde
 from sonde.indexer.document_vectors import document_vectors
@@ -56,12 +56,17 @@ def one_set(name: str, collection: sonde.Collection, asked: list[str], peer_runs
     texts, vectors, classes = read(collection, SETS[name][1])
     some = np.linspace(0, len(texts) - 1, WARM_UP).astype(int)
     peer([texts[place] for place in some], vectors[some])
+    measured: dict[str, tuple[float, float]] = {}
     for who in asked:
         for number in range(peer_runs if who == "bertopic" else 1):
             ours = OURS.get(who)
             found = ours(collection, len(np.unique(classes))) if ours else peer(texts, vectors)
             again = f" {number + 1}" if number else ""
             print(row(name, f"{who}{again}", classes, *found), flush=True)
+            measured.setdefault(who, (agreement(classes, found[0])["nmi"], found[1]))
+    if {"topics", "bertopic"} <= set(measured):
+        (ours, our_seconds), (theirs, their_seconds) = measured["topics"], measured["bertopic"]
+        beside(f"topics of {name}", "BERTopic", their_seconds / our_seconds, f"NMI {ours:.3f} to {theirs:.3f}")
 
 
 def indexed(name: str, folder: Path) -> sonde.Collection:

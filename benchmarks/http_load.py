@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _side_by_side import DATA, machine
+from _side_by_side import DATA, beside, machine
 
 PORTS = {"textbook": 8191, "sonde": 8192}
 QUERIES = 500
@@ -54,8 +54,9 @@ def main() -> None:
             with_service.wait()
         print(f"{name:<9} {mode:<7} {rates[name, mode]}")
     same = np.mean([a == b for a, b in zip(found["textbook"], found["sonde"], strict=True)])
-    print(f"the same ids in the same order for {same:.0%} of 20 queries")
-    print(f"requests a second: {rates['sonde', 'dense'].rate / rates['textbook', 'dense'].rate:.2f} x the textbook's")
+    ours, theirs = rates["sonde", "dense"], rates["textbook", "dense"]
+    outputs = f"p95 {ours.late:.0f} ms to {theirs.late:.0f} ms, same ids for {same:.0%} of 20 queries"
+    beside("requests a second", "the textbook service", ours.rate / theirs.rate, outputs)
 
 
 def indexed() -> Path:

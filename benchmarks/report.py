@@ -1,7 +1,9 @@
-"""Runs every comparison several times and writes one table: each figure with its spread, the machine, the versions.
+"""Runs every script and writes one page: Sonde beside its peers, then all figures, the machine, the versions.
 
-A line of a script's output is a figure if it says the same words in each run; of its numbers the table has the median,
-with the least and the greatest where they differ. A script that fails stands in the table with its last words.
+A script that compares Sonde with a peer says so in lines of its own (`_side_by_side.beside`) and is run several times;
+the others are run once. A line of a script's output is a figure if it says the same words in each run; of its numbers
+the table has the median, with the least and the greatest where they differ. A script that fails stands in the table
+with its last words.
 
     python benchmarks/report.py --runs 5 --to build/benchmarks.md
     python benchmarks/report.py --only pairs_nli lexical --runs 3
@@ -18,11 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from _side_by_side import machine
+from _side_by_side import BESIDE, machine
 
 PACKAGES = ("sentence-transformers", "transformers", "torch", "faiss-cpu", "tantivy")
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?![\w])")
 OWN = Path(__file__)
+PEERS = ("| work | peer | times as fast: median (least to greatest) | outputs | |", "|---|---|---|---|---|")
+FIGURES = ("| script | figure: median (least to greatest) |", "|---|---|")
 
 
 def main() -> None:
@@ -37,16 +41,38 @@ def main() -> None:
     if unknown := set(given.only or ()) - {path.stem for path in known}:
         sys.exit(f"there is no benchmark {', '.join(sorted(unknown))}: {', '.join(path.stem for path in known)}")
     given.to.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine(*PACKAGES)}; {given.runs} runs of each script.", ""]
-    lines += ["| script | figure: median (least to greatest) |", "|---|---|"]
+    head = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine(*PACKAGES)}; {given.runs} runs of what has a peer."
+    peers: list[str] = []
+    figures: list[str] = []
     for script in [path for path in known if not given.only or path.stem in given.only]:
-        lines += table_rows(script.stem, runs_of(script, given.runs, given.hours * 3600))
-        given.to.write_text("\n".join(lines) + "\n", "utf-8")
+        outputs = runs_of(script, given.runs, given.hours * 3600)
+        peers += peer_rows(outputs)
+        figures += table_rows(script.stem, outputs)
+        given.to.write_text("\n".join([head, "", *PEERS, *peers, "", *FIGURES, *figures]) + "\n", "utf-8")
     print(given.to.read_text("utf-8"))
 
 
+def peer_rows(outputs: Sequence[str] | str) -> list[str]:
+    """Return a row for each comparison with a peer."""
+    runs = [] if isinstance(outputs, str) else [_compared(output) for output in outputs]
+    common = [key for key in (runs[0] if runs else {}) if all(key in run for run in runs)]
+    return [_peer_row(*key, [run[key] for run in runs]) for key in common]
+
+
+def _compared(output: str) -> dict[tuple[str, str], tuple[float, str]]:
+    lines = [line.removeprefix(BESIDE).split(" | ") for line in output.splitlines() if line.startswith(BESIDE)]
+    return {(work, peer): (float(faster), same) for work, peer, faster, same in lines}
+
+
+def _peer_row(work: str, peer: str, runs: Sequence[tuple[float, str]]) -> str:
+    times = [faster for faster, _ in runs]
+    outputs = " · ".join(summed_up([same for _, same in runs])) or runs[0][1]
+    loses = "**Sonde is slower**" if statistics.median(times) < 1 else ""
+    return f"| {work} | {peer} | {_spread(times)} | {outputs} | {loses} |"
+
+
 def runs_of(script: Path, count: int, limit: float) -> list[str] | str:
-    """Return the output of every run, or why one failed."""
+    """Return the output of every run, or why one failed; of a script without a peer there is one run."""
     outputs = []
     for number in range(1, count + 1):
         began = monotonic()
@@ -59,12 +85,14 @@ def runs_of(script: Path, count: int, limit: float) -> list[str] | str:
             said = (ran.stderr.strip() or ran.stdout.strip() or f"exit code {ran.returncode}").splitlines()
             return f"failed: {said[-1]}"
         outputs.append(ran.stdout)
+        if BESIDE not in ran.stdout:
+            break
     return outputs
 
 
 def table_rows(name: str, outputs: Sequence[str] | str) -> list[str]:
     """Return the rows of one script."""
-    figures = [outputs] if isinstance(outputs, str) else summed_up(outputs)
+    figures = [outputs] if isinstance(outputs, str) else [f for f in summed_up(outputs) if not f.startswith(BESIDE)]
     return [f"| `{name}` | {figure.replace('|', '·')} |" for figure in figures or ["printed no figure"]]
 
 
