@@ -12,8 +12,11 @@ from themes import rows
 from ui_overview import Started, box, mapped, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
+from sonde.app.ui.views.map.figure import _apart
+from sonde.app.ui.views.map.points import narrow
 from sonde.indexer.errors import UsageError
 from sonde.indexer.lock import writer_lock
+from sonde.indexer.runs import Item
 from sonde.pipelines.map.area import density, inside, read_outlines, spread_sample, write_outlines
 from sonde.pipelines.map.coloring import choices, coloring
 
@@ -159,6 +162,26 @@ def test_newer_documents_are_offered_a_place(pages: Pages, started: Started) -> 
     assert "4 newer documents are not on this map" in shown(page)
     next(button for button in page.button if button.label == "Place them").click().run()
     assert started.commands == [["map", "shop.sonde", "--update", "map"]]
+
+
+def test_a_figure_has_one_byte_a_character_where_it_can() -> None:
+    assert narrow(["a longer text that is cut …", "café <b>"]) == ["a longer text that is cut &#8230;", "café <b>"]
+    chinese = ["一只狗在草地上奔跑", "…"]
+    assert narrow(chinese) == chinese
+
+
+def test_names_of_regions_do_not_overlap() -> None:
+    def region(name: str, size: int, x: float, y: float) -> Item:
+        return Item(size, name, {"level": 1, "x": x, "y": y, "size": size})
+
+    large, near, far = (
+        region("framework, learning", 9, 5, 5),
+        region("language, agents", 5, 5.5, 5.2),
+        region("b", 3, 5, 9),
+    )
+    assert _apart([near, far, large], 7.5, np.array([10.0, 10.0])) == [large, far]
+    assert _apart([near, far, large], 7.5, np.array([1.0, 1.0])) == [large, near, far]
+    assert _apart([], 7.5, np.array([0.0, 0.0])) == []
 
 
 def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,11 @@ from .....indexer.runs import Item
 from .....pipelines.map.area import Outline
 from .....pipelines.plots.colors import GREY, Coloring
 from .....pipelines.plots.text import plain
-from .points import Points
+from .points import Points, narrow
 
 HEIGHT = 560
+SHOWN = (420, 440)
+"""Pixels that the map itself takes on a page 1280 wide, without room at its edges."""
 NAME = 34
 INK = {"light": ("#222222", "rgba(255,255,255,0.75)"), "dark": ("#f2f2f2", "rgba(14,17,23,0.7)")}
 NOWHERE = {"light": "#c8c8c8", "dark": "#5a5f6a"}
@@ -137,22 +139,24 @@ def _density(go: Any, found: tuple[np.ndarray, np.ndarray, np.ndarray], mode: st
 def _names(points: Points, level: int, mode: str) -> list[dict[str, Any]]:
     """Return the names of regions as annotations: text of a trace would lie below the points."""
     ink, halo = INK[mode]
-    found = _apart([item for item in points.regions if item.data["level"] == level], 7.5 if level == 1 else 6)
+    regions = [item for item in points.regions if item.data["level"] == level]
+    found = _apart(regions, 7.5 if level == 1 else 6, np.ptp(points.places, axis=0))
     return [
         {
             "x": item.data["x"], "y": item.data["y"], "showarrow": False, "bgcolor": halo, "borderpad": 1,
-            "text": html.escape(plain(item.name, NAME)), "font": {"size": 13 if level == 1 else 10, "color": ink},
+            "text": narrow([html.escape(plain(item.name, NAME))])[0],
+            "font": {"size": 13 if level == 1 else 10, "color": ink},
         }
         for item in found
     ]  # fmt: skip
 
 
-def _apart(items: list[Item], letter: float) -> list[Item]:
-    """Return the regions, the largest first, whose names overlap no larger one's; a letter is so many pixels wide."""
-    if not items:
-        return []
-    places = np.array([[item.data["x"], item.data["y"]] for item in items])
-    width, height = np.maximum(np.ptp(places, axis=0), 1e-6) / (420, HEIGHT - 60)
+def _apart(items: list[Item], letter: float, extent: np.ndarray) -> list[Item]:
+    """Return the regions, the largest first, whose names overlap no larger one's.
+
+    A letter is so many pixels wide, the map so large in its own units.
+    """
+    width, height = np.maximum(extent, 1e-6) / SHOWN
     kept: list[tuple[float, float, float, Item]] = []
     for item in sorted(items, key=lambda item: -item.data["size"]):
         x, y, half = item.data["x"] / width, item.data["y"] / height, letter * len(plain(item.name, NAME)) / 2
