@@ -22,9 +22,9 @@ def main() -> None:
     """Score the same pairs with both and print the ratio of their times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?")
-    parser.add_argument("--queries", type=int, default=20)
+    parser.add_argument("--queries", type=int, default=5)
     parser.add_argument("--depth", type=int, default=50)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
     from sentence_transformers import CrossEncoder

@@ -41,7 +41,7 @@ def main() -> None:
     if unknown := set(given.only or ()) - {path.stem for path in known}:
         sys.exit(f"there is no benchmark {', '.join(sorted(unknown))}: {', '.join(path.stem for path in known)}")
     given.to.parent.mkdir(parents=True, exist_ok=True)
-    head = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine(*PACKAGES)}; {given.runs} runs of what has a peer."
+    head = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine(*PACKAGES)}; runs of what has a peer: {given.runs}."
     peers: list[str] = []
     figures: list[str] = []
     for script in [path for path in known if not given.only or path.stem in given.only]:
