@@ -145,7 +145,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     process = run("index", folder, tmp_path / "log")
     try:
-        while not being_written(folder):
+        while not being_written(folder) and process.poll() is None:
             time.sleep(0.005)
         with pytest.raises(SondeError, match=rf"is being written by process {process.pid} since"):
             compact(folder)

@@ -7,7 +7,8 @@ import typer
 
 from ...indexer.wording import counted
 from .evaluate_sts import short_name
-from .output import Json, print_json, say, snippet
+from .options import Device, Json
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ WIDTH = 70
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help="A multilingual bi-encoder.")]
 Neighbours = Annotated[int, typer.Option("-k", metavar="K", help="Neighbours that a margin is taken over.")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Put in front of every sentence.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")]
 
 

@@ -1,12 +1,12 @@
 """`sonde cluster`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json, LabelsFile, NamingEngine, Seed
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def cluster(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     method: Annotated[str, typer.Option("--method", help="kmeans, or density (UMAP and HDBSCAN).")] = "kmeans",
     k: Annotated[str, typer.Option("-k", help="Clusters of KMeans: a number, or auto.")] = "auto",
     name: Annotated[
@@ -45,16 +45,12 @@ def cluster(
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="Name clusters by these labels where one fits.")
     ] = None,
-    labels_file: Annotated[
-        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
-    ] = None,
-    engine: Annotated[
-        str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
-    ] = "similarity",
+    labels_file: LabelsFile = None,
+    engine: NamingEngine = "similarity",
     where: Annotated[
         str | None, typer.Option("--where", help="Cluster only what passes this filter on metadata and runs.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Group the documents of a collection by meaning, and keep the result as a run.

@@ -1,12 +1,12 @@
 """`sonde compare`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, snippet
+from .options import CollectionPath, Json
+from .output import print_json, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.compare import Contrast, RunComparison
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; twice.")] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; twice.")] = None,
     query: Annotated[list[str] | None, typer.Option("--query", help="A query; twice.")] = None,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json
+from .output import print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label.corrections import Correction
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def correct(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
     label: Annotated[
         list[str] | None,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def duplicates(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     by: Annotated[str, typer.Option("--by", help="Kinds, separated by commas.")] = "exact,near,meaning",
     near: Annotated[float, typer.Option("--near", metavar="J", help="Near: least Jaccard similarity.")] = 0.8,
     meaning: Annotated[float, typer.Option("--meaning", metavar="T", help="Meaning: least cosine.")] = 0.95,

@@ -10,7 +10,8 @@ from .bitext import evaluate_bitext
 from .evaluate_clusters import evaluate_clusters
 from .evaluate_models import evaluate_models
 from .evaluate_sts import evaluate_sts
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Device, Json
+from .output import print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.search import Qrels
@@ -36,7 +37,7 @@ def _keep_group() -> None:
 
 
 def evaluate_search(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     queries: Annotated[
         Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Queries: JSONL with _id and text, also .gz.")
     ] = None,
@@ -53,7 +54,7 @@ def evaluate_search(
     rerank_depth: Annotated[
         int | None, typer.Option("--rerank-depth", metavar="N", help="Documents that it reads: 50 unless given.")
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
@@ -123,7 +124,7 @@ def _judged(collection: "Collection", queries: Path | None, qrels: Path | None) 
 
 
 def evaluate_labels(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="The column that holds the true labels.")],
     run: Annotated[
         str | None, typer.Option("--name", "--run", metavar="RUN", help="The run of labels; the newest by default.")

@@ -1,15 +1,15 @@
 """`sonde evaluate clusters`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .output import Json, print_json
+from .options import CollectionPath, Json
+from .output import print_json
 
 
 def evaluate_clusters(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     run: Annotated[str, typer.Option("--run", metavar="NAME", help="A cluster or topic run.")],
     truth: Annotated[
         str | None, typer.Option("--truth", metavar="COLUMN", help="Metadata column with each document's class.")

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from .evaluate_sts import Columns, Scale, read_scored
-from .output import Json, print_json, say
+from .options import Device, Json
+from .output import print_json, say
 from .progress import progress
 
 
@@ -25,7 +26,7 @@ def evaluate_models(
     to: Annotated[Path | None, typer.Option("--to", metavar="FILE.md", help="Write the table as Markdown.")] = None,
     columns: Columns = None,
     scale: Scale = "0,5",
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Compare forms of one model: float32, bfloat16, int8, pruned, shortened vectors, static.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, print_json, say, size
+from .options import Device, Json
+from .output import print_json, say, size
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def evaluate_sts(
     truncate_dim: Annotated[
         int | None, typer.Option("--truncate-dim", metavar="N", help="Matryoshka: keep N dimensions.")
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")] = "auto",
     json: Json = False,
 ) -> None:

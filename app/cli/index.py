@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say
+from .options import Json
+from .output import print_json, say
 from .progress import progress
 
 if TYPE_CHECKING:

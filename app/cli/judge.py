@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json
+from .output import print_json, say, snippet
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def judge(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query that the documents answer, or do not.")],
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of documents.")],
     grade: Annotated[
@@ -48,7 +49,7 @@ def judge(
 
 
 def judgements(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     to: Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write them as TREC qrels.")] = None,
     queries: Annotated[
         Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries beside them.")

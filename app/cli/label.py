@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import Device, Json, LabelsFile
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
 
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help="bundled, a model's folder or a hub name.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")]
 
 
@@ -28,9 +28,7 @@ def label(
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` says more.")
     ] = None,
-    labels_file: Annotated[
-        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
-    ] = None,
+    labels_file: LabelsFile = None,
     examples: Annotated[
         Path | None,
         typer.Option("--examples", metavar="F", help="Texts (or ids) with labels, some of each: learn these."),

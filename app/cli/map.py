@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json, Seed
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
     from ...pipelines.map import Map
     from ..api import Collection
-
-Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def map_(
-    collection: Path_,
+    collection: CollectionPath,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png; make it if there is none.")
     ] = None,
@@ -41,7 +40,7 @@ def map_(
     neighbours: Annotated[int, typer.Option("--neighbours", help="Fewer show finer structure.")] = 15,
     sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest is placed among them.")] = 50_000,
     points: Annotated[int, typer.Option("--points", help="Documents to draw, at most.")] = 50_000,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Lay out a collection on a plane, near texts near each other, and draw it with the names of its regions.
@@ -119,7 +118,7 @@ def _print_map(found: "Map", json: bool) -> None:
 
 
 def curve(
-    collection: Path_,
+    collection: CollectionPath,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="A cluster run, or the newest.")] = None,
     to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png.")] = None,
     json: Json = False,

@@ -3,11 +3,8 @@
 import json
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout.")]
 SNIPPET = 240
 
 

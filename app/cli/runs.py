@@ -1,13 +1,13 @@
 """`sonde runs`: what clusterings, topic models, maps and labellings a collection keeps."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from ...indexer.wording import counted
 from .cluster import print_items
-from .output import Json, print_json, say
+from .options import CollectionPath, Json
+from .output import print_json, say
 
 if TYPE_CHECKING:
     from ...indexer.runs import Kind, Run
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def runs(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="cluster, topic, map, label, tag or correction.")] = None,
     rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Device, Json
+from .output import print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Progress
@@ -20,7 +21,6 @@ Threshold = Annotated[
 ]
 K = Annotated[int, typer.Option("-k", help="Documents to return.")]
 Offset = Annotated[int, typer.Option("--offset", help="Documents to leave out at the top, for paging.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for, in words.")] = None,
     k: K = 10,
     offset: Offset = 0,
@@ -129,7 +129,7 @@ def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) 
 
 
 def similar(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     id: Annotated[str | None, typer.Argument(metavar="ID", help="A document's id.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", help="An example text in place of an id; - is standard input.")

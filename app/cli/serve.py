@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from .options import CollectionPath, Device
 from .output import say
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def serve(
     rate: Annotated[float | None, typer.Option("--rate", help="Requests a second for each client.")] = None,
     queue: Annotated[int, typer.Option("--queue", help="Searches that may wait; beyond it, 503.")] = 256,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time to an answer.")] = 30.0,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Serve collections over HTTP: search, similar, documents, runs, metrics; OpenAPI at /openapi.json.
 
@@ -77,8 +78,8 @@ def key(
 
 
 def mcp(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    collection: CollectionPath,
+    device: Device = "auto",
 ) -> None:
     """Let an assistant use a collection: an MCP server on standard input and output.
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import Device, Json
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def similarity(
         str | None, typer.Option("--nli", metavar="N", help="bundled, an NLI model's folder or hub name, or none.")
     ] = None,
     prompt: Annotated[str | None, typer.Option("--prompt", help="For the bi-encoder, in front of each text.")] = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Compare two texts, or each pair of a file, by a bi-encoder, a second stage and an NLI model, side by side.

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say
+from .options import CollectionPath, Json
+from .output import print_json, say
 
 
 def register(app: typer.Typer) -> None:
@@ -15,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def tag(
-    collection: Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")],
+    collection: CollectionPath,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
     where: Annotated[str | None, typer.Option("--where", help="All documents that pass this filter.")] = None,

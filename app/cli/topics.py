@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Json, LabelsFile, NamingEngine, Seed
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
     from ...pipelines.topics import Breakdown, Topic, Topics
     from ...pipelines.topics.settings import Outliers
 
-Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 SHADES = " ▁▂▃▄▅▆▇█"
 
 
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def topics(
-    collection: Path_,
+    collection: CollectionPath,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "topics",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a run of the same name; numbers stay where topics do.")
@@ -49,17 +49,13 @@ def topics(
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics by these labels where one fits.")
     ] = None,
-    labels_file: Annotated[
-        Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
-    ] = None,
-    engine: Annotated[
-        str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
-    ] = "similarity",
+    labels_file: LabelsFile = None,
+    engine: NamingEngine = "similarity",
     match: Annotated[
         str | None, typer.Option("--match", metavar="RUN", help="Number topics like those of another run.")
     ] = None,
     sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest gets the nearest topic.")] = 50_000,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that chance decides.")] = 0,
+    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Find the topics of a collection, and keep them as a run.
@@ -100,7 +96,7 @@ def topics(
 
 
 def topic(
-    collection: Path_,
+    collection: CollectionPath,
     number: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A topic; -1 for the outliers.")] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="The run; the newest if left out.")] = None,
     k: Annotated[int, typer.Option("-k", help="Documents, or topics of a search, to show.")] = 10,

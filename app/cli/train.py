@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say
+from .options import Device, Json
+from .output import print_json, say
 from .progress import progress
 from .train_biencoder import train_biencoder
 
@@ -18,7 +19,6 @@ HeldOut = Annotated[
 Share = Annotated[float, typer.Option("--share", help="Share held out where no --held-out is given, at most 0.5.")]
 Epochs = Annotated[float, typer.Option("--epochs", help="Passes over the data.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed and data make the same model on one machine.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 DEFAULT = "all-MiniLM-L6-v2"
 
 

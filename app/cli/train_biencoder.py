@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .output import Json, print_json, say
+from .options import Device, Json
+from .output import print_json, say
 from .progress import progress
 
 
@@ -53,7 +54,7 @@ def train_biencoder(
     ] = 5_000,
     logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard's events.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed and data make the same model.")] = 7,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Tune a bi-encoder, the model that `sonde index --model` takes, on examples of your own.

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .output import Json, print_json, say, snippet
+from .options import CollectionPath, Device, Json
+from .output import print_json, say, snippet
 from .progress import progress
 
 if TYPE_CHECKING:
     from ...indexer.collection import Collection
 
-Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 DEFAULT = "search"
 
 
@@ -51,7 +50,7 @@ def _keep_group() -> None:
 
 
 def tune_search(
-    collection: Path_,
+    collection: CollectionPath,
     queries: Annotated[
         Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Judged queries: JSONL with _id and text.")
     ] = None,
@@ -108,7 +107,7 @@ def tune_search(
 
 
 def tune_threshold(
-    collection: Path_,
+    collection: CollectionPath,
     answered: Annotated[
         Path, typer.Option("--answered", metavar="FILE", help="Questions it answers: a line each, or a table.")
     ],
@@ -162,7 +161,7 @@ def tune_threshold(
 
 
 def ask(
-    collection: Path_,
+    collection: CollectionPath,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
     threshold: Annotated[
         float | None, typer.Option("--threshold", metavar="T", help="Least cosine, in place of the stored one.")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .options import Device
 from .output import say
 
 
@@ -18,7 +19,7 @@ def ui(
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8501,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Explore collections in a browser: search, map, clusters, topics, labels; make new ones from files.
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, say, size
+from .options import CollectionPath, Json
+from .output import print_json, say, size
 from .progress import progress
 
 if TYPE_CHECKING:
     from ...indexer.info import Info
-
-Path_ = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +21,7 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def info(collection: Path_, json: Json = False) -> None:
+def info(collection: CollectionPath, json: Json = False) -> None:
     """Show what a collection holds: counts, model, FAISS index with its measured recall and latency, sizes.
 
     \b
@@ -75,7 +74,7 @@ def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
     return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{rest}"
 
 
-def verify(collection: Path_, json: Json = False) -> None:
+def verify(collection: CollectionPath, json: Json = False) -> None:
     """Check every digest and count, and both derived indexes against the truth. Exit code 1 if something is wrong.
 
     \b
@@ -94,7 +93,7 @@ def verify(collection: Path_, json: Json = False) -> None:
     say(f"{collection} is sound")
 
 
-def repair(collection: Path_, json: Json = False) -> None:
+def repair(collection: CollectionPath, json: Json = False) -> None:
     """Rebuild what is broken: indexes from the vectors, lost vectors from the texts.
 
     \b
@@ -110,7 +109,7 @@ def repair(collection: Path_, json: Json = False) -> None:
     say("nothing to repair" if not done else f"{collection} is repaired")
 
 
-def compact(collection: Path_, json: Json = False) -> None:
+def compact(collection: CollectionPath, json: Json = False) -> None:
     """Rewrite a collection without tombstones and with its segments merged; searches go on meanwhile.
 
     \b
@@ -134,7 +133,7 @@ def compact(collection: Path_, json: Json = False) -> None:
 
 
 def delete(
-    collection: Path_,
+    collection: CollectionPath,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
     where: Annotated[str | None, typer.Option("--where", help="Delete all documents that pass this filter.")] = None,
     json: Json = False,
@@ -154,7 +153,7 @@ def delete(
 
 
 def export(
-    collection: Path_,
+    collection: CollectionPath,
     to: Annotated[
         str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl; - is standard output (JSONL).")
     ] = "-",

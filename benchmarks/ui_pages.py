@@ -1,0 +1,133 @@
+"""Seconds until a page of the web UI stands still, in Chromium, each page visited several times after its first load.
+
+    python benchmarks/ui_pages.py                                 100,000 arXiv sentences, static model, clusters, a map
+    python benchmarks/ui_pages.py --collection C.sonde --queries "graph colouring" "robots that walk"
+
+The clock runs from the click to the first of four looks, 40 ms apart, at which nothing runs and the page no longer
+changes. Without a graphics card Chromium draws the map's points by software, which is part of the map's time.
+"""
+
+import argparse
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pyarrow.parquet as pq
+from _side_by_side import DATA, machine
+
+import sonde
+
+PAGES = ("Search", "Map", "Clusters and topics", "Labels", "Explain", "Evaluate", "Data")
+LOOK = """() => [
+    !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner], [data-stale=true]'),
+    document.querySelector('[data-testid=stMain]').innerHTML.length,
+    document.querySelectorAll('.js-plotly-plot canvas').length,
+]"""
+CHROMIUM = "/usr/bin/chromium"
+
+
+def main() -> None:
+    """Start the UI beside the collection, walk, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collection", type=Path)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--queries", nargs="+", default=["graph colouring", "robots that walk", "medical images"])
+    given = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    print(machine("sonde", "streamlit", "playwright"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    sonde_command = Path(sys.executable).with_name("sonde")
+    command = [sonde_command, "ui", given.collection or sentences(), "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM if Path(CHROMIUM).exists() else None, args=["--no-sandbox"]
+            )
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            walk(page, f"http://127.0.0.1:{port}", given.turns, given.queries)
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
+    """Visit every page in turns, then ask new queries, and print the medians."""
+    opened(page, address)
+    times: dict[str, list[float]] = defaultdict(list)
+    for turn in range(turns + 1):
+        for name in PAGES:
+            began = monotonic()
+            page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()
+            page.get_by_role("heading", name=name).first.wait_for()
+            if turn:
+                times[name].append(settled(page) - began)
+            else:
+                page.wait_for_timeout(6_000)  # the first load
+    page.get_by_test_id("stSidebarNav").get_by_text("Search", exact=True).click()
+    for query in ("a first query", *queries):
+        page.wait_for_timeout(2_000)
+        before = page.locator(".sonde-excerpt").first.inner_text() if page.locator(".sonde-excerpt").count() else ""
+        box = page.get_by_label("Query").first
+        box.fill(query)
+        began = monotonic()
+        box.press("Enter")
+        changed = "old => { const e = document.querySelector('.sonde-excerpt'); return e && e.innerText !== old }"
+        page.wait_for_function(changed, arg=before, polling=20)
+        if query in queries:
+            times["a new query's hits"].append(monotonic() - began)
+    for name, taken in times.items():
+        print(f"{name}: {statistics.median(taken):.2f} s ({min(taken):.2f} to {max(taken):.2f})")
+
+
+def sentences(count: int = 100_000) -> Path:
+    """Return a collection of sentences with clusters and a map, made if it is not there."""
+    path = Path(tempfile.gettempdir()) / "sonde-ui" / f"arxiv{count}.sonde"
+    if not path.exists():
+        table = pq.read_table(DATA / "scale/arxiv_sentences.parquet").slice(0, count)
+        made = sonde.index(table, path, settings=sonde.BuildSettings(model="static"))
+        made.cluster("kmeans", k=20, refits=0)
+        made.map()
+    return path
+
+
+def opened(page: Any, address: str) -> None:
+    """Open the UI as soon as it answers."""
+    from playwright.sync_api import Error
+
+    for _ in range(60):
+        try:
+            page.goto(f"{address}/data")
+            page.get_by_test_id("stSidebarNav").wait_for()
+        except Error:
+            page.wait_for_timeout(500)
+        else:
+            return
+    sys.exit("the UI does not start")
+
+
+def settled(page: Any) -> float:
+    """Return when the page began to stand still."""
+    last, since, looks = None, monotonic(), 0
+    while looks < 4:
+        now = page.evaluate(LOOK)
+        if not now[0] or now != last:
+            last, since, looks = now, monotonic(), 0
+        else:
+            looks += 1
+        page.wait_for_timeout(40)
+    return since
+
+
+if __name__ == "__main__":
+    main()
