@@ -15,6 +15,8 @@ HELD_BACK = 0.1
 FIRST = 0.5
 """Of the others, those that are spread over the vector space; the rest are asked where the model is unsure."""
 ROUNDS = 3
+PENALTY = 10.0
+"""Verdicts are noisy, so the linear model is held back: of 0.3 to 30 the best on four sets (docs/labelling.md)."""
 
 JudgeRows = Callable[[np.ndarray], np.ndarray]
 """Takes int64 [m] places of texts, returns float32 [m, labels] margins; fewer rows when the time is up."""
@@ -101,7 +103,7 @@ def _learn(features: np.ndarray, said: _Said, part: slice, multi_label: bool) ->
     if not len(rows):
         return None
     shares = np.concatenate([probabilities(said.margins[part], multi_label), said.truth[use]])
-    return fit(features[rows], shares, multi_label)
+    return fit(features[rows], shares, multi_label, PENALTY)
 
 
 def _finish(features: np.ndarray, said: _Said, held: int, multi_label: bool) -> Carried:
