@@ -183,6 +183,9 @@ def test_a_failed_job_has_its_one_line(jobs: Jobs, tmp_path: Path) -> None:
     job = ended(jobs.start("Index", "x", ["index", str(tmp_path / "no.csv"), "--to", str(tmp_path / "x.sonde")]))
     assert job.state == "failed"
     assert job.error == f"{tmp_path / 'no.csv'} does not exist: check the path"
+    assert jobs.shortened(job.error) == job.error
+    kept = f"{jobs.folder}/uploads/0a1b/no.csv does not exist, nor does {jobs.folder}/labels/77.txt"
+    assert jobs.shortened(kept) == "no.csv does not exist, nor does 77.txt"
     wrong = ended(jobs.start("Index", "x", ["index", "--no-such-option"]))
     assert (wrong.state, "No such option" in wrong.error) == ("failed", True)
 

@@ -47,7 +47,7 @@ def show_work(shelf: Shelf, collection: Collection) -> bool:
             return True
         ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
         if ended is not None and ended.collection == name_of(collection):
-            _tell(ended)
+            _tell(shelf, ended)
     return False
 
 
@@ -88,7 +88,7 @@ def _watch(shelf: Shelf, id: str) -> None:
             st.rerun()
 
 
-def _tell(job: Job) -> None:
+def _tell(shelf: Shelf, job: Job) -> None:
     title = escape_markdown(job.title)
     said, command = st.columns([5, 1], vertical_alignment="center")
     with command.popover("Command", help="The same from the command line", width="stretch"):
@@ -98,4 +98,4 @@ def _tell(job: Job) -> None:
     elif job.state == "cancelled":
         said.info(f"{title} was cancelled. What was kept before is as it was.")
     else:
-        said.error(f"{title} failed: {escape_markdown(job.error)}")
+        said.error(f"{title} failed: {escape_markdown(shelf.jobs.shortened(job.error))}")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -35,6 +36,10 @@ class Jobs:
     def uploads(self) -> Uploads:
         """Files that were sent for jobs."""
         return Uploads(self.folder / "uploads")
+
+    def shortened(self, sentence: str) -> str:
+        """Return a sentence without the folders of the server in which uploads and lists of labels are kept."""
+        return re.sub(re.escape(f"{self.folder}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
 
     def all(self) -> list[Job]:
         """Return every job, newest first."""

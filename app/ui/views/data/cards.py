@@ -1,7 +1,5 @@
 """What runs and what has run: a card for each, with its progress, its result, and what can be done about it."""
 
-import os
-import re
 import shlex
 import time
 from typing import Any
@@ -72,14 +70,9 @@ def _running_card(jobs: Jobs, job: Job) -> None:
                     jobs.cancel(job)
                 st.rerun()
         st.progress(fraction(job), text=escape_markdown(_how_far(job)))
-        said = [_short(sentence, jobs) for sentence in job.said[-2:]]
+        said = [jobs.shortened(sentence) for sentence in job.said[-2:]]
         if said:
             st.caption(escape_markdown(" · ".join(said)))
-
-
-def _short(sentence: str, jobs: Jobs) -> str:
-    """Return a sentence without the folder of the server in which uploaded files are kept."""
-    return re.sub(re.escape(f"{jobs.uploads.folder}{os.sep}") + r"\w+[/\\]", "", sentence)
 
 
 def _line(title: str, more: str = "") -> DeltaGenerator:
@@ -127,7 +120,7 @@ def _ending(job: Job, jobs: Jobs) -> None:
     elif job.command[0] == "verify" and job.output:
         st.warning(f"Found {counted(len(job.output), 'problem')}: see Health.")
     elif job.state == "failed":
-        st.error(escape_markdown(_short(job.error, jobs)))
+        st.error(escape_markdown(jobs.shortened(job.error)))
     else:
         st.warning(ENDINGS[job.state])
 
