@@ -137,7 +137,7 @@ def _skipped(job: Job) -> None:
 
 def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
     rows: list[dict[str, Any]] = [
-        {"Job": job.title, "Ended": job.state, "Seconds": round(job.seconds), "Said": _last(job)}
+        {"Job": job.title, "Ended": job.state, "Seconds": round(job.seconds), "Said": _last(job, jobs)}
         for job in earlier[:EARLIER]
     ]
     st.dataframe(rows, hide_index=True)
@@ -147,9 +147,9 @@ def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
         st.rerun()
 
 
-def _last(job: Job) -> str:
+def _last(job: Job, jobs: Jobs) -> str:
     if job.state == "failed":
-        return job.error
+        return jobs.shortened(job.error)
     return " ".join(told(job)) if job.state == "done" else ""
 
 

@@ -75,7 +75,7 @@ def with_hits(figure: Any, points: Points, docs: np.ndarray, hovers: Sequence[st
     places = points.places[rows].astype(np.float32)
     lit.add_trace(
         go.Scattergl(
-            x=places[:, 0], y=places[:, 1], mode="markers", text=list(hovers), showlegend=False,
+            x=places[:, 0], y=places[:, 1], mode="markers", text=narrow(hovers), showlegend=False,
             hovertemplate="%{text}<extra></extra>",
             marker={"size": 10, "color": HIT, "opacity": 0.95, "line": {"width": 1, "color": "white"}},
         )

@@ -84,8 +84,8 @@ def _hovers(view: View, docs: np.ndarray) -> np.ndarray:
 def narrow(texts: Sequence[str]) -> list[str]:
     """Return HTML texts with characters beyond Latin-1 as entities, unless that makes them half as long again.
 
-    Streamlit's page searches the whole figure forty times for colours to replace, and a browser does that about ten
-    times as fast in a string whose characters all fit a byte: one "…" among 100,000 texts is enough to slow it down.
+    Streamlit's page searches the whole figure forty times for colours to replace, and a browser does that faster in a
+    string whose characters all fit a byte: one "…" among 100,000 texts is enough to slow it down.
     """
     entities = [text.encode("latin-1", "xmlcharrefreplace").decode("latin-1") for text in texts]
     return entities if sum(map(len, entities)) <= 1.5 * sum(map(len, texts)) else list(texts)
