@@ -12,9 +12,6 @@ TORCH_INDEX ?=
 # What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 
-# How often `make bench` runs each script.
-RUNS ?= 5
-
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check bench wheel constraints
 
@@ -37,8 +34,8 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: .venv/.bench ## run benchmarks/, what has a peer five times, and write one page (hours)
-	$(BIN)/python benchmarks/report.py --runs $(RUNS)
+bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours)
+	$(BIN)/python benchmarks/report.py
 
 wheel: | .venv/bin/python ## build dist/sonde-*.whl
 	@rm -rf dist build/lib build/bdist*

@@ -38,17 +38,16 @@ def in_turn(runs: int, ours: Callable[[], float], peer: Callable[[], float]) -> 
     return [(ours(), peer()) for _ in range(runs)]
 
 
-def times_as_fast(pairs: Sequence[tuple[float, float]]) -> float:
-    """How many times as fast as the peer we are: the median over pairs."""
-    return statistics.median(peer / ours for ours, peer in pairs)
+def times_as_fast(pairs: Sequence[tuple[float, float]]) -> list[float]:
+    """How many times as fast as the peer we were, in each run."""
+    return [peer / ours for ours, peer in pairs]
 
 
-def beside(work: str, peer: str, faster: float, outputs: str) -> None:
-    """Print the line that `report.py` gathers: how many times as fast as the peer, and what outputs have in common."""
-    print(f"{BESIDE}{work} | {peer} | {faster:.4g} | {outputs}", flush=True)
+def beside(work: str, peer: str, faster: Sequence[float], outputs: str) -> None:
+    """Print the line that `report.py` gathers: times as fast as the peer, and what the outputs have in common."""
+    print(f"{BESIDE}{work} | {peer} | {' '.join(f'{one:.4g}' for one in faster)} | {outputs}", flush=True)
 
 
-def ratio(pairs: Sequence[tuple[float, float]]) -> str:
-    """How many times as fast as the peer we are: the median over pairs, with minimum and maximum."""
-    ratios = sorted(peer / ours for ours, peer in pairs)
-    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+def spread(values: Sequence[float]) -> str:
+    """The median, with the least and the greatest."""
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"

@@ -16,7 +16,7 @@ from typing import Any
 
 import faiss
 import numpy as np
-from _side_by_side import DATA, beside, machine
+from _side_by_side import DATA, beside, in_turn, machine, times_as_fast
 
 from sonde.indexer.ann import AnnSettings, ArraySource, build, exact_search
 
@@ -30,10 +30,11 @@ Search = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 def main() -> None:
     """Measure and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--vectors", type=Path, help="a .npy matrix to use instead of embedding")
     parser.add_argument("--kinds", default="exact,hnsw,hnsw-sq8,ivf,ivf-sq8,ivf-rabitq")
     parser.add_argument("--target", type=float, default=0.98)
+    parser.add_argument("--runs", type=int, default=5, help="passes over the queries beside raw FAISS, in turn")
     arguments = parser.parse_args()
     half = load_vectors(arguments.vectors, arguments.rows)
     source, queries = ArraySource(half[:-QUERIES]), half[-QUERIES:].astype(np.float32)
@@ -41,10 +42,12 @@ def main() -> None:
     where = f"{machine('faiss-cpu', 'numpy')}, {faiss.omp_get_max_threads()} threads"
     print(f"{len(source):,} vectors of {source.dimension} dimensions, {QUERIES} queries; {where}\n")
     print("| index | build s | MB | median ms | recall@10 | parameters |\n|---|---|---|---|---|---|")
-    found: dict[str, tuple[float, float]] = {}
+    searches: dict[str, Search] = {}
+    recalls: dict[str, float] = {}
     for name, index in raw_faiss(source.dimension).items():
         cost = timed_fill(index, source)
-        found[name] = report(name, *cost, lambda q, index=index: index.search(q, K), queries, truth)
+        searches[name] = lambda q, index=index: index.search(q, K)
+        recalls[name] = report(name, *cost, searches[name], queries, truth)
     for kind in arguments.kinds.split(","):
         start = perf_counter()
         ours = build(source, AnnSettings(kind=kind, target_recall=arguments.target))
@@ -52,19 +55,17 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             size = ours.save(Path(folder)).bytes
         tuned = ", ".join(f"{name} {value}" for name, value in ours.info.parameters.items())
-        found[kind] = report(
-            f"Sonde {kind}",
-            seconds,
-            size,
-            lambda q, ours=ours: ours.search(q, K, vectors=source),
-            queries,
-            truth,
-            tuned,
-        )
+        searches[kind] = lambda q, ours=ours: ours.search(q, K, vectors=source)
+        recalls[kind] = report(f"Sonde {kind}", seconds, size, searches[kind], queries, truth, tuned)
     for kind, peer in PEERS.items():
-        if kind in found:
-            (ours, our_recall), (theirs, their_recall) = found[kind], found[peer]
-            beside(f"search vectors, {kind}", peer, theirs / ours, f"recall@10 {our_recall:.3f} to {their_recall:.3f}")
+        if kind in searches:
+            pairs = in_turn(
+                arguments.runs,
+                lambda kind=kind: measured(searches[kind], queries)[0],
+                lambda peer=peer: measured(searches[peer], queries)[0],
+            )
+            outputs = f"recall@10 {recalls[kind]:.3f} to {recalls[peer]:.3f}"
+            beside(f"search vectors, {kind}", peer, times_as_fast(pairs), outputs)
 
 
 def raw_faiss(dimension: int) -> dict[str, Any]:
@@ -89,18 +90,23 @@ def timed_fill(index: Any, source: ArraySource) -> tuple[float, int]:
 
 def report(
     name: str, seconds: float, size: int, search: Search, queries: np.ndarray, truth: np.ndarray, tuned: str = ""
-) -> tuple[float, float]:
-    """Print one row of the table and return median milliseconds and recall@10."""
+) -> float:
+    """Print one row of the table and return recall@10."""
+    milliseconds, scores = measured(search, queries)
+    recall = float((scores >= truth - 1e-6).mean())
+    print(f"| {name} | {seconds:.1f} | {size / 1e6:.0f} | {milliseconds:.2f} | {recall:.3f} | {tuned} |", flush=True)
+    return recall
+
+
+def measured(search: Search, queries: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the median milliseconds of a query, and the scores [queries, K] of all."""
     times = []
     scores = np.empty((len(queries), K), dtype=np.float32)
     for place, query in enumerate(queries):
         start = perf_counter()
         scores[place] = search(query[None])[0][0]
         times.append(perf_counter() - start)
-    recall = float((scores >= truth - 1e-6).mean())
-    milliseconds = 1000 * float(np.median(times))
-    print(f"| {name} | {seconds:.1f} | {size / 1e6:.0f} | {milliseconds:.2f} | {recall:.3f} | {tuned} |", flush=True)
-    return milliseconds, recall
+    return 1000 * float(np.median(times)), scores
 
 
 def load_vectors(path: Path | None, rows: int) -> np.ndarray:

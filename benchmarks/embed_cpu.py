@@ -18,7 +18,7 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import torch
-from _side_by_side import DATA, beside, machine, ratio, times_as_fast
+from _side_by_side import DATA, beside, machine, spread, times_as_fast
 
 from sonde.indexer.encoder import Encoder, load_encoder
 
@@ -78,12 +78,10 @@ def compare(encoder: Encoder, peer: Any, texts: list[str], runs: int) -> None:
         print(f"| {name} | {len(texts) / wall:.1f} | {gflop / wall:.0f} | {gflop / cpu:.0f} | {shares} |")
     for name, most in (("product, model's shape", shaped), ("product, 2048³", square)):
         print(f"| {name} | | {most.wall:.0f} | {most.cpu:.0f} | | |")
-    by_clock, by_cpu = (ratio([(ours[clock], theirs[clock]) for ours, theirs in pairs]) for clock in (0, 1))
-    print(f"\nTimes as fast as the peer: {by_clock} by the clock, {by_cpu} in CPU seconds (median, range).")
-    outputs = f"lowest cosine {lowest:.6f}"
-    for clock, name in enumerate(("by the clock", "in CPU seconds")):
-        each = [(ours[clock], theirs[clock]) for ours, theirs in pairs]
-        beside(f"embed texts, {name}", "sentence-transformers", times_as_fast(each), outputs)
+    by_clock, by_cpu = (times_as_fast([(ours[clock], theirs[clock]) for ours, theirs in pairs]) for clock in (0, 1))
+    print(f"\nTimes as fast as the peer: {spread(by_clock)} by the clock, {spread(by_cpu)} in CPU seconds.")
+    for name, faster in (("by the clock", by_clock), ("in CPU seconds", by_cpu)):
+        beside(f"embed texts, {name}", "sentence-transformers", faster, f"lowest cosine {lowest:.6f}")
 
 
 def cost(work: Callable[[], object]) -> Cost:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from _side_by_side import DATA, in_turn, machine, ratio, seconds
+from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 
 from sonde.indexer.encoder import Encoder, load_encoder
 
@@ -64,7 +64,14 @@ def row(encoder: Encoder, peer: Any, texts: list[str], runs: int) -> str:
     forward = min(seconds(lambda: encoder.encode(tokens)) for _ in range(runs))
     best = min(ours for ours, _ in pairs)
     rates = f"{len(texts) / best:,.0f} | {len(texts) / forward:,.0f}"
-    return f"| {encoder.batch_tokens} | {rates} | {busy(encoder, tokens):.0%} | {ratio(pairs)} | {lowest:.5f} |"
+    faster = times_as_fast(pairs)
+    beside(
+        f"embed texts on a GPU, {encoder.batch_tokens} tokens a batch",
+        "sentence-transformers",
+        faster,
+        f"lowest cosine {lowest:.5f}",
+    )
+    return f"| {encoder.batch_tokens} | {rates} | {busy(encoder, tokens):.0%} | {spread(faster)} | {lowest:.5f} |"
 
 
 def busy(encoder: Encoder, tokens: list) -> float:

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["trec6", "banking77"])
     parser.add_argument("--folder", type=Path, default=Path("build/few-shot"))
     parser.add_argument("--examples", type=int, default=8)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=1, help="so many draws of the examples")
     parser.add_argument("--no-tuning", action="store_true")
     given = parser.parse_args()
     print(machine("sentence-transformers", "torch"))

@@ -4,8 +4,9 @@
 
 Both serve the same texts with the same model on one uvicorn worker and answer the same queries (the first words of
 stored texts) with the ids and texts of ten hits, by vectors alone (mode dense), and are checked to give the same ids.
-`--users` clients ask one query after the other; printed are requests a second, latencies and failed requests, and
-Sonde's own hybrid mode. Without a collection, the 20,000 titles of stackoverflow are indexed first.
+`--users` clients ask one query after the other, in `--runs` turns for each service; printed are requests a second,
+latencies and failed requests, and Sonde's own hybrid mode. Without a collection, the 20,000 titles of stackoverflow
+are indexed first.
 """
 
 import argparse
@@ -15,22 +16,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _side_by_side import DATA, beside, machine
+from _side_by_side import DATA, beside, machine, spread
 
 PORTS = {"textbook": 8191, "sonde": 8192}
 QUERIES = 500
 
 
 def main() -> None:
-    """Start both services one after the other, load them, and print the ratio."""
+    """Start both services, load them in turn, and print the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path)
     parser.add_argument("--users", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=120, help="for each service, all turns together")
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--serve", choices=PORTS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -39,24 +43,35 @@ def main() -> None:
     print(machine("sonde", "fastapi", "uvicorn", "sentence-transformers", "faiss-cpu", "torch"))
     arguments.collection = arguments.collection or indexed()
     queries = some_queries(arguments.collection)
-    found, rates = {}, {}
-    for name, mode in (("textbook", "dense"), ("sonde", "dense"), ("sonde", "hybrid")):
-        with_service = subprocess.Popen(
-            [sys.executable, __file__, "--collection", str(arguments.collection), "--serve", name]
-        )
-        try:
-            wait(PORTS[name])
-            if mode == "dense":
-                found[name] = [ids(PORTS[name], query) for query in queries[:20]]
-            rates[name, mode] = asyncio.run(load(PORTS[name], mode, queries, arguments.users, arguments.seconds))
-        finally:
-            with_service.terminate()
-            with_service.wait()
-        print(f"{name:<9} {mode:<7} {rates[name, mode]}")
+    with ExitStack() as stack:
+        for name in PORTS:
+            stack.enter_context(service(name, arguments.collection))
+        found = {name: [ids(port, query) for query in queries[:20]] for name, port in PORTS.items()}
+        turn = arguments.seconds / arguments.runs
+
+        def loaded(name: str, mode: str) -> Rates:
+            rates = asyncio.run(load(PORTS[name], mode, queries, arguments.users, turn))
+            print(f"{name:<9} {mode:<7} {rates}", flush=True)
+            return rates
+
+        turns = [(loaded("sonde", "dense"), loaded("textbook", "dense")) for _ in range(arguments.runs)]
+        loaded("sonde", "hybrid")
     same = np.mean([a == b for a, b in zip(found["textbook"], found["sonde"], strict=True)])
-    ours, theirs = rates["sonde", "dense"], rates["textbook", "dense"]
-    outputs = f"p95 {ours.late:.0f} ms to {theirs.late:.0f} ms, same ids for {same:.0%} of 20 queries"
-    beside("requests a second", "the textbook service", ours.rate / theirs.rate, outputs)
+    ours, theirs = (spread([pair[side].late for pair in turns]) for side in (0, 1))
+    outputs = f"p95 {ours} ms against {theirs} ms, same ids for {same:.0%} of 20 queries"
+    beside("requests a second", "the textbook service", [one.rate / other.rate for one, other in turns], outputs)
+
+
+@contextmanager
+def service(name: str, collection: Path) -> Iterator[None]:
+    """Run a service until the block ends."""
+    process = subprocess.Popen([sys.executable, __file__, "--collection", str(collection), "--serve", name])
+    try:
+        wait(PORTS[name])
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def indexed() -> Path:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from _side_by_side import DATA, beside, in_turn, machine, ratio, seconds, times_as_fast
+from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 from txtai import Embeddings
 
 import sonde
@@ -26,7 +26,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1_000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     corpus = subset(folder / "corpus.jsonl", arguments.documents)
@@ -50,7 +50,7 @@ def main() -> None:
     print(
         f"{arguments.documents:,} documents; seconds (Sonde, txtai): {[(round(a, 1), round(b, 1)) for a, b in pairs]}"
     )
-    print(f"Sonde is {ratio(pairs)} x as fast")
+    print(f"Sonde is {spread(times_as_fast(pairs))} x as fast")
     outputs = f"share of the dense top 10 in common {agreement(folder, peer):.2f}"
     beside("index texts for hybrid search", "txtai", times_as_fast(pairs), outputs)
     shutil.rmtree(folder)

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--model", default=None)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto", help="of the NLI model and of the collections' vectors")
-    parser.add_argument("--most", type=int, default=None, help="texts of a set, spread over it")
+    parser.add_argument("--most", type=int, default=500, help="texts of a set, spread over it; 0 for all")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     print(f"{machine('sonde', 'torch', 'transformers', 'scikit-learn')}, NLI in {arguments.dtype}\n")

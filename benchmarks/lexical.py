@@ -14,14 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import tantivy
-from _side_by_side import DATA, beside, machine
+from _side_by_side import DATA, beside, machine, times_as_fast
 
 from sonde.indexer.lexical import LexicalEntry, LexicalIndex
 
@@ -35,7 +35,8 @@ class Result:
 
     name: str
     build_seconds: float
-    milliseconds: list[float] = field(default_factory=list)
+    milliseconds: list[list[float]] = field(default_factory=list)
+    """Of every query, a list for each run."""
     scores: list[list[float]] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
 
@@ -125,22 +126,34 @@ def sample_queries(texts: list[str], count: int) -> list[str]:
     return queries
 
 
-def measure(name: str, texts: list[str], queries: list[str]) -> Result:
-    """Build one engine's index, warm it up, and time every query."""
-    with tempfile.TemporaryDirectory() as folder:
+def measure(texts: list[str], queries: list[str], runs: int) -> list[Result]:
+    """Build every engine's index, then ask all of them all queries, in turn and several times."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        results, searches = [], []
+        for name, engine in ENGINES.items():
+            began = time.perf_counter()
+            searches.append(stack.enter_context(engine(texts, folder / name)))
+            results.append(Result(name, time.perf_counter() - began))
+            print(f"{name}: built in {results[-1].build_seconds:.1f} s", file=sys.stderr)
+        for _ in range(runs):
+            for result, search in zip(results, searches, strict=True):
+                ask(result, search, queries)
+        return results
+
+
+def ask(result: Result, search: Search, queries: list[str]) -> None:
+    """Warm one engine up and time every query."""
+    for query in queries[:20]:
+        search(query)
+    result.scores, result.rows, taken = [], [], []
+    for query in queries:
         began = time.perf_counter()
-        with ENGINES[name](texts, Path(folder) / "index") as search:
-            result = Result(name, time.perf_counter() - began)
-            for query in queries[:20]:
-                search(query)
-            for query in queries:
-                began = time.perf_counter()
-                scores, rows = search(query)
-                result.milliseconds.append((time.perf_counter() - began) * 1e3)
-                result.scores.append(scores)
-                result.rows.append(rows)
-    print(f"{name}: built in {result.build_seconds:.1f} s", file=sys.stderr)
-    return result
+        scores, rows = search(query)
+        taken.append((time.perf_counter() - began) * 1e3)
+        result.scores.append(scores)
+        result.rows.append(rows)
+    result.milliseconds.append(taken)
 
 
 def agreement(one: Result, other: Result) -> str:
@@ -156,13 +169,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=500_000, help="how many texts")
     parser.add_argument("--queries", type=int, default=200, help="how many queries")
+    parser.add_argument("--runs", type=int, default=5, help="how often all of them are asked")
     parser.add_argument(
         "--data", type=Path, default=DATA / "scale/arxiv_sentences.parquet", help="a Parquet file with a column `text`"
     )
     arguments = parser.parse_args()
     texts = pq.read_table(arguments.data, columns=["text"])["text"].slice(0, arguments.rows).to_pylist()
     queries = sample_queries(texts, arguments.queries)
-    results = [measure(name, texts, queries) for name in ENGINES]
+    results = measure(texts, queries, arguments.runs)
     where = f"{machine('tantivy')}, SQLite {sqlite3.sqlite_version}"
     print(f"{len(texts):,} texts, {len(queries)} queries, the {K} best; {where}\n")
     print("| engine | build, s | query, median ms | 95th percentile, ms | scores as Sonde's | rows as Sonde's |")
@@ -173,7 +187,8 @@ def main() -> None:
         print(f"| {result.name} | {speed} | {agreement(result, results[0])} |")
     ours, *peers = results
     for peer in peers:
-        faster = statistics.median(peer.milliseconds) / statistics.median(ours.milliseconds)
+        runs = zip(ours.milliseconds, peer.milliseconds, strict=True)
+        faster = times_as_fast([(statistics.median(one), statistics.median(other)) for one, other in runs])
         scores, rows = agreement(peer, ours).split(" | ")
         beside("search by words", peer.name, faster, f"same scores for {scores} of queries, {rows} of rows in common")
 

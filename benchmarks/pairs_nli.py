@@ -13,7 +13,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from _side_by_side import DATA, beside, in_turn, machine, ratio, seconds, times_as_fast
+from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 from transformers import pipeline
 
 from sonde.pipelines.bundled import load_bundled
@@ -58,7 +58,7 @@ def main() -> None:
             lambda options=options: seconds(lambda: peer(texts, LABELS, **options)),
         )
         rates = [len(texts) * len(LABELS) / min(pair[side] for pair in pairs) for side in (0, 1)]
-        print(f"| {name} | {rates[0]:.0f} | {rates[1]:.0f} | {ratio(pairs)} |", flush=True)
+        print(f"| {name} | {rates[0]:.0f} | {rates[1]:.0f} | {spread(times_as_fast(pairs))} |", flush=True)
         outputs = f"largest difference of a score {apart:.1e}"
         beside("label by NLI", f"transformers' pipeline, {name}", times_as_fast(pairs), outputs)
 

@@ -13,7 +13,7 @@ import random
 import tempfile
 
 import numpy as np
-from _side_by_side import DATA, beside, in_turn, machine, ratio, seconds, times_as_fast
+from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 
 from sonde.pipelines.rerank.choice import load_reranker
 
@@ -45,7 +45,7 @@ def main() -> None:
     print(f"{len(work)} queries of {arguments.depth} passages; scores differ by {apart:.1e}")
     pairs = in_turn(arguments.runs, lambda: seconds(score), lambda: seconds(predict))
     rate = len(work) * arguments.depth / min(one for one, _ in pairs)
-    print(f"{ratio(pairs)} times as fast as CrossEncoder.predict, {rate:,.0f} pairs a second")
+    print(f"{spread(times_as_fast(pairs))} times as fast as CrossEncoder.predict, {rate:,.0f} pairs a second")
     outputs = f"largest difference of a score {apart:.1e}"
     beside("rerank by a cross-encoder", "CrossEncoder.predict", times_as_fast(pairs), outputs)
 

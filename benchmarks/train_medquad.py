@@ -3,12 +3,14 @@
 The questions are divided so that no held-out question, and no answer of one, is among those trained on. The corpus is
 an ordinary collection of answers. The time is that of mining and training, without the measuring before and after.
 
-    python benchmarks/train_medquad.py --data ../shared/data --to medquad-model
+    python benchmarks/train_medquad.py --limit 0 [--to medquad-model]
 """
 
 import argparse
 import gzip
 import json
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,16 +25,17 @@ def main() -> None:
     """Train, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--to", type=Path, default=Path("build/medquad-model"))
+    parser.add_argument("--to", type=Path, help="folder of the model; a temporary one unless given")
     parser.add_argument("--corpus", type=int, default=6_000)
     parser.add_argument("--held-out", type=int, default=600)
-    parser.add_argument("--limit", type=int, help="only this many of the pairs, spread over all")
+    parser.add_argument("--limit", type=int, default=5_000, help="so many of the pairs, spread over all; 0 for all")
     parser.add_argument("--max-tokens", type=int, default=96)
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--negatives", type=int, default=1)
     parser.add_argument("--save-every", type=float, default=60.0)
     given = parser.parse_args()
     print(machine("sentence-transformers", "torch"))
+    given.to = given.to or Path(tempfile.mkdtemp()) / "model"
     given.to.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(given.data / "qa" / "medquad.jsonl.gz", "rt") as lines:
         rows = [json.loads(line) for line in lines]
@@ -57,7 +60,7 @@ def main() -> None:
         last[:] = [(str(stage), now, time.monotonic())]
         done, total = getattr(event, "done", 0), getattr(event, "total", 0)
         if stage is None or done % 10 == 0:
-            print(event if stage is None else f"{stage} {done} of {total}", flush=True)
+            print(event if stage is None else f"{stage} {done} of {total}", file=sys.stderr, flush=True)
 
     made = train_biencoder(
         taught, given.to, settings=settings, held_out=held, corpus=given.corpus, logs=given.to.with_name("logs"),

@@ -1,8 +1,8 @@
 """UMAP, seeded and fed with exact neighbours (McInnes, Healy and Melville, arXiv:1802.03426).
 
-A seeded UMAP runs in one thread, and most of its time would go into looking for neighbours; FAISS finds them exactly
-and in all threads. The functions below `umap.UMAP` are called, which neither warn about neighbours that were given nor
-leave Numba with another number of threads.
+A seeded UMAP runs in one thread. Of its time the most would go into looking for neighbours, which FAISS finds exactly
+and in all threads, and into the layout, which is ours (`layout.py`). For the rest, the functions below `umap.UMAP` are
+called, which neither warn about neighbours that were given nor leave Numba with another number of threads.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError
+from .layout import arrange
 from .neighbours import neighbours as nearest_neighbours
 from .threads import one_thread
 
@@ -52,7 +53,7 @@ def project(
     rows, cosines = nearest or nearest_neighbours(vectors, vectors, count)
     rows, cosines = rows[:, :count], cosines[:, :count]
     distances = np.maximum(1 - cosines, 0).astype(np.float32)
-    with _quiet_numba(), one_thread():
+    with one_thread():
         return _layout(vectors, dimensions, seed, spread_out, rows, distances)
 
 
@@ -70,18 +71,18 @@ def _layout(
 ) -> np.ndarray:
     module, random = umap(), np.random.RandomState(seed)
     a, b = module.find_ab_params(1.0, spread_out)
-    graph = module.fuzzy_simplicial_set(vectors, rows.shape[1], random, "cosine", {}, rows, distances)[0]
     start = "spectral" if len(vectors) > FEW * dimensions + rows.shape[1] else "random"
-    epochs = EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE
-    found = module.simplicial_set_embedding(
-        vectors, graph, dimensions, 1.0, a, b, 1.0, 5, epochs, start, random, "cosine", {}, False, {}, False,
-        parallel=False, verbose=False,
-    )[0]  # fmt: skip
-    return np.ascontiguousarray(found, dtype=np.float32)
+    with _one_numba_thread():
+        graph = module.fuzzy_simplicial_set(vectors, rows.shape[1], random, "cosine", {}, rows, distances)[0]
+        places = module.simplicial_set_embedding(  # of no epochs: where UMAP would start
+            vectors, graph, dimensions, 1.0, a, b, 1.0, 5, 0, start, random, "cosine", {}, False, {}, False,
+            parallel=False, verbose=False,
+        )[0]  # fmt: skip
+    return arrange(places, graph, a, b, EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE, seed)
 
 
 @contextmanager
-def _quiet_numba() -> Iterator[None]:
+def _one_numba_thread() -> Iterator[None]:
     """One Numba thread within the block: means over distances are otherwise summed in an order that depends on it."""
     umap()
     import numba
