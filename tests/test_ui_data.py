@@ -99,6 +99,8 @@ def test_the_first_collection_is_made_from_a_file_that_is_sent(pages: Pages, job
     [row] = table(page)
     assert (row["Name"], row["Documents"], row["Model"], row["State"]) == ("reviews", 40, "fake", "ready")
     assert "40 documents added." in shown(page)
+    said = "sonde index 'Reviews 2024.csv' --to reviews.sonde --leave-out day --device cpu --json"
+    assert [code.value for code in page.code] == [said]  # no folder of the server
     press(page, f"forget-{job.id}")
     assert jobs.all() == []
 

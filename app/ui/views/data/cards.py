@@ -1,6 +1,5 @@
 """What runs and what has run: a card for each, with its progress, its result, and what can be done about it."""
 
-import shlex
 import time
 from typing import Any
 
@@ -13,6 +12,7 @@ from ...gate import may_write
 from ...jobs import Job, Jobs
 from ...plain import escape_markdown
 from ...shelf import Shelf
+from ...work import command_line
 from .outcome import skipped_rows, told
 
 EARLIER = 20
@@ -64,7 +64,7 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
 def _running_card(jobs: Jobs, job: Job) -> None:
     with st.container(border=True):
         with _line(job.title):
-            _command(job)
+            _command(jobs, job)
             if may_write() and st.button("Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:"):
                 with st.spinner("Stopping …"):
                     jobs.cancel(job)
@@ -95,7 +95,7 @@ def _how_far(job: Job) -> str:
 def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
     with st.container(border=True):
         with _line(job.title, f" · {duration(job.seconds)}"):
-            _command(job)
+            _command(shelf.jobs, job)
             if job.state == "done" and job.collection != name and job.collection in shelf.names():
                 st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
             if job.state in STOPPED and st.button(
@@ -153,10 +153,10 @@ def _last(job: Job, jobs: Jobs) -> str:
     return " ".join(told(job)) if job.state == "done" else ""
 
 
-def _command(job: Job) -> None:
+def _command(jobs: Jobs, job: Job) -> None:
     words = [*job.command[:SHOWN_WORDS], *(["…"] if len(job.command) > SHOWN_WORDS else [])]
     with st.popover("Command", icon=":material/terminal:"):
-        st.code(f"sonde {shlex.join(words)}", language=None, wrap_lines=True)
+        st.code(jobs.shortened(command_line(words)), language=None, wrap_lines=True)
 
 
 def _open(job: Job) -> None:
