@@ -93,9 +93,16 @@ def test_k_is_chosen_and_the_curve_kept(themes: Collection) -> None:
 
 
 def test_choose_takes_the_smallest_k_that_is_good_enough() -> None:
-    points = [Point(2, 0.1, 0.5, 0.4), Point(3, 0.3, 0.97, 0.5), Point(9, 0.3, 1.0, 0.9)]
-    assert choose(points) == 3
+    points = [Point(2, 0.1, 0.5, 0.4), Point(4, 0.3, 0.97, 0.5), Point(9, 0.3, 1.0, 0.9)]
+    assert choose(points) == 4
     assert choose([]) == choose([Point(2, -0.1, 0.5, 0.1)]) == 1
+
+
+def test_choose_takes_two_or_three_only_where_they_are_clearly_better() -> None:
+    two, three, many = Point(2, 0.2, 0.9, 0.4), Point(3, 0.21, 0.9, 0.4), Point(14, 0.2, 0.9, 0.7)
+    assert choose([two, three, many]) == 14
+    assert choose([two, three]) == 3
+    assert choose([two, Point(3, 0.25, 0.9, 0.4), many]) == 3
 
 
 @pytest.mark.parametrize("method", ["kmeans", "density"])

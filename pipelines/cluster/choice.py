@@ -20,6 +20,8 @@ LEAST_SIZE = 10
 """Sampled vectors per cluster, at least, up to which k is tried."""
 GOOD_ENOUGH = 0.97
 """The smallest k is taken whose score is at least this share of the best."""
+FEW, LEAD = 3, 1.1
+"""Nearly every corpus falls into two or three parts that come back: such a k must be so much better than the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,15 @@ def _points(vectors: np.ndarray, tried: list[int], starts: list[np.ndarray], see
 
 
 def choose(points: list[Point]) -> int:
-    """Return the smallest k whose score is within 3 % of the best; 1 where there is no point, or nothing holds."""
-    best = max((point.score for point in points), default=0.0)
-    return next((point.k for point in points if best > 0 and point.score >= GOOD_ENOUGH * best), 1)
+    """Return the smallest k whose score is within 3 % of the best; 1 where there is no point, or nothing holds.
+
+    Two and three count only where they are a tenth better than every larger k.
+    """
+    few, many = ([point for point in points if (point.k <= FEW) == is_few] for is_few in (True, False))
+    candidates = few if _best(few) > LEAD * _best(many) else many
+    best = _best(candidates)
+    return next((point.k for point in candidates if best > 0 and point.score >= GOOD_ENOUGH * best), 1)
+
+
+def _best(points: list[Point]) -> float:
+    return max((point.score for point in points), default=0.0)

@@ -37,14 +37,22 @@ def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed
     Returns:
         float32 [n, dimensions].
     """
-    edges = graph.tocsr(copy=True)
-    edges.data[edges.data < edges.data.max() / rounds] = 0
-    edges.eliminate_zeros()
-    edges.sort_indices()
-    every = (edges.data.max() / edges.data).astype(np.float32)
-    ends = edges.indptr.astype(np.int64), edges.indices.astype(np.int64)
     places = np.array(start, np.float32, order="C")
-    return _compiled()(places, *ends, every, *_forces(a, b), rounds, np.uint64(seed))
+    return _compiled()(places, *_edges(graph, rounds), *_forces(a, b), rounds, np.uint64(seed))
+
+
+def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of each point and part: where they begin, [n * PARTS + 1], their ends, rounds between pulls.
+
+    Both directions of an edge are in the same part; those that would never pull are left out.
+    """
+    edges = graph.tocoo()
+    kept = edges.data >= edges.data.max() / rounds
+    points, ends, weights = edges.row[kept].astype(np.int64), edges.col[kept].astype(np.int64), edges.data[kept]
+    parts = points * PARTS + (points + ends) % PARTS
+    order = np.lexsort((ends, parts))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=graph.shape[0] * PARTS))])
+    return starts, ends[order], (edges.data.max() / weights[order]).astype(np.float32)
 
 
 def _forces(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
@@ -120,8 +128,8 @@ def _compiled() -> Any:
                 state = mixed((seed * np.uint64(rounds * PARTS) + np.uint64(turn)) * count + np.uint64(point))
                 for axis in range(now.shape[1]):
                     then[point, axis] = now[point, axis]
-                for edge in range(starts[point], starts[point + 1]):
-                    if due[edge] > number or (point + ends[edge]) % PARTS != part:  # both ends in the same part
+                for edge in range(starts[point * PARTS + part], starts[point * PARTS + part + 1]):
+                    if due[edge] > number:
                         continue
                     due[edge] += every[edge]
                     pulled(then, point, now, ends[edge], pull, rate)

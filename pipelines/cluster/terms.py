@@ -18,6 +18,8 @@ LENGTH = 2_000
 """Characters of a text that are read for terms."""
 ENOUGH = 50
 """Texts from which on a term must occur in two of them."""
+KNOWN = 100_000
+"""Different words whose parts are kept at hand: most words of a corpus come again."""
 LIFT = 2
 """How many times more frequent a distinctive term is in its group than in the others."""
 
@@ -75,9 +77,13 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
             builder = builder.filter(Filter.stopword(STEMMERS[language]))
     analyzer, english = builder.build(), _english() if "en" in languages else frozenset()
 
+    @lru_cache(maxsize=KNOWN)
+    def kept(word: str) -> tuple[str, ...]:
+        word = word.replace("’", "'")
+        return () if word in english else tuple(_parts(word))
+
     def words(text: str) -> list[str]:
-        found = (word.replace("’", "'") for word in analyzer.analyze(normalised(text)))
-        return [part for word in found if word not in english for part in _parts(word)]
+        return [part for word in analyzer.analyze(normalised(text)) for part in kept(word)]
 
     return words
 
