@@ -38,7 +38,7 @@ def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed
         float32 [n, dimensions].
     """
     places = np.array(start, np.float32, order="C")
-    return _compiled()(places, *_edges(graph, rounds), *_forces(a, b), rounds, np.uint64(seed))
+    return _compiled(places.shape[1])(places, *_edges(graph, rounds), *_forces(a, b), rounds, np.uint64(seed))
 
 
 def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,7 +71,7 @@ def _finite(force: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _compiled() -> Any:
+def _compiled(axes: int) -> Any:
     import numba
 
     compiled = numba.njit(fastmath=True)
@@ -93,7 +93,7 @@ def _compiled() -> Any:
     @compiled
     def squared_gap(then: Any, point: Any, now: Any, other: Any) -> Any:
         total = np.float32(0)
-        for axis in range(now.shape[1]):
+        for axis in range(axes):
             gap = then[point, axis] - now[other, axis]
             total += gap * gap
         return total
@@ -102,12 +102,12 @@ def _compiled() -> Any:
     def pulled(then: Any, point: Any, now: Any, other: Any, pull: Any, rate: Any) -> None:
         """Move a point twice, as the edge from either end would, the other point giving way as much in between."""
         first, left = pull[at(squared_gap(then, point, now, other))], np.float32(0)
-        for axis in range(now.shape[1]):
+        for axis in range(axes):
             gap = then[point, axis] - now[other, axis]
             once = step(first, gap, rate)
             left += (gap + once + once) * (gap + once + once)
         second = pull[at(left)]
-        for axis in range(now.shape[1]):
+        for axis in range(axes):
             gap = then[point, axis] - now[other, axis]
             once = step(first, gap, rate)
             then[point, axis] += once + step(second, gap + once + once, rate)
@@ -115,7 +115,7 @@ def _compiled() -> Any:
     @compiled
     def pushed(then: Any, point: Any, now: Any, other: Any, push: Any, rate: Any) -> None:
         force = push[at(squared_gap(then, point, now, other))]
-        for axis in range(now.shape[1]):
+        for axis in range(axes):
             then[point, axis] += step(force, then[point, axis] - now[other, axis], rate)
 
     @numba.njit(parallel=True, fastmath=True)
@@ -126,7 +126,7 @@ def _compiled() -> Any:
             rate = np.float32(RATE * (1 - number / rounds))
             for point in numba.prange(len(now)):
                 state = mixed((seed * np.uint64(rounds * PARTS) + np.uint64(turn)) * count + np.uint64(point))
-                for axis in range(now.shape[1]):
+                for axis in range(axes):
                     then[point, axis] = now[point, axis]
                 for edge in range(starts[point * PARTS + part], starts[point * PARTS + part + 1]):
                     if due[edge] > number:
