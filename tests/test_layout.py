@@ -1,73 +1,149 @@
-"""The layout of UMAP's graph: its forces, the same places with any number of threads, and as faithful as UMAP's own."""
+"""The shape of the tree: packages, one-way imports, what an import loads, what a file may hold."""
 
-import numpy as np
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from scipy.sparse import csr_matrix
 
-from sonde.pipelines.cluster.layout import COARSE, _forces, arrange
-from sonde.pipelines.cluster.projection import project
-
-A, B = 1.577, 0.895
-
-
-@pytest.fixture
-def themes() -> tuple[np.ndarray, np.ndarray]:
-    """Six themes of a hundred unit vectors each, and the theme of each."""
-    chance = np.random.default_rng(5)
-    centres = chance.normal(size=(6, 40))
-    themes = np.repeat(np.arange(6), 100)
-    vectors = centres[themes] + 0.8 * chance.normal(size=(600, 40))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), themes
+ROOTS = {"sonde": "src/sonde", "sonde.app": "app", "sonde.indexer": "indexer", "sonde.pipelines": "pipelines"}
+MAY_IMPORT = {
+    "app": {"app", "pipelines", "indexer"},
+    "pipelines": {"pipelines", "indexer"},
+    "indexer": {"indexer"},
+}
+HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "pyarrow", "pandas", "polars", "tantivy", "sqlglot"}
 
 
-def test_forces_are_those_of_the_curve() -> None:
-    squared = np.exp(np.random.default_rng(0).uniform(-12, 8, 2_000)).astype(np.float32)
-    pull, push = (force[squared.view(np.int32) >> COARSE] for force in _forces(A, B))
-    curve = 1 / (1 + A * squared.astype(float) ** B)
-    # The gradients of log(curve) and log(1 - curve) by a place, over the gap to the other (UMAP's formulas).
-    assert pull == pytest.approx(-2 * A * B * squared.astype(float) ** (B - 1) * curve, rel=4e-3)
-    assert push == pytest.approx(2 * B * curve / (0.001 + squared.astype(float)), rel=4e-3)
-    assert all(np.isfinite(force).all() for force in _forces(A, B))
+def packages_on_disk(checkout: Path) -> set[str]:
+    found = set()
+    for package, folder in ROOTS.items():
+        for init in (checkout / folder).rglob("__init__.py"):
+            below = init.parent.relative_to(checkout / folder).parts
+            found.add(".".join((package, *below)))
+    return found
 
 
-def test_two_points_that_belong_together_are_drawn_together_and_strangers_apart() -> None:
-    start = np.array([[0, 0], [8, 0], [0.1, 0.1], [8.1, 0.1]], np.float32)  # 0 and 1, 2 and 3 are neighbours
-    graph = csr_matrix(([1.0, 1.0, 1.0, 1.0], ([0, 1, 2, 3], [1, 0, 3, 2])), shape=(4, 4))
-    places = arrange(start, graph, A, B, 500, 0)
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
-    assert max(apart[0, 1], apart[2, 3]) < 1.5
-    assert min(apart[0, 2], apart[0, 3], apart[1, 2], apart[1, 3]) > 3
+def modules(checkout: Path) -> Iterator[tuple[str, Path]]:
+    """Every module of the product as it is imported, with its file."""
+    for package, folder in ROOTS.items():
+        for file in sorted((checkout / folder).rglob("*.py")):
+            parts = file.relative_to(checkout / folder).with_suffix("").parts
+            yield ".".join((package, *(part for part in parts if part != "__init__"))), file
 
 
-def test_the_same_places_with_any_number_of_threads_and_others_with_another_seed(
-    themes: tuple[np.ndarray, np.ndarray],
-) -> None:
-    import numba
-
-    places = project(themes[0], 2, 7)
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        assert np.array_equal(project(themes[0], 2, 7), places)
-    finally:
-        numba.set_num_threads(before)
-    assert not np.array_equal(project(themes[0], 2, 8), places)
+def imports(module: str, file: Path) -> Iterator[str]:
+    """The full names that a file imports, wherever in it, relative ones resolved."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            yield from (
+                f"{base}.{node.module or ''}.{alias.name}".replace("..", ".").strip(".") for alias in node.names
+            )
 
 
-def test_as_faithful_as_umaps_own(themes: tuple[np.ndarray, np.ndarray]) -> None:
-    from sklearn.manifold import trustworthiness
-    from umap import UMAP
-
-    vectors, theme = themes
-    theirs = UMAP(min_dist=0.1, metric="cosine", random_state=0, n_jobs=1).fit_transform(vectors)
-    ours = project(vectors, 2, 0, spread_out=0.1)
-    faithful = [trustworthiness(vectors, places, n_neighbors=15, metric="cosine") for places in (ours, theirs)]
-    assert faithful[0] > faithful[1] - 0.01
-    nearest = np.linalg.norm(ours[:, None] - ours[None], axis=2).argsort(axis=1)[:, 1:6]
-    assert (theme[nearest] == theme[:, None]).mean() > 0.98
+def loaded_by(*command: str, cwd: Path) -> tuple[set[str], set[str]]:
+    """The modules of a fresh process after a statement: all their names, and the top-level ones."""
+    script = f"import sys, json\n{command[0]}\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=cwd, check=False)
+    assert run.returncode == 0, run.stderr
+    names = set(json.loads(run.stderr.splitlines()[-1]))
+    return names, {name.partition(".")[0] for name in names}
 
 
-def test_identical_points_and_points_without_neighbours_stay_finite() -> None:
-    start = np.zeros((5, 3), np.float32)
-    graph = csr_matrix(([1.0, 1.0], ([0, 1], [1, 0])), shape=(5, 5))
-    assert np.isfinite(arrange(start, graph, A, B, 50, 0)).all()
+def test_packages_are_the_folders_that_hold_an_init(checkout):
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())
+    listed = project["tool"]["setuptools"]["packages"]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == packages_on_disk(checkout)
+    assert project["tool"]["setuptools"]["package-dir"] == ROOTS
+
+
+def test_every_folder_with_code_holds_an_init(checkout):
+    for folder in ROOTS.values():
+        for file in (checkout / folder).rglob("*.py"):
+            assert (file.parent / "__init__.py").exists(), f"{file.parent} would be left out of the wheel"
+
+
+def test_imports_point_one_way(checkout):
+    wrong = []
+    for module, file in modules(checkout):
+        _, _, below = module.partition(".")
+        own = below.partition(".")[0]
+        for target in imports(module, file):
+            top, _, rest = target.partition(".")
+            if top in MAY_IMPORT:
+                wrong.append(f"{module} imports {target}: inside the project imports are relative")
+            elif top == "sonde" and own in MAY_IMPORT and rest.partition(".")[0] not in MAY_IMPORT[own]:
+                wrong.append(f"{module} imports {target}: imports go from app to pipelines to indexer")
+    assert wrong == []
+
+
+def test_the_check_of_imports_resolves_relative_ones(tmp_path):
+    file = tmp_path / "search.py"
+    file.write_text("def f():\n    from ..indexer.errors import SondeError\nfrom . import fusion\nimport indexer.ann\n")
+    assert list(imports("sonde.pipelines.search", file)) == [
+        "sonde.pipelines.fusion",
+        "indexer.ann",
+        "sonde.indexer.errors.SondeError",
+    ]
+
+
+def test_importing_sonde_loads_nothing_heavy_and_no_second_identity(tmp_path):
+    names, top = loaded_by("import sonde", cwd=tmp_path)
+    assert top & HEAVY == set()
+    assert top & {"app", "indexer", "pipelines"} == set()
+    assert "sonde" in names
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["index", "--help"], ["search", "--help"]])
+def test_the_command_lines_help_loads_nothing_heavy(tmp_path, arguments):
+    call = (
+        f"sys.argv = ['sonde', *{arguments}]\n"
+        "from sonde.app.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
+    )
+    names, top = loaded_by(call, cwd=tmp_path)
+    assert top & HEAVY == set()
+    assert "numpy" not in top
+    assert top & {"app", "indexer", "pipelines"} == set()
+    assert "sonde.app.cli.main" in names
+
+
+def test_nothing_imports_the_folders_under_their_bare_names(checkout):
+    for folder in ("tests", "benchmarks", "docs"):
+        for file in (checkout / folder).rglob("*.py"):
+            tops = {target.partition(".")[0] for target in imports(file.stem, file)}
+            assert tops & set(MAY_IMPORT) == set(), file
+
+
+def test_no_file_is_too_long_to_read(checkout):
+    long = {}
+    for _, file in modules(checkout):
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > 400:
+            long[str(file.relative_to(checkout))] = lines
+    assert long == {}
+
+
+def test_no_tracked_file_names_a_machine(checkout):
+    listing = subprocess.run(["git", "ls-files", "-z"], capture_output=True, cwd=checkout, check=False)
+    if listing.returncode:
+        pytest.skip("not a git checkout: nothing says which files belong to the project")
+    own = str(checkout) if len(checkout.parts) > 2 else None
+    machine = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/|\b[A-Z]:\\Users")
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        file = checkout / name
+        if not file.is_file() or file == Path(__file__):
+            continue
+        text = file.read_bytes().decode("utf-8", errors="ignore")
+        found = machine.search(text)
+        assert found is None, f"{name} names a path of one machine: {found and found.group()}"
+        assert own is None or own not in text, f"{name} names this checkout"
