@@ -70,6 +70,8 @@ def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
             began = monotonic()
             page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()
             page.get_by_role("heading", name=name).first.wait_for()
+            if name == "Map":  # the page stands still for a moment before the chart is drawn
+                page.locator(".js-plotly-plot canvas").first.wait_for(state="attached")
             if turn:
                 times[name].append(settled(page) - began)
             else:
