@@ -27,7 +27,7 @@ PAGES = ("Search", "Map", "Clusters and topics", "Labels", "Explain", "Evaluate"
 LOOK = """() => [
     !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner], [data-stale=true]'),
     document.querySelector('[data-testid=stMain]').innerHTML.length,
-    document.querySelectorAll('.js-plotly-plot canvas').length,
+    document.querySelectorAll('canvas').length,
 ]"""
 CHROMIUM = "/usr/bin/chromium"
 
@@ -71,7 +71,7 @@ def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
             page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()
             page.get_by_role("heading", name=name).first.wait_for()
             if name == "Map":  # the page stands still for a moment before the chart is drawn
-                page.locator(".js-plotly-plot canvas").first.wait_for(state="attached")
+                page.locator("[data-drawn]").wait_for()
             if turn:
                 times[name].append(settled(page) - began)
             else:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sonde.app.ui.views.map.chart.mount import SCRIPTS
 from sonde.pipelines.bundled import BUNDLED
 
 
@@ -72,7 +73,12 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
     models = {
         f"sonde/pipelines/bundled/{name}/{file}" for name in BUNDLED for file in ("README.md", "weights.safetensors")
     }
-    pages = {"sonde/app/ui/style.css", "sonde/app/ui/icon.svg"}
+    chart = {"chart.html", "chart.css", *SCRIPTS}
+    pages = {
+        "sonde/app/ui/style.css",
+        "sonde/app/ui/icon.svg",
+        *(f"sonde/app/ui/views/map/chart/{name}" for name in chart),
+    }
     assert held == expected | {"sonde/py.typed"} | models | pages
 
 

@@ -3,6 +3,8 @@
 No request may leave this machine, no page may show a traceback, and every address must bring back what it showed.
 """
 
+# ruff: noqa: F811  (fixtures that are imported)
+
 import csv
 import os
 import re
@@ -17,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import browser as browsers
 import psutil
 import pytest
-from playwright.sync_api import Browser, Error, Locator, Page, Request, expect, sync_playwright
+from in_chromium import chromium  # noqa: F401  (fixture)
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 SUBJECTS = {
     "kettle": ("the water boils slowly", "the lid leaks", "the handle gets hot"),
@@ -110,18 +112,6 @@ def server(tmp_path: Path) -> Iterator[Server]:
     for process in psutil.process_iter(["cmdline"]):
         if str(shelf) in " ".join(process.info["cmdline"] or []):
             process.kill()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        try:
-            browser = browsers.launch(playwright)
-        except Error as error:
-            why = f"no Chromium ({str(error).splitlines()[0]}): name one in {browsers.VARIABLE}"
-            pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-        yield browser
-        browser.close()
 
 
 class Visit:
@@ -250,8 +240,8 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
 
 def lasso(page: Page) -> None:
     """Draw around the left half of the map and a little more."""
-    page.locator("[data-title='Lasso Select']").click()
-    box = page.locator(".nsewdrag").first.bounding_box()
+    page.get_by_role("button", name="Lasso").click()
+    box = page.locator(".surface").bounding_box()
     assert box is not None
     corners = [(0.02, 0.02), (0.7, 0.02), (0.7, 0.5), (0.7, 0.98), (0.02, 0.98), (0.02, 0.5), (0.02, 0.03)]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -269,7 +259,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     page = visit.page
     expect(page.get_by_text("No map yet")).to_be_visible()
     visit.press("Make the map")
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator("[data-drawn='596']")).to_be_visible()
     visit.settle()
     lasso(page)
     selected = page.get_by_role("heading", name=re.compile(r"^\d+ of 596 documents$"))

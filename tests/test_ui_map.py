@@ -2,9 +2,12 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,19 +15,22 @@ from themes import rows
 from ui_overview import Started, box, mapped, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
-from sonde.app.ui.views.map.figure import _apart
-from sonde.app.ui.views.map.points import narrow
+from sonde.app.ui.views.map.chart.mount import DIMMED
+from sonde.app.ui.views.map.figure import SCALE
+from sonde.app.ui.views.map.points import BUDGET, LONGEST, beginnings
 from sonde.indexer.errors import UsageError
 from sonde.indexer.lock import writer_lock
-from sonde.indexer.runs import Item
 from sonde.pipelines.map.area import density, inside, read_outlines, spread_sample, write_outlines
 from sonde.pipelines.map.coloring import choices, coloring
 
 
-def spec(page: object) -> dict[str, object]:
-    """The Plotly figure of a page."""
-    [chart] = page.get("plotly_chart")  # type: ignore[attr-defined]
-    return json.loads(chart.proto.spec)
+def sent(page: Any) -> tuple[pa.Table, dict[str, Any]]:
+    """What the chart of a page is given: its points, and the rest."""
+    [chart] = page.get("bidi_component")
+    found = json.loads(chart.proto.mixed.json)
+    [blob] = chart.proto.mixed.arrow_blobs.values()
+    with pa.ipc.open_stream(blob.data) as stream:
+        return stream.read_all(), found
 
 
 def test_without_a_map_there_is_a_way_to_one(pages: Pages, started: Started) -> None:
@@ -53,18 +59,24 @@ def test_points_take_the_colours_of_a_run_or_a_column(pages: Pages) -> None:
     made.cluster("k", k=4, refits=0)
     page = pages.open("map", collection="shop")
     assert page.selectbox(key="color").value == "cluster:k"
-    traces = spec(page)["data"]
-    assert [(trace["type"], len(trace["text"])) for trace in traces] == [("scattergl", 30)] * 4  # type: ignore[attr-defined]
-    assert len({trace["marker"]["color"] for trace in traces}) == 4  # type: ignore[attr-defined]
+    points, chart = sent(page)
+    counts = Counter(points["color"].to_pylist())
+    assert sorted(counts.values()) == [30] * 4 and all(color >> 24 == 255 for color in counts)
+    assert set(zip(points["x"].to_pylist(), points["y"].to_pylist(), strict=True)) == {(n, n % 4) for n in range(120)}
+    assert chart["bounds"] == [0, 0, 119, 3] and chart["density"] is None
     assert "30" in shown(page)
     theme = pages.open("map", collection="shop", color="theme")
     assert {name for name in ("parcel", "battery", "screen", "refund") if name in shown(theme)} == {
         "parcel", "battery", "screen", "refund",
     }  # fmt: skip
-    [points] = spec(pages.open("map", collection="shop", color="day"))["data"]  # type: ignore[misc]
-    assert points["marker"]["colorbar"]["ticktext"] == [
-        "2024-01-10", "2024-02-02", "2024-02-26", "2024-03-21", "2024-04-13",
-    ]  # fmt: skip
+    by_day = pages.open("map", collection="shop", color="day")
+    assert all(day in shown(by_day) for day in ("2024-01-10", "2024-02-26", "2024-04-13"))
+    points, _ = sent(by_day)
+    days = [row["day"] for row in rows()]
+    ends = [days.index(min(days)), days.index(max(days))]
+    by_place = dict(zip(points["x"].to_pylist(), points["color"].to_pylist(), strict=True))
+    first, last = (by_place[place] for place in ends)
+    assert [color.to_bytes(4, "little")[:3].hex() for color in (first, last)] == [SCALE[0][1:], SCALE[-1][1:]]
     assert page.get("alert") == []
 
 
@@ -72,9 +84,11 @@ def test_a_query_lights_up_its_hits(pages: Pages) -> None:
     made = shop(pages)
     mapped(made)
     page = pages.open("map", collection="shop", q="parcel courier", color="nothing")
-    base, lit = spec(page)["data"]  # type: ignore[misc]
-    assert (base["marker"]["opacity"], len(base["text"]), len(lit["text"])) == (0.15, 120, 100)
-    assert "parcel" in lit["text"][0] and lit["text"][0].startswith("<b>1.")
+    points, chart = sent(page)
+    assert (chart["opacity"], len(points), len(chart["hits"])) == (DIMMED, 120, 100)
+    best = chart["hits"][0]
+    assert "parcel" in best["text"] and best["title"].startswith("1.")
+    assert best["x"] % 4 == best["y"] == 0, "parcels lie in the first row"
     assert "100 hits of \\'parcel courier\\' lit up" in shown(page)
 
 
@@ -85,11 +99,12 @@ def test_a_selection_of_the_address_is_shown_and_can_be_cleared(pages: Pages) ->
     said = shown(page)
     assert "2 of 120 documents" in said and rows()[0]["text"] in said and rows()[4]["text"] in said
     assert rows()[1]["text"] not in said
-    assert len(spec(page)["layout"]["shapes"]) == 1  # type: ignore[call-overload]
+    assert sent(page)[1]["outlines"] == [[[-0.5, -0.5], [7.5, -0.5], [7.5, 0.5], [-0.5, 0.5]]]
     again = pages.again("map", page)
     assert "2 of 120 documents" in shown(again)
     page.button(key="clear").click().run()
     assert "area" not in page.query_params and "2 of 120" not in shown(page)
+    assert sent(page)[1]["outlines"] == []
     assert "cannot be read" in shown(pages.open("map", collection="shop", area="a,b;c"))
     assert "No document lies inside" in shown(pages.open("map", collection="shop", area=box(500, 500, 501, 501)))
 
@@ -138,8 +153,10 @@ def test_text_that_looks_like_markup_stays_text(pages: Pages) -> None:
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 7.5, 0.5), color="theme", q=MARKUP)
     assert MARKUP in shown(page)
     unread(page)
-    text = json.dumps(spec(page))
-    assert "<script>" not in text and "<b>b</b>" not in text and "&lt;script&gt;" in text
+    points, chart = sent(page)
+    assert any(MARKUP in text for text in points["text"].to_pylist()), "as it stands: the chart shows it as text"
+    [name] = chart["names"]
+    assert name["text"].startswith("<script>alert(1)</script>")
 
 
 def test_a_map_or_colour_that_is_gone_is_no_failure(pages: Pages) -> None:
@@ -147,7 +164,7 @@ def test_a_map_or_colour_that_is_gone_is_no_failure(pages: Pages) -> None:
     mapped(made)
     mapped(made, "second")
     page = pages.open("map", collection="shop", map="gone", color="cluster:gone")
-    assert not page.exception and len(page.get("plotly_chart")) == 1
+    assert not page.exception and len(page.get("bidi_component")) == 1
     made.delete_run("map")
     made.delete_run("second")
     page.run()
@@ -164,24 +181,27 @@ def test_newer_documents_are_offered_a_place(pages: Pages, started: Started) -> 
     assert started.commands == [["map", "shop.sonde", "--update", "map"]]
 
 
-def test_a_figure_has_one_byte_a_character_where_it_can() -> None:
-    assert narrow(["a longer text that is cut …", "café <b>"]) == ["a longer text that is cut &#8230;", "café <b>"]
-    chinese = ["一只狗在草地上奔跑", "…"]
-    assert narrow(chinese) == chinese
+def test_names_of_regions_come_largest_first(pages: Pages) -> None:
+    made = shop(pages)
+    mapped(made, regions="a region")
+    named = {level: sent(pages.open("map", collection="shop", names=level))[1]["names"] for level in ("large", "none")}
+    assert [(name["text"], name["level"]) for name in named["large"]] == [("a region", 1)]
+    assert named["none"] == []
 
 
-def test_names_of_regions_do_not_overlap() -> None:
-    def region(name: str, size: int, x: float, y: float) -> Item:
-        return Item(size, name, {"level": 1, "x": x, "y": y, "size": size})
-
-    large, near, far = (
-        region("framework, learning", 9, 5, 5),
-        region("language, agents", 5, 5.5, 5.2),
-        region("b", 3, 5, 9),
+def test_little_room_takes_the_texts_of_documents_with_a_title(pages: Pages) -> None:
+    made = pages.collection(
+        "c", [{"id": "1", "title": "A title", "text": "word " * 100}, {"id": "2", "text": "b " * 400}]
     )
-    assert _apart([near, far, large], 7.5, np.array([10.0, 10.0])) == [large, far]
-    assert _apart([near, far, large], 7.5, np.array([1.0, 1.0])) == [large, near, far]
-    assert _apart([], 7.5, np.array([0.0, 0.0])) == []
+    docs = np.array([1, 2])
+    with made.view() as view:
+        titles, texts = beginnings(view, docs)
+        assert titles.to_pylist() == ["A title", ""]
+        assert [len(text) <= LONGEST and text.endswith(" …") for text in texts.to_pylist()] == [True, True]
+        many = np.concatenate([docs, np.arange(3, BUDGET // 40)])  # those that are not there have no text
+        titles, texts = beginnings(view, many)
+        assert (titles[0].as_py(), texts[0].as_py(), titles[1].as_py()) == ("A title", "", "")
+        assert 30 < len(texts[1].as_py()) <= 40 and texts[2].as_py() == ""
 
 
 def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +214,11 @@ def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monke
     mapped(made)
     monkeypatch.setattr(module, "points_of", lambda made, name, key: points.points_of(made, name, key, 50))
     page = pages.open("map", collection="shop", color="nothing", area=box(-1, -1, 200, 5))
-    heat, sample = spec(page)["data"]  # type: ignore[misc]
-    assert (heat["type"], len(sample["text"])) == ("heatmap", 50)
+    sample, chart = sent(page)
+    below = chart["density"]
+    assert len(sample) == 50 and below["bounds"] == [0, 0, 119, 3]
+    assert len(below["shades"]) == below["rows"] * below["columns"] and 0 < max(below["shades"]) <= 0.8
+    assert sum(shade > 0 for shade in below["shades"]) > 50, "where the other documents lie"
     assert "50 of 120 documents are drawn" in shown(page)
     themed = pages.open("map", collection="shop", color="theme")
     assert shown(themed).count("30") >= 4, "the legend counts all documents"

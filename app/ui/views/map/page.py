@@ -1,6 +1,5 @@
 """The page Map: which map, in which colours, what is lit up, what is selected."""
 
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,11 @@ import streamlit as st
 
 from .....indexer.runs import Run, items_of, list_runs
 from .....indexer.wording import counted
-from .....pipelines.map.area import inside, read_outlines, write_outlines
+from .....pipelines.map.area import Outline, inside, read_outlines, write_outlines
 from .....pipelines.map.coloring import choices
 from .....pipelines.plots.colors import Coloring
+from .....pipelines.plots.text import plain
+from .....pipelines.results import Hit
 from ....api import Collection
 from ...generation import stamp
 from ...plain import escape_markdown
@@ -18,20 +19,19 @@ from ...shelf import Shelf
 from ...theme import theme
 from ...ways_on import empty, sentences
 from ...work import may_start, show_work, start
-from .figure import base_figure, with_hits, with_outlines
+from .chart import Chart, Mark, Name, draw
+from .figure import HIT, chart_of, names_of
 from .legend import show_legend
-from .points import Points, colors_of, points_of
+from .points import LONGEST, TITLE, Points, colors_of, points_of
 from .selection import show_selection
 
 PLAIN = "nothing"
 LIT = 100
 """Hits of a query that are lit up."""
-TOOLS = {"displaylogo": False, "displayModeBar": True, "scrollZoom": True}
-TOOLS |= {"modeBarButtonsToRemove": ["autoScale2d", "toImage"]}
 AREA = "area"
 """The selection, in the address."""
-CHART, DRAWN, OUTLINED = "_map_chart", "_map_drawn", "_map_outlined"
-"""How often the chart was begun anew; the chart that the selection was drawn on; the chart that shows an outline."""
+CHART = "map_chart"
+LEVELS = {"large": 1, "small": 2}
 
 
 def show(shelf: Shelf, collection: Collection) -> None:
@@ -55,13 +55,11 @@ def show(shelf: Shelf, collection: Collection) -> None:
     _newer(shelf, collection, points, running)
     found = _colors(collection, color, key, runs, points)
     mode = theme()
-    drawing = (*key, _colored(collection, color, runs), names, mode, query.strip())
-    figure = base_figure(drawing[:-1], points, found, names, mode)
-    if query.strip():
-        figure = _lit(collection, figure, points, query)
-    chart, side = st.columns([5, 3], gap="medium")
-    with chart:
-        outlines = _chart(figure, drawing)
+    chart = chart_of((*key, _colored(collection, color, runs), mode), points, found and found[0], mode)
+    marks = _hits(collection, points, query) if query.strip() else []
+    drawn, side = st.columns([5, 3], gap="medium")
+    with drawn:
+        outlines = _chart(chart, names_of(points, LEVELS[names]) if names in LEVELS else [], marks)
     with side:
         selected = points.docs[inside(points.places, outlines)] if outlines else points.docs[:0]
         if outlines:
@@ -70,8 +68,8 @@ def show(shelf: Shelf, collection: Collection) -> None:
         else:
             st.markdown("Draw around points with the mouse, as a lasso or a box, to work with them. The wheel zooms.")
     if found is not None:
-        with chart if outlines else side:  # beside the map there is room as long as nothing is selected
-            show_legend(found[0], mode)
+        with drawn if outlines else side:  # beside the map there is room as long as nothing is selected
+            show_legend(*found, mode)
 
 
 def _none(shelf: Shelf, collection: Collection, running: bool) -> None:
@@ -141,82 +139,54 @@ def _colors(
     return colors_of(collection, color, (*key, _colored(collection, color, runs)), points)
 
 
-def _lit(collection: Collection, figure: Any, points: Points, query: str) -> Any:
+def _hits(collection: Collection, points: Points, query: str) -> list[Mark]:
+    """Return the hits of a query that are on the map, the best first, and say how many there are."""
     with sentences():
         hits = list(collection.search(query, k=LIT))
         with collection.view() as view:
             numbers = [view.document_number(hit.id) for hit in hits]
-        there = [
-            (number, hit) for number, hit in zip(numbers, hits, strict=True)
-            if number is not None and _on(points.docs, number)
-        ]  # fmt: skip
+        found = [
+            _mark(points.places[row].tolist(), hit)
+            for number, hit in zip(numbers, hits, strict=True)
+            if number is not None and (row := _row(points.docs, number)) is not None
+        ]
         st.caption(
-            f"{counted(len(there), 'hit')} of {escape_markdown(repr(query))} lit up, the best {LIT} at most."
-            if there
+            f"{counted(len(found), 'hit')} of {escape_markdown(repr(query))} lit up, the best {LIT} at most."
+            if found
             else f"Nothing on this map answers {escape_markdown(repr(query))}."
         )
-        if not there:
-            return figure
-        from .....pipelines.plots.text import hover
-
-        hovers = [hover(f"{hit.rank}. {hit.title}", hit.passage.text) for _, hit in there]
-        return with_hits(figure, points, np.array([number for number, _ in there], np.int64), hovers)
-    return figure
+        return found
+    return []
 
 
-def _on(docs: np.ndarray, number: int) -> bool:
-    place = int(np.searchsorted(docs, number))
-    return place < len(docs) and docs[place] == number
+def _mark(place: list[float], hit: Hit) -> Mark:
+    x, y = place
+    return Mark(x, y, plain(f"{hit.rank}. {hit.title}", TITLE), plain(hit.passage.text, LONGEST))
 
 
-def _chart(figure: Any, drawing: tuple[Any, ...]) -> list[list[tuple[float, float]]]:
-    """Draw the chart, and return the outlines of the selection: those drawn on it, else those of the address.
-
-    A browser forgets a selection with the chart it was drawn on, and a chart is another one when `drawing` is: then the
-    address keeps the selection, as an outline. Drawn on a chart with an outline, a selection takes its place.
-    """
-    key = f"chart {sha256(repr(drawing).encode()).hexdigest()[:12]} {st.session_state.setdefault(CHART, 0)}"
-    drawn = _outlines(st.session_state.get(key))
-    kept: list[list[tuple[float, float]]] = []
-    if drawn:
-        st.query_params[AREA] = write_outlines(drawn)
-        if st.session_state.get(OUTLINED) == key:
-            st.session_state[CHART] += 1
-            st.rerun()
-        st.session_state[DRAWN] = key
-        kept = read_outlines(st.query_params[AREA])
-    elif st.session_state.get(DRAWN) == key and key in st.session_state:  # a double click on the chart
-        _forget()
-    elif AREA in st.query_params:
-        with sentences():
-            kept = read_outlines(st.query_params[AREA])
-            figure = with_outlines(figure, kept)
-            st.session_state[OUTLINED] = key
-    st.plotly_chart(
-        figure, key=key, on_select="rerun", selection_mode=("box", "lasso"), config=TOOLS,
-        alt="The documents as points, near texts near each other",
-    )  # fmt: skip
-    return kept
+def _row(docs: np.ndarray, number: int) -> int | None:
+    """Return a document's place in ascending numbers; None for one that is not there."""
+    row = int(np.searchsorted(docs, number))
+    return row if row < len(docs) and docs[row] == number else None
 
 
-def _forget() -> None:
-    st.query_params.pop(AREA, None)
-    st.session_state.pop(DRAWN, None)
+def _chart(chart: Chart, names: list[Name], marks: list[Mark]) -> list[Outline]:
+    """Draw the chart, and return the outlines of the selection, which the address keeps."""
+    outlines: list[Outline] = []
+    with sentences():
+        outlines = list(read_outlines(st.query_params.get(AREA, "")))
+    draw(chart, names, marks, HIT, outlines, key=CHART, on_select=_select)
+    return outlines
 
 
-def _outlines(event: Any) -> list[list[tuple[float, float]]]:
-    """Return the outlines of lassos and boxes in a chart's event."""
-    found = []
-    chosen = event["selection"] if event else {}
-    for lasso in chosen.get("lasso", []):
-        if len(lasso["x"]) >= 3:
-            found.append(list(zip(lasso["x"], lasso["y"], strict=True)))
-    for box in chosen.get("box", []):
-        (left, right), (low, high) = box["x"][:2], box["y"][:2]
-        found.append([(left, low), (right, low), (right, high), (left, high)])
-    return found
+def _select() -> None:
+    """Put what was drawn into the address."""
+    outlines = st.session_state[CHART]["outlines"]
+    if outlines:
+        st.query_params[AREA] = write_outlines(outlines)
+    else:
+        _clear()
 
 
 def _clear() -> None:
-    _forget()
-    st.session_state[CHART] = st.session_state.get(CHART, 0) + 1
+    st.query_params.pop(AREA, None)
