@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .pace import Pace
+
 NEGATIVES = 5
 """Points that are pushed away for each neighbour that pulls: UMAP's own."""
 LIMIT = 4.0
@@ -37,8 +39,27 @@ def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed
     Returns:
         float32 [n, dimensions].
     """
+    import numba
+
     places = np.array(start, np.float32, order="C")
-    return _compiled(places.shape[1])(places, *_edges(graph, rounds), *_forces(a, b), rounds, np.uint64(seed))
+    starts, ends, every = _edges(graph, rounds)
+    state = (places, places.copy(), starts, ends, every, every.copy(), *_forces(a, b))
+    turn, before = _compiled(places.shape[1]), numba.get_num_threads()
+    turn(*state, 0, 0, np.uint64(seed))  # compiles it, so that no round is timed with that
+    pace = Pace(before)
+    try:
+        for number in range(rounds):
+            pace.run(lambda threads, number=number: _turn(turn, threads, *state, number, rounds, np.uint64(seed)))
+    finally:
+        numba.set_num_threads(before)
+    return places
+
+
+def _turn(turn: Any, threads: int, *arguments: Any) -> None:
+    import numba
+
+    numba.set_num_threads(threads)
+    turn(*arguments)
 
 
 def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -119,13 +140,16 @@ def _compiled(axes: int) -> Any:
             then[point, axis] += step(force, then[point, axis] - now[other, axis], rate)
 
     @numba.njit(parallel=True, fastmath=True)
-    def layout(now: Any, starts: Any, ends: Any, every: Any, pull: Any, push: Any, rounds: Any, seed: Any) -> Any:
-        count, then, due = np.uint64(len(now)), now.copy(), every.copy()
-        for turn in range(rounds * PARTS):
-            number, part = turn // PARTS, turn % PARTS
-            rate = np.float32(RATE * (1 - number / rounds))
+    def turn(
+        now: Any, then: Any, starts: Any, ends: Any, every: Any, due: Any, pull: Any, push: Any, number: Any,
+        rounds: Any, seed: Any,
+    ) -> None:  # fmt: skip
+        """Do a round: its places are in `now` again, since the number of parts is even."""
+        count, rate = np.uint64(len(now)), np.float32(RATE * (1 - number / max(rounds, 1)))
+        for part in range(PARTS if rounds else 0):
             for point in numba.prange(len(now)):
-                state = mixed((seed * np.uint64(rounds * PARTS) + np.uint64(turn)) * count + np.uint64(point))
+                turned = np.uint64(number * PARTS + part)
+                state = mixed((seed * np.uint64(rounds * PARTS) + turned) * count + np.uint64(point))
                 for axis in range(axes):
                     then[point, axis] = now[point, axis]
                 for edge in range(starts[point * PARTS + part], starts[point * PARTS + part + 1]):
@@ -139,6 +163,5 @@ def _compiled(axes: int) -> Any:
                         if other != point:
                             pushed(then, point, now, other, push, rate)
             now, then = then, now
-        return now
 
-    return layout
+    return turn
