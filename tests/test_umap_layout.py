@@ -25,8 +25,8 @@ def test_forces_are_those_of_the_curve() -> None:
     pull, push = (force[squared.view(np.int32) >> COARSE] for force in _forces(A, B))
     curve = 1 / (1 + A * squared.astype(float) ** B)
     # The gradients of log(curve) and log(1 - curve) by a place, over the gap to the other (UMAP's formulas).
-    assert pull == pytest.approx(-2 * A * B * squared.astype(float) ** (B - 1) * curve, rel=4e-3)
-    assert push == pytest.approx(2 * B * curve / (0.001 + squared.astype(float)), rel=4e-3)
+    assert pull == pytest.approx(-2 * A * B * squared.astype(float) ** (B - 1) * curve, rel=8e-3)
+    assert push == pytest.approx(2 * B * curve / (0.001 + squared.astype(float)), rel=8e-3)
     assert all(np.isfinite(force).all() for force in _forces(A, B))
 
 
