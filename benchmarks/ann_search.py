@@ -22,8 +22,9 @@ from sonde.indexer.ann import AnnSettings, ArraySource, build, exact_search
 
 QUERIES = 300
 K = 10
-PEERS = {"exact": "FAISS IndexFlatIP", "hnsw": "FAISS IndexHNSWFlat"}
-"""What each kind of index is beside in `make bench`: the same structure at FAISS's own settings."""
+FLAT, HNSW, EQUAL = "FAISS IndexFlatIP", "FAISS IndexHNSWFlat", "FAISS IndexHNSWFlat at the same efSearch"
+PEERS = (("exact", FLAT), ("hnsw", HNSW), ("hnsw", EQUAL))
+"""What each kind of index is beside in `make bench`: the same structure, as FAISS sets it and as deep."""
 Search = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -44,10 +45,11 @@ def main() -> None:
     print("| index | build s | MB | median ms | recall@10 | parameters |\n|---|---|---|---|---|---|")
     searches: dict[str, Search] = {}
     recalls: dict[str, float] = {}
-    for name, index in raw_faiss(source.dimension).items():
-        cost = timed_fill(index, source)
+    raw = raw_faiss(source.dimension)
+    costs = {name: timed_fill(index, source) for name, index in raw.items()}
+    for name, index in raw.items():
         searches[name] = lambda q, index=index: index.search(q, K)
-        recalls[name] = report(name, *cost, searches[name], queries, truth)
+        recalls[name] = report(name, *costs[name], searches[name], queries, truth)
     for kind in arguments.kinds.split(","):
         start = perf_counter()
         ours = build(source, AnnSettings(kind=kind, target_recall=arguments.target))
@@ -57,7 +59,11 @@ def main() -> None:
         tuned = ", ".join(f"{name} {value}" for name, value in ours.info.parameters.items())
         searches[kind] = lambda q, ours=ours: ours.search(q, K, vectors=source)
         recalls[kind] = report(f"Sonde {kind}", seconds, size, searches[kind], queries, truth, tuned)
-    for kind, peer in PEERS.items():
+        if kind == "hnsw":
+            deep = faiss.SearchParametersHNSW(efSearch=ours.info.parameters["efSearch"])
+            searches[EQUAL] = lambda q, deep=deep: raw[HNSW].search(q, K, params=deep)
+            recalls[EQUAL] = report(EQUAL, *costs[HNSW], searches[EQUAL], queries, truth)
+    for kind, peer in PEERS:
         if kind in searches:
             pairs = in_turn(
                 arguments.runs,
@@ -72,8 +78,8 @@ def raw_faiss(dimension: int) -> dict[str, Any]:
     """What one would write without Sonde: 32 links, efSearch as FAISS has it."""
     metric = faiss.METRIC_INNER_PRODUCT
     return {
-        "FAISS IndexFlatIP": faiss.IndexFlatIP(dimension),
-        "FAISS IndexHNSWFlat": faiss.IndexHNSWFlat(dimension, 32, metric),
+        FLAT: faiss.IndexFlatIP(dimension),
+        HNSW: faiss.IndexHNSWFlat(dimension, 32, metric),
     }
 
 
