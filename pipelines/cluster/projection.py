@@ -1,17 +1,16 @@
 """UMAP, seeded and fed with exact neighbours (McInnes, Healy and Melville, arXiv:1802.03426).
 
 A seeded UMAP runs in one thread. Of its time the most would go into looking for neighbours, which FAISS finds exactly
-and in all threads, and into the layout, which is ours (`layout.py`). For the rest, the functions below `umap.UMAP` are
-called, which neither warn about neighbours that were given nor leave Numba with another number of threads.
+and in all threads, into the layout, which is ours (`layout.py`), and in a new process into compiling, which its graph
+of neighbours here does without (`graph.py`). Where points begin is left to the functions below `umap.UMAP`.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ...indexer.errors import MissingExtraError
+from .graph import fuzzy_graph
 from .layout import arrange
 from .neighbours import neighbours as nearest_neighbours
 from .threads import one_thread
@@ -72,27 +71,12 @@ def _layout(
     module, random = umap(), np.random.RandomState(seed)
     a, b = module.find_ab_params(1.0, spread_out)
     start = "spectral" if len(vectors) > FEW * dimensions + rows.shape[1] else "random"
-    with _one_numba_thread():
-        graph = module.fuzzy_simplicial_set(vectors, rows.shape[1], random, "cosine", {}, rows, distances)[0]
-        places = module.simplicial_set_embedding(  # of no epochs: where UMAP would start
-            vectors, graph, dimensions, 1.0, a, b, 1.0, 5, 0, start, random, "cosine", {}, False, {}, False,
-            parallel=False, verbose=False,
-        )[0]  # fmt: skip
+    graph = fuzzy_graph(rows, distances)
+    places = module.simplicial_set_embedding(  # of no epochs: where UMAP would start
+        vectors, graph, dimensions, 1.0, a, b, 1.0, 5, 0, start, random, "cosine", {}, False, {}, False,
+        parallel=False, verbose=False,
+    )[0]  # fmt: skip
     return arrange(places, graph, a, b, EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE, seed)
-
-
-@contextmanager
-def _one_numba_thread() -> Iterator[None]:
-    """One Numba thread within the block: means over distances are otherwise summed in an order that depends on it."""
-    umap()
-    import numba
-
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def _few(vectors: np.ndarray, dimensions: int) -> np.ndarray:
