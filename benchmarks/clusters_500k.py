@@ -58,7 +58,8 @@ def make_source(collection: Path, rows: int) -> None:
 def run_stage(stage: str, collection: Path) -> None:
     """Run one stage in a process of its own."""
     sys.stdout.flush()
-    subprocess.run([sys.executable, __file__, "--stage", stage, "--collection", str(collection)], check=True)
+    if subprocess.run([sys.executable, __file__, "--stage", stage, "--collection", str(collection)]).returncode:
+        sys.exit(1)  # the stage has said why
 
 
 def index(collection: Path) -> None:

@@ -58,7 +58,7 @@ def main() -> None:
         with opened.view() as view:
             stored = view.catalog.connection.execute("SELECT key, text FROM documents ORDER BY doc").fetchall()
         rows = [{"id": key, **known[text]} for key, text in stored if text in known]
-        labels = sorted({row["truth"] for row in rows})
+        labels = sorted({str(row["truth"]) for row in rows})
         said = {SPELLED.get(label, label.replace("_", " ")): label for label in labels}
         opened.label(list(said), settings=LabelSettings(name="zero", replace=True))
         found: dict[str, list[float]] = defaultdict(list)

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
-from txtai import Embeddings
+from txtai import Embeddings  # pyright: ignore[reportMissingImports]  # `make bench` installs it
 
 import sonde
 from sonde.indexer.encoder.models import locate

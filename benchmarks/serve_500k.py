@@ -51,7 +51,8 @@ def main() -> None:
 def stage(name: str, collection: Path, rows: int, dimension: int) -> None:
     """Run one stage in a process of its own, so that its memory is its own."""
     command = [sys.executable, __file__, "--stage", name, "--collection", str(collection)]
-    subprocess.run([*command, "--rows", str(rows), "--dimension", str(dimension)], check=True)
+    if subprocess.run([*command, "--rows", str(rows), "--dimension", str(dimension)]).returncode:
+        sys.exit(1)  # the stage has said why
 
 
 def peak_megabytes() -> float:
@@ -101,7 +102,7 @@ def query(collection: Path) -> None:
     import sonde
     from sonde.indexer.ann import exact_search
     from sonde.pipelines.candidates import DenseSearch
-    from sonde.pipelines.search import FirstStage, SearchSettings, build_results
+    from sonde.pipelines.search import DEPTH, FirstStage, SearchSettings, build_results
 
     opened = sonde.open(collection)
     sql = "SELECT text FROM documents WHERE doc % 2500 = 7"
@@ -109,7 +110,8 @@ def query(collection: Path) -> None:
         texts = [text for (text,) in view.catalog.connection.execute(sql)]
     texts = [" ".join(text.split()[:9]) for text in texts][:QUERIES]
     vectors = opened.encoder.encode_texts(texts, query=True)
-    settings = SearchSettings(k=10)
+    with opened.view() as view:
+        settings = SearchSettings(k=10).resolved(view)
     times = []
     for text, vector in zip(texts, vectors, strict=True):
         began = time.perf_counter()
@@ -119,7 +121,7 @@ def query(collection: Path) -> None:
             build_results(view, stage_, text, vector, ranked, ())
         times.append(time.perf_counter() - began)
     with opened.view() as view:
-        found = DenseSearch(view, None).search(vectors, settings.depth)
+        found = DenseSearch(view, None).search(vectors, settings.depth or DEPTH)
         truth, _ = exact_search(view.generation.segments, vectors, 10)
     recall = np.mean([(f.scores[:10] >= t[-1] - 1e-6).sum() / 10 for f, t in zip(found, truth, strict=True)])
     default = sonde.load_encoder()
