@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from .....indexer.build.estimate import duration
+from .....indexer.errors import UsageError
 from .....indexer.wording import counted
 from ...gate import may_write
 from ...jobs import Job, Jobs
@@ -98,18 +99,23 @@ def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
             _command(shelf.jobs, job)
             if job.state == "done" and job.collection != name and job.collection in shelf.names():
                 st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
-            if job.state in STOPPED and st.button(
-                "Resume",
-                key=f"resume-{job.id}",
-                icon=":material/play_arrow:",
-                help="The same command goes on from there.",
-            ):
-                shelf.jobs.resume(job)
-                st.rerun()
-            if st.button("Dismiss", key=f"forget-{job.id}", icon=":material/close:"):
-                shelf.jobs.forget(job)
-                st.rerun()
+            if job.state in STOPPED:
+                st.button(
+                    "Resume", key=f"resume-{job.id}", icon=":material/play_arrow:",
+                    help="The same command goes on from there.", on_click=_resume, args=[shelf.jobs, job],
+                )  # fmt: skip
+            st.button(
+                "Dismiss", key=f"forget-{job.id}", icon=":material/close:", on_click=shelf.jobs.forget, args=[job]
+            )
         _ending(job, shelf.jobs)
+
+
+def _resume(jobs: Jobs, job: Job) -> None:
+    """Called before the page is drawn: a run that finds other jobs running begins anew and would forget the click."""
+    try:
+        jobs.resume(job)
+    except UsageError as error:
+        st.toast(escape_markdown(str(error)))
 
 
 def _ending(job: Job, jobs: Jobs) -> None:
