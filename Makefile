@@ -34,7 +34,7 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours)
+bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours and a quarter)
 	$(BIN)/python benchmarks/report.py
 
 wheel: | .venv/bin/python ## build dist/sonde-*.whl
