@@ -12,6 +12,7 @@ from ..pipelines.compare import compare
 from ..pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
 from ..pipelines.label import Unsure, correct, unsure
 from ..pipelines.tags import Change, Tagged, tag
+from ..pipelines.texts import Ids
 
 if TYPE_CHECKING:
     from ..pipelines.compare import Contrast, RunComparison
@@ -141,12 +142,12 @@ class Analysed(stored.Collection):
         """
         return unsure(self, run, k, offset)
 
-    def tag(self, name: str, *, ids: Sequence[str] = (), where: str | None = None, change: Change = "new") -> Tagged:
+    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: Change = "new") -> Tagged:
         """Put documents together under a name; filters, exports and maps know it as "tag:NAME".
 
         Args:
             name: The tag's.
-            ids: Of documents.
+            ids: Of documents, one or several.
             where: A filter; what passes it counts beside `ids`.
             change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
                 "replace" forgets it.

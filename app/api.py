@@ -29,6 +29,7 @@ from ..pipelines.label import entail as judge_pair
 from ..pipelines.results import Results
 from ..pipelines.search import SearchSettings, search, search_many
 from ..pipelines.similar import like, similar
+from ..pipelines.texts import Ids, Texts
 from .analysis import Analysed
 from .judging import Judged
 from .overview import Overviewed
@@ -102,7 +103,7 @@ class Collection(Analysed, Judged, Overviewed):
 
         return ask(self, question, threshold=threshold, **settings)
 
-    def search_many(self, queries: Sequence[str], k: int = 10, **settings: Any) -> Iterator[Results]:
+    def search_many(self, queries: Texts, k: int = 10, **settings: Any) -> Iterator[Results]:
         """Yield the results of many queries, which are encoded together; see `search`.
 
         Example:
@@ -111,7 +112,7 @@ class Collection(Analysed, Judged, Overviewed):
         """
         return search_many(self, queries, SearchSettings(k=k, **settings))
 
-    def similar(self, id: str, k: int = 10, **settings: Any) -> Results:
+    def similar(self, id: str | int, k: int = 10, **settings: Any) -> Results:
         """Return the k documents most similar to the stored document `id`, itself left out.
 
         Raises:
@@ -168,8 +169,8 @@ class Collection(Analysed, Judged, Overviewed):
         """
         return info(self)
 
-    def delete(self, ids: Sequence[str] = (), *, where: str | None = None, notify: Notify = silent) -> int:
-        """Delete documents by id or by filter; return how many were deleted.
+    def delete(self, ids: Ids = (), *, where: str | None = None, notify: Notify = silent) -> int:
+        """Delete documents by id (one or several) or by filter; return how many were deleted.
 
         Raises:
             SondeError: An id does not exist (nothing is deleted then), or another process is writing.
@@ -303,7 +304,7 @@ def index(
 
 
 def classify(
-    texts: Sequence[str],
+    texts: Texts,
     labels: Labels,
     *,
     settings: LabelSettings | None = None,
@@ -314,7 +315,7 @@ def classify(
     """Label texts that are in no collection, from the labels' names alone.
 
     Args:
-        texts: The texts; none may be empty.
+        texts: One text or several; none may be empty.
         labels: Names, "name: description" texts, or a mapping of names to descriptions.
         settings: Settings, in place of `options`.
         encoder: A bi-encoder of your own.

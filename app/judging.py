@@ -1,9 +1,8 @@
 """Judging hits: which documents answer which queries."""
 
-from collections.abc import Sequence
-
 from ..indexer import collection as stored
 from ..pipelines.judgements import Judgements, judge, judgements
+from ..pipelines.texts import Ids
 
 
 class Judged(stored.Collection):
@@ -14,12 +13,12 @@ class Judged(stored.Collection):
         >>> fruit = sonde.index([{"id": n, "text": text} for n, text in enumerate(texts)], to=folder / "fruit.sonde")
     """
 
-    def judge(self, query: str, ids: Sequence[str], grade: int | None = 1) -> int:
+    def judge(self, query: str, ids: Ids, grade: int | None = 1) -> int:
         """Keep what is said of documents as answers to a query; return how many were judged.
 
         Args:
             query: The query's text.
-            ids: Ids of documents.
+            ids: Id of a document, or several.
             grade: 0: not relevant; 1 to 10: relevant, more so with higher grades; None takes back what was said.
 
         Raises:
@@ -30,7 +29,7 @@ class Judged(stored.Collection):
             >>> fruit.judge("yellow fruit", ["1"])
             1
         """
-        return judge(self, query, [ids] if isinstance(ids, str) else ids, grade)
+        return judge(self, query, ids, grade)
 
     def judgements(self) -> Judgements:
         """Return what was said; judgements of documents that were deleted, or whose text changed, do not count.

@@ -9,6 +9,7 @@ from ..indexer.progress import Notify, silent
 from .defaults import stored_defaults
 from .results import Hit
 from .search import SearchSettings, search
+from .texts import as_text
 
 ANSWER_FIELDS = ("answer", "answers", "reply", "response", "solution", "a")
 """Columns, the likeliest first, that hold the answer where the text is the question."""
@@ -64,6 +65,7 @@ def ask(
         UsageError: The question is empty, the mode has no cosine, or there is no such field.
         SondeError: The model cannot be had.
     """
+    question = as_text(question, "question")
     if mode not in ("dense", "hybrid"):
         raise UsageError(f"answers are judged by their cosine, which the mode {mode!r} has not: use dense or hybrid")
     with collection.view() as view:

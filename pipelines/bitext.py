@@ -4,7 +4,6 @@ The cosine alone misleads, since some sentences are near to everything. A pair c
 sentences are to each other than to their other neighbours.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from ..indexer.readers.formats import TEXT_FORMATS, format_by_name
 from .cluster.neighbours import neighbours
 from .embedding import embed
 from .evaluate.sts import load_symmetric
+from .texts import Texts, as_texts
 
 NEIGHBOURS = 4
 """Neighbours on each side that a margin is taken over: the paper's."""
@@ -123,7 +123,7 @@ def _one_to_one(rows: np.ndarray, scores: np.ndarray, cosines: np.ndarray) -> Mi
 
 
 def mine_bitext(
-    first: Sequence[str], second: Sequence[str], *, model: str = DEFAULT_MODEL, threshold: float | None = None,
+    first: Texts, second: Texts, *, model: str = DEFAULT_MODEL, threshold: float | None = None,
     k: int = NEIGHBOURS, prompt: str | None = None, device: str = "auto", dtype: str = "auto",
     encoder: Encoder | None = None, notify: Notify = silent,
 ) -> list[Translation]:  # fmt: skip
@@ -150,7 +150,9 @@ def mine_bitext(
         >>> [(pair.first, pair.second) for pair in found]
         [('A dog barks.', 'The dog is barking.'), ('It rains.', 'Rain is falling.')]
     """
-    sides = [list(dict.fromkeys(text for text in texts if text.strip())) for texts in (first, second)]
+    sides = [
+        list(dict.fromkeys(text for text in as_texts(texts, "sentence") if text.strip())) for texts in (first, second)
+    ]
     if not all(sides):
         raise SondeError("one side has no sentence: give two lists with sentences")
     encoder = encoder or load_symmetric(model, prompt, device=device, dtype=dtype, notify=notify)

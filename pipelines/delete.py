@@ -1,22 +1,22 @@
 """Deleting documents by id or by filter."""
 
-from collections.abc import Sequence
-
 from ..indexer.catalog import Catalog
 from ..indexer.collection import Collection
 from ..indexer.delete import delete_chosen, numbers_of
 from ..indexer.errors import UsageError
 from ..indexer.progress import Notify, silent
 from .filters import documents_where
+from .texts import Ids, as_texts
 
 
-def delete(collection: Collection, ids: Sequence[str] = (), where: str | None = None, notify: Notify = silent) -> int:
+def delete(collection: Collection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
     """Delete documents by id or by filter; return how many were deleted.
 
     Raises:
         SondeError: An id does not exist (nothing is deleted then), or another process is writing.
-        UsageError: The filter cannot be right, or neither ids nor a filter were given.
+        UsageError: The filter or an id is not valid, or neither ids nor a filter were given.
     """
+    ids = as_texts(ids, "id")
     if not ids and where is None:
         raise UsageError("say which documents to delete: their ids, or a filter with --where")
     with collection.view() as view:  # an id that does not exist should not have to wait for a writer

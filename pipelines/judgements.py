@@ -19,6 +19,7 @@ from ..indexer.collection import Collection
 from ..indexer.errors import SondeError, UsageError
 from ..indexer.files import write_durably
 from .evaluate.search import Qrels
+from .texts import Ids, as_text, as_texts
 from .trec import Query
 
 FILE = "judgements.jsonl"
@@ -126,7 +127,7 @@ def judgements(collection: Collection) -> Judgements:
     return Judgements(found, len(standing) - len(kept))
 
 
-def judge(collection: Collection, query: str, ids: Sequence[str], grade: int | None) -> int:
+def judge(collection: Collection, query: str, ids: Ids, grade: int | None) -> int:
     """Keep what is said of documents as answers to a query; return how many were judged.
 
     Args:
@@ -139,6 +140,7 @@ def judge(collection: Collection, query: str, ids: Sequence[str], grade: int | N
         UsageError: The query is empty or too long, no document was named, or the grade cannot be.
         SondeError: A document does not exist (nothing is kept then), or the file cannot be written.
     """
+    query, ids = as_text(query, "query"), as_texts(ids, "id")
     _check(query, ids, grade)
     with collection.view() as view:
         sql = "SELECT key, hex(content) FROM documents WHERE key IN (?)"

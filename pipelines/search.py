@@ -23,6 +23,7 @@ from .rerank.choice import check_name, reranker_for
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage
 from .results import Hit, Mode, Passage, Results
+from .texts import Texts, as_text, as_texts
 from .why import explain
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
@@ -141,30 +142,33 @@ def search(
         UsageError: A setting, the filter or the query (an empty one) cannot be right.
         SondeError: The collection's model, or the second stage's, cannot be had.
     """
-    return next(search_many(collection, [query], settings, notify))
+    return next(search_many(collection, [as_text(query, "query")], settings, notify))
 
 
 def search_many(
     collection: Collection,
-    queries: Sequence[str],
+    queries: Texts,
     settings: SearchSettings = SearchSettings(),
     notify: Notify = silent,
 ) -> Iterator[Results]:
-    """Yield the results of many queries, in their order; they are encoded together. See `search`.
+    """Return the results of many queries, in their order; they are encoded together. See `search`.
+
+    The queries and the settings are checked at once, before the first result is asked for.
 
     Raises:
         UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.
         SondeError: The collection's model, or the second stage's, cannot be had.
     """
     settings.check()
-    for number, query in enumerate(queries, 1):
-        which = f"query {number}" if len(queries) > 1 else "the query"
+    asked = as_texts(queries, "query")
+    for number, query in enumerate(asked, 1):
+        which = f"query {number}" if len(asked) > 1 else "the query"
         if not query.strip():
             raise UsageError(f"{which} is empty: say what to look for")
         if not storable(query):
             raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
-    for first in range(0, len(queries), QUERIES_AT_ONCE):
-        yield from _search_together(collection, queries[first : first + QUERIES_AT_ONCE], settings, notify)
+    slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
+    return (found for some in slices for found in _search_together(collection, some, settings, notify))
 
 
 def _search_together(

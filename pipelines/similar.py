@@ -14,9 +14,10 @@ from ..indexer.errors import SondeError, UsageError
 from ..indexer.view import View
 from .results import Results
 from .search import FirstStage, SearchSettings, build_results
+from .texts import as_text
 
 
-def similar(collection: Collection, key: str, settings: SearchSettings = SearchSettings()) -> Results:
+def similar(collection: Collection, key: str | int, settings: SearchSettings = SearchSettings()) -> Results:
     """Return the documents most similar to a stored one, which itself is left out.
 
     A document of several passages is compared by the normalised mean of their vectors.
@@ -25,7 +26,7 @@ def similar(collection: Collection, key: str, settings: SearchSettings = SearchS
         SondeError: There is no document with this id.
         UsageError: A setting or the filter cannot be right.
     """
-    began = time.perf_counter()
+    began, key = time.perf_counter(), as_text(key, "id")
     with collection.view() as view:
         doc = view.document_number(key)
         if doc is None:
@@ -41,7 +42,7 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
         UsageError: The text is empty, or a setting or the filter cannot be right.
         SondeError: The collection's model cannot be had.
     """
-    began = time.perf_counter()
+    began, text = time.perf_counter(), as_text(text, "text")
     if not text.strip():
         raise UsageError("the example text is empty")
     if not storable(text):

@@ -19,6 +19,7 @@ from .rerank import LATE
 from .rerank.choice import check_name, load_reranker
 from .rerank.maxsim import BACKWARD, maxsim
 from .rerank.reranker import Reranker
+from .texts import as_text
 
 NONE = "none"
 BLOCK = 256
@@ -190,6 +191,7 @@ def similarity(
         >>> found.cosine > 0.9, found.notes[0]
         (True, 'the same words in another order: no vector says who does what')
     """
+    first, second = as_text(first, "text"), as_text(second, "text")
     [found] = load_comparison(model, second_stage, nli, device)([(first, second)])
     return found
 

@@ -1,6 +1,5 @@
 """Tags: documents that a person puts together under a name, kept as runs of kind "tag"."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -13,6 +12,7 @@ from ..indexer.errors import SondeError, UsageError
 from ..indexer.run_writing import NewRun, change_run
 from ..indexer.runs import Item, Run, assignments_of
 from .filters import documents_where
+from .texts import Ids, as_texts
 
 Change = Literal["new", "add", "remove", "replace"]
 CHANGES: tuple[Change, ...] = get_args(Change)
@@ -41,7 +41,7 @@ def tag(
     collection: Collection,
     name: str,
     *,
-    ids: Sequence[str] = (),
+    ids: Ids = (),
     where: str | None = None,
     docs: np.ndarray | None = None,
     change: Change = "new",
@@ -64,7 +64,8 @@ def tag(
     """
     if change not in CHANGES:
         raise UsageError(f"{change!r} is no way to change a tag: use {', '.join(CHANGES)}")
-    if not ids and where is None and docs is None:
+    keys = as_texts(ids, "id")
+    if not keys and where is None and docs is None:
         raise UsageError("say which documents: their ids, or a filter with --where")
     counts = {"changed": 0}
 
@@ -74,7 +75,7 @@ def tag(
         if old is None and change == "remove":
             raise SondeError(f"there is no tag {name!r} to remove documents from")
         before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
-        kept = _kept(before, _chosen(catalog, ids, where, docs), change)
+        kept = _kept(before, _chosen(catalog, keys, where, docs), change)
         if not len(kept):
             said = "every document would lose it: delete the tag" if change == "remove" else "no document passes"
             raise UsageError(f"nothing is left for the tag {name!r}: {said}")
@@ -85,7 +86,7 @@ def tag(
     return Tagged(name, int(found.report["documents"]), counts["changed"])
 
 
-def _chosen(catalog: Catalog, ids: Sequence[str], where: str | None, docs: np.ndarray | None) -> np.ndarray:
+def _chosen(catalog: Catalog, ids: list[str], where: str | None, docs: np.ndarray | None) -> np.ndarray:
     found = np.array(numbers_of(catalog, ids), np.int64)
     if where is not None:
         found = np.union1d(found, documents_where(catalog, where))

@@ -265,3 +265,19 @@ def test_the_service_answers_as_a_local_collection(client: TestClient, local: Co
         remote.search("a", k=0)
     with pytest.raises(SondeError, match="no document with the id 'nobody'"):
         remote.similar("nobody")
+
+
+def test_one_string_is_one_id_to_the_client_too(client: TestClient) -> None:
+    remote = RemoteCollection(client, "reviews")  # type: ignore[arg-type]
+    remote.put([{"id": key, "text": f"number {key}"} for key in ("12", "5")])
+    assert remote.get(12)["text"] == "number 12"
+    assert remote.delete("12") == 1
+    assert remote.delete(5) == 1
+    assert len(remote) == 3
+    assert remote.embed("battery").shape == (1, 16)
+    assert len(remote.classify("the battery died", "battery,screen")) == 1
+    for call in (remote.search, remote.similar, remote.like, remote.get, remote.delete, remote.embed):
+        with pytest.raises(UsageError, match=r"^None is not a valid (query|id|text): give a string"):
+            call(None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^\{'id': '1'\} is not a list of documents: give"):
+        remote.put({"id": "1"})  # type: ignore[arg-type]

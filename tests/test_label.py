@@ -207,8 +207,6 @@ def test_texts_that_cannot_be() -> None:
     settings = LabelSettings(engine="similarity")
     with pytest.raises(UsageError, match="text 2 of 2 is empty"):
         classify(["a", "  "], ["a", "b"], settings, encoder=ENCODER)
-    with pytest.raises(UsageError, match="give a list of texts, not one text"):
-        classify("a text", ["a", "b"], settings, encoder=ENCODER)
     assert classify([], ["a", "b"], settings, encoder=ENCODER) == []
     judge = NliJudge(PairModel(*build_pairs("bert")))
     [found] = classify(["word " * 20_000], ["a", "b"], LabelSettings(engine="nli"), encoder=ENCODER, judge=judge)

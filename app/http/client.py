@@ -1,5 +1,6 @@
 """A collection on another machine, with the methods of a local one."""
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
@@ -7,8 +8,9 @@ from urllib.parse import quote
 
 from ...indexer.document import Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...pipelines.label import Classified, Entailment
+from ...pipelines.label import Classified, Entailment, Labels, check_sentences, make_labels
 from ...pipelines.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
+from ...pipelines.texts import Ids, Texts, as_text, as_texts
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,15 +48,15 @@ class RemoteCollection:
             UsageError: A setting, the filter or the query cannot be right.
             SondeError: The service cannot be reached, refuses the key, or is too busy.
         """
-        return _results(self._post("/search", {"query": query, "k": k, **settings}))
+        return _results(self._post("/search", {"query": as_text(query, "query"), "k": k, **settings}))
 
-    def similar(self, id: str, k: int = 10, **settings: Any) -> Results:
+    def similar(self, id: str | int, k: int = 10, **settings: Any) -> Results:
         """Return the k documents most similar to the stored document `id`, itself left out.
 
         Raises:
             SondeError: There is no such document, or as for `search`.
         """
-        return _results(self._post("/similar", {"id": id, "k": k, **settings}))
+        return _results(self._post("/similar", {"id": as_text(id, "id"), "k": k, **settings}))
 
     def like(self, text: str, k: int = 10, **settings: Any) -> Results:
         """Return the k documents most similar to an example text.
@@ -63,16 +65,18 @@ class RemoteCollection:
             UsageError: The text is empty or a setting cannot be right.
             SondeError: As for `search`.
         """
-        return _results(self._post("/similar", {"text": text, "k": k, **settings}))
+        return _results(self._post("/similar", {"text": as_text(text, "text"), "k": k, **settings}))
 
-    def classify(self, texts: Sequence[str], labels: Mapping[str, str], **settings: Any) -> list[Classified]:
+    def classify(self, texts: Texts, labels: Labels, **settings: Any) -> list[Classified]:
         """Label texts that are in no collection; `settings` as the service's `/label` takes them.
 
         Raises:
             UsageError: A text, a label or a setting cannot be right.
             SondeError: The service's model cannot be had, or as for `search`.
         """
-        found = self._post("/label", {"texts": list(texts), "labels": dict(labels), **settings})["texts"]
+        named = {label.name: label.description for label in make_labels(labels, several=True)}
+        given = {"texts": as_texts(texts, "text"), "labels": named}
+        found = self._post("/label", given | settings)["texts"]
         return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
 
     def entail(self, premise: str, hypothesis: str) -> Entailment:
@@ -82,9 +86,10 @@ class RemoteCollection:
             UsageError: A sentence is empty.
             SondeError: As for `classify`.
         """
+        check_sentences(premise, hypothesis)
         return Entailment(**self._call("POST", "/entail", json={"premise": premise, "hypothesis": hypothesis}))
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> "np.ndarray":
+    def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
         """Return float32 [n, d], the texts' vectors from the service's model.
 
         Raises:
@@ -92,15 +97,15 @@ class RemoteCollection:
         """
         import numpy as np
 
-        return np.array(self._post("/embed", {"texts": list(texts), "query": query})["vectors"], np.float32)
+        return np.array(self._post("/embed", {"texts": as_texts(texts, "text"), "query": query})["vectors"], np.float32)
 
-    def get(self, id: str) -> dict[str, Any]:
+    def get(self, id: str | int) -> dict[str, Any]:
         """Return a stored document: id, title, text and metadata.
 
         Raises:
             SondeError: There is no such document, or as for `search`.
         """
-        return self._call("GET", f"/documents/{quote(id, safe='')}", params=self._named())
+        return self._call("GET", f"/documents/{quote(as_text(id, 'id'), safe='')}", params=self._named())
 
     def put(self, documents: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         """Add or replace documents of the fields id, text, title and metadata; return how many of each.
@@ -109,6 +114,8 @@ class RemoteCollection:
             UsageError: A document cannot be used; those of earlier slices of 500 are then written.
             SondeError: The key may only read, another process is writing, or as for `search`.
         """
+        if isinstance(documents, (str, bytes, Mapping)):
+            raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
         counts = {"added": 0, "replaced": 0, "unchanged": 0}
         for start in range(0, len(documents), AT_ONCE):
             some = [dict(document) for document in documents[start : start + AT_ONCE]]
@@ -116,13 +123,13 @@ class RemoteCollection:
             counts = {name: count + written[name] for name, count in counts.items()}
         return counts
 
-    def delete(self, ids: Sequence[str]) -> int:
+    def delete(self, ids: Ids) -> int:
         """Delete documents by id, one request each; return how many.
 
         Raises:
             SondeError: An id does not exist, or as for `put`.
         """
-        paths = [f"/documents/{quote(id, safe='')}" for id in ids]
+        paths = [f"/documents/{quote(id, safe='')}" for id in as_texts(ids, "id")]
         return sum(self._call("DELETE", path, params=self._named())["deleted"] for path in paths)
 
     def info(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ...indexer.collection import Collection
 from ...indexer.errors import UsageError
+from ..texts import Texts, as_texts
 from .contrast import DEPTH, Contrast, Side, against_rest, compare_clusters, compare_filters, compare_queries
 from .two_runs import Change, RunComparison, compare_runs
 
@@ -25,9 +26,9 @@ def compare(
     collection: Collection,
     *,
     clusters: Sequence[int] = (),
-    where: Sequence[str] = (),
-    queries: Sequence[str] = (),
-    runs: Sequence[str] = (),
+    where: Texts = (),
+    queries: Texts = (),
+    runs: Texts = (),
     run: str | None = None,
     k: int = DEPTH,
 ) -> Contrast | RunComparison:
@@ -37,10 +38,12 @@ def compare(
         UsageError: Not exactly two of one of these were given, or one of them holds no document.
         SondeError: There is no such run.
     """
-    given = {"clusters": clusters, "filters": where, "queries": queries, "runs": runs}
+    where, queries, runs = as_texts(where, "filter"), as_texts(queries, "query"), as_texts(runs, "run")
+    given = {"clusters": as_texts(clusters, "cluster"), "filters": where, "queries": queries, "runs": runs}
     named = {name: values for name, values in given.items() if values}
     if len(named) != 1 or any(len(values) != 2 for values in named.values()):
-        raise UsageError("give two clusters, two filters, two queries or two runs, and nothing else")
+        said = "; ".join(f"{name}: {', '.join(values)}" for name, values in named.items()) or "nothing"
+        raise UsageError(f"give two clusters, two filters, two queries or two runs, and nothing else, not {said}")
     if run is not None and not clusters:
         raise UsageError("a run is named for its clusters: give two of them")
     if clusters:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ...indexer.errors import UsageError
+from ..texts import as_texts
 
 DuplicateKind = Literal["exact", "near", "meaning"]
 KINDS: tuple[DuplicateKind, ...] = get_args(DuplicateKind)
@@ -32,6 +33,10 @@ class DuplicateSettings:
     keep: Keep = "first"
     date: str | None = None
     pairs: int = 0
+
+    def __post_init__(self) -> None:
+        """Take one kind as one kind."""
+        object.__setattr__(self, "kinds", tuple(as_texts(self.kinds, "kind of duplicate")))
 
     def check(self) -> None:
         """Check what can be checked without the collection.

@@ -8,6 +8,7 @@ the documents what the person said.
 import csv
 import io
 import json
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from ...indexer.files import write_durably
 from ...indexer.run_writing import NewRun, change_run, delete_run
 from ...indexer.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.wording import existing
+from ..texts import Ids, as_text, as_texts
 from .labels import Label
 from .outcome import NONE, NONE_NAME
 
@@ -68,7 +70,9 @@ def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], ru
         UsageError: The label run has no such label, or it gives one label each and several are given.
         SondeError: An id does not exist, or another process is writing.
     """
-    said = {id: _names(labels) for id, labels in given.items()}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{reprlib.repr(given)} is not a valid correction: give labels by id, as {{'12': 'refund'}}")
+    said = {as_text(id, "id"): _names(labels) for id, labels in given.items()}
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         known, several = _labels_of(catalog, run)
@@ -84,17 +88,18 @@ def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], ru
     return int(change_run(collection.path, KIND, run, changed).report["documents"])
 
 
-def forget(collection: Collection, ids: Sequence[str], run: str = "labels") -> int:
+def forget(collection: Collection, ids: Ids, run: str = "labels") -> int:
     """Forget corrections of documents; return how many are left.
 
     Raises:
         SondeError: There is no such document or no correction of the run, or another process is writing.
     """
+    keys = as_texts(ids, "id")
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         if old is None:
             raise SondeError(f"nothing of the run {run!r} was corrected")
-        gone = set(numbers_of(catalog, ids))
+        gone = set(numbers_of(catalog, keys))
         kept = {doc: names for doc, names in _kept(catalog, old).items() if doc not in gone}
         return _run(run, kept, bool(old.parameters.get("multi_label")))
 
@@ -180,7 +185,7 @@ def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
 
 
 def _names(labels: str | Sequence[str]) -> list[str]:
-    names = [labels] if isinstance(labels, str) else list(labels)
+    names = as_texts(labels, "label")
     return [" ".join(name.split()) for name in names if name.strip() and name != NONE_NAME]
 
 

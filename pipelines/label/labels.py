@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError
+from ..texts import as_text, as_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Label:
         return cls(" ".join(name.split()), " ".join(description.split()))
 
 
-Labels = Iterable[str | Label] | Mapping[str, str] | str
+Labels = Iterable[str | Label] | Mapping[str, str] | Label | str
 
 
 def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
@@ -43,10 +44,10 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
     if isinstance(given, str):
         labels = tuple(map(Label.parse, given.split(","))) if given.strip() else ()
     elif isinstance(given, Mapping):
-        pairs = given.items()
-        labels = tuple(Label(" ".join(str(name).split()), " ".join((text or "").split())) for name, text in pairs)
+        texts = ((as_text(name, "label"), as_text(text or "", "description")) for name, text in given.items())
+        labels = tuple(Label(*(" ".join(text.split()) for text in pair)) for pair in texts)
     else:
-        labels = tuple(each if isinstance(each, Label) else Label.parse(str(each)) for each in given)
+        labels = _listed(given)
     if not labels:
         raise UsageError("there are no labels: give some, as refund,praise,delivery")
     seen: dict[str, int] = {}
@@ -60,6 +61,13 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
             f"{labels[0].name!r} is the only label, so every text would get it: give two or more, or --multi-label"
         )
     return labels
+
+
+def _listed(given: object) -> tuple[Label, ...]:
+    if isinstance(given, Label):
+        return (given,)
+    each = given if isinstance(given, Iterable) and not isinstance(given, bytes) else as_texts(given, "label")
+    return tuple(label if isinstance(label, Label) else Label.parse(as_text(label, "label")) for label in each)
 
 
 def read_labels(path: Path) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
 from ..pairs import PairModel
+from ..texts import as_text
 from .hypotheses import TEMPLATE, check_template, hypotheses
 from .labels import Label
 from .scale import softmax
@@ -142,7 +143,7 @@ class Entailment:
 def check_sentences(premise: str, hypothesis: str) -> None:
     """Raise UsageError where one of them is empty."""
     for kind, text in (("premise", premise), ("hypothesis", hypothesis)):
-        if not text.strip():
+        if not as_text(text, kind).strip():
             raise UsageError(f"the {kind} is empty: give two sentences")
 
 

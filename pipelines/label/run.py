@@ -21,6 +21,7 @@ from ...indexer.view import View
 from ...indexer.wording import counted
 from ..filters import documents_where
 from ..rerank.rarity import Rarity, rarity
+from ..texts import Texts, as_texts
 from .corpus import Corpus, Found, label_corpus
 from .corrections import Truths, truths_of
 from .engines import Judge, check_engine, load_judge
@@ -92,7 +93,7 @@ def label_collection(
 
 
 def classify(
-    texts: Sequence[str], labels: Labels, settings: LabelSettings = LabelSettings(), *,
+    texts: Texts, labels: Labels, settings: LabelSettings = LabelSettings(), *,
     encoder: Encoder | None = None, judge: Judge | None = None, notify: Notify = silent,
 ) -> list[Classified]:  # fmt: skip
     """Label texts that are in no collection.
@@ -105,8 +106,7 @@ def classify(
         SondeError: A model cannot be had.
     """
     settings.check()
-    if isinstance(texts, str):
-        raise UsageError("give a list of texts, not one text")
+    texts = as_texts(texts, "text")
     engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
     for number, text in enumerate(texts, 1):
         if not text.strip():
@@ -116,7 +116,7 @@ def classify(
     given = encoder or load_encoder(device=settings.device, notify=notify)
     judge = judge or _judge(engine, settings, lambda: _late_among(texts, given), notify)
     corpus = Corpus(
-        given.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [str(texts[n]) for n in rows]
+        given.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [texts[n] for n in rows]
     )
     found = label_corpus(corpus, made, label_vectors(given, made), engine, judge, settings, notify=notify)
     model = judge.model if judge else given.spec.name

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 from ...indexer.errors import UsageError
 from ..cluster.labelled import check_labels
 from ..cluster.settings import SAMPLE
+from ..texts import as_texts
 
 Outliers = Literal["keep", "nearest"]
 OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
@@ -44,6 +45,11 @@ class TopicSettings:
     names: Literal["auto", "terms", "model"] = "auto"
     labels: tuple[str, ...] = ()
     engine: str = "similarity"
+
+    def __post_init__(self) -> None:
+        """Take one text as one text: a word is a group of one word."""
+        groups = tuple(tuple(as_texts(group, "seed word")) for group in self.seed_words)
+        object.__setattr__(self, "seed_words", groups)
 
     def check(self) -> None:
         """Check what can be checked without the collection.

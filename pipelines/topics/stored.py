@@ -16,6 +16,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.runs import Item, Run, assignments_of, find_run, items_of
 from ...indexer.wording import counted
 from ..cluster.threads import one_thread
+from ..texts import Texts, as_text, as_texts
 from .counts import short_name, terms_of
 from .fit import load_model, rewrite
 from .model import OUTLIER, TopicModel, nodes
@@ -189,6 +190,7 @@ class Topics(Sequence[Topic]):
             UsageError: The query is empty, or k below 1.
             SondeError: The collection's model cannot be had.
         """
+        query = as_text(query, "query")
         if not query.strip() or k < 1:
             raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
         if not len(self):
@@ -199,13 +201,14 @@ class Topics(Sequence[Topic]):
         order = sorted(range(len(self)), key=lambda place: (-cosines[place], place))[:k]
         return [(self._topics[place], float(cosines[place])) for place in order]
 
-    def of(self, texts: Sequence[str]) -> list[Answer]:
+    def of(self, texts: Texts) -> list[Answer]:
         """Return the topic of texts that need not be in the collection.
 
         Raises:
             UsageError: A text is empty.
             SondeError: The collection's model cannot be had.
         """
+        texts = as_texts(texts, "text")
         if any(not text.strip() for text in texts):
             raise UsageError("a text is empty")
         vectors = np.array([self._embedded(text) for text in texts], np.float32)
