@@ -1,6 +1,7 @@
 """Writing runs: one transaction each, and nothing about documents that changed while it was computed."""
 
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +17,7 @@ from .catalog import Catalog
 from .collection import check_folder
 from .errors import SondeError, UsageError
 from .lock import writer_lock
-from .runs import Item, Kind, Run, find_run, list_runs
+from .runs import NAME_SUFFIX, NUMBERED, Item, Kind, Run, find_run, list_runs
 from .view import View
 
 RESULTS = ("run_items", "run_documents", "run_places", "run_arrays")
@@ -86,16 +87,42 @@ class NewRun:
 ADVICE = "choose another --name, or --replace it"
 
 
-def check_name(catalog: Catalog, kind: Kind, name: str, replace: bool, advice: str = ADVICE) -> None:
-    """Check a new run's name before the work is done; `advice` is for whoever finds it taken.
+def check_name(
+    catalog: Catalog, kind: Kind, name: str, replace: bool, advice: str = ADVICE, leaving: str | None = None
+) -> None:
+    """Check a new run's name before the work is done.
+
+    Args:
+        catalog: Of the collection.
+        kind: Of the run.
+        name: Its name.
+        replace: Whether a run of this name may be replaced.
+        advice: For whoever finds the name taken.
+        leaving: The name that a run gives up for this one.
 
     Raises:
-        UsageError: It is empty, or a complete run has it already and is not to be replaced.
+        UsageError: It is empty, a complete run has it already and is not to be replaced, or another run has a column
+            of the same name.
     """
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise UsageError(f"{name!r} cannot name a run: use printable characters without spaces at the ends")
     if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
         raise UsageError(f"there is a {kind} run {name!r} already: {advice}")
+    _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
+
+
+def _check_columns(known: set[str], kind: Kind, name: str) -> None:
+    """Refuse a new name whose columns in an export are also another run's."""
+    if kind not in NUMBERED or name in known:
+        return
+    base = name.removesuffix(NAME_SUFFIX)
+    other = base if base != name and base in known else f"{name}{NAME_SUFFIX}"
+    if other in known:
+        column = f"{kind}:{max(name, other, key=len)}"
+        free = next(f"{base} {n}" for n in itertools.count(2) if f"{base} {n}" not in known)
+        raise UsageError(
+            f"a {kind} run {name!r} would share the column {column!r} with the run {other!r}: name it {free!r}"
+        )
 
 
 @contextmanager
@@ -160,7 +187,7 @@ def rename_run(folder: Path, kind: Kind, name: str, to: str) -> None:
     """
     with writing(folder) as catalog:
         run = find_run(catalog, kind, name)
-        check_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first")
+        check_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first", leaving=name)
         catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
 
 

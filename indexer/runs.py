@@ -18,6 +18,10 @@ from .wording import existing
 
 Kind = Literal["cluster", "topic", "map", "label", "tag", "correction"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+NUMBERED: tuple[Kind, ...] = ("cluster", "topic")
+"""Kinds that an export gives two columns: `KIND:NAME`, the item's number, and beside it the item's name."""
+NAME_SUFFIX = " name"
+"""What the second column's name ends in."""
 
 
 @dataclass(frozen=True, slots=True)

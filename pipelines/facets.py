@@ -94,9 +94,10 @@ def _runs(view: View) -> Iterable[Facet]:
         "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
         "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"
     )
-    types = RunColumns(view.catalog).types
+    columns = RunColumns(view.catalog)
+    types = columns.types
     for run in list_runs(view.catalog):
-        column = f"{run.kind}:{run.name}"
+        column = columns.names.get(run.number, "")
         name = f"{column} name" if f"{column} name" in types else column
         if not run.complete or name not in types:
             continue

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer import schema
 from sonde.indexer.document_vectors import document_vectors
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.run_columns import RunColumns
 from sonde.indexer.run_writing import (
     NewRun,
     Snapshot,
@@ -24,6 +26,8 @@ from sonde.indexer.run_writing import (
     write_run,
 )
 from sonde.indexer.runs import Item, array_of, assignments_of, find_run, items_of, list_runs, places_of
+from sonde.pipelines.facets import facets
+from sonde.pipelines.filters import documents_where
 
 TEXTS = ["apple pie", "apple cake", "car fuel", "car tyre"]
 
@@ -209,3 +213,46 @@ def test_document_vectors_are_the_means_of_the_passages(tmp_path: Path) -> None:
         for some in (docs, docs[::-1], docs[5:7]):
             places = np.searchsorted(docs, some)
             np.testing.assert_allclose(document_vectors(view, some), np.array(naive)[places], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "free"), [("two", "two name", "two 2"), ("two name", "two", "two 2"), ("a name", "a", "a 2")]
+)
+def test_a_run_cannot_share_a_column_with_another(fruit: Collection, first: str, second: str, free: str) -> None:
+    taken = snapshot(fruit)
+    write(fruit, clusters(taken, first))
+    message = f"a cluster run '{second}' would share the column 'cluster:{max(first, second, key=len)}' "
+    with pytest.raises(UsageError, match=re.escape(f"{message}with the run '{first}': name it '{free}'")):
+        write(fruit, clusters(taken, second))
+    write(fruit, clusters(taken, "other"))
+    with pytest.raises(UsageError, match=re.escape(message)):
+        rename_run(fruit.path, "cluster", "other", second)
+    rename_run(fruit.path, "cluster", first, second)  # no run is left that it could clash with
+    label = NewRun(
+        "label", f"{second} name", {}, items=[Item(0, "a", {})], assignments=(taken.docs, *[np.zeros(4)] * 2)
+    )
+    write(fruit, label)  # a label run has one column
+
+
+def test_older_runs_with_a_common_column_lose_nothing(fruit: Collection) -> None:
+    taken = snapshot(fruit)
+    for name in ("two", "other"):
+        write(fruit, clusters(taken, name))
+    with closing(sqlite3.connect(fruit.path / "catalog.db")) as connection:
+        connection.execute("UPDATE runs SET name = 'two name' WHERE name = 'other'")
+        connection.execute("UPDATE run_items SET name = upper(name) WHERE run = 2")
+        connection.commit()
+    first = next(fruit.rows())
+    assert {name: value for name, value in first.items() if ":" in name} == {
+        "cluster:two": 0, "cluster:two name": "food",
+        "cluster:two name (2)": 0, "cluster:two name (2) name": "FOOD",
+    }  # fmt: skip
+    with fruit.view() as view:
+        assert documents_where(view.catalog, "\"cluster:two name\" = 'cars'").tolist() == taken.docs[2:].tolist()
+        assert documents_where(view.catalog, '"cluster:two name (2)" = 0').tolist() == taken.docs[:2].tolist()
+        assert RunColumns(view.catalog).notes == [
+            "the cluster run 'two name' has the column 'cluster:two name (2)': rename the run to change that"
+        ]
+        assert [facet.name for facet in facets(view) if facet.run] == ["cluster:two name", "cluster:two name (2) name"]
+    write(fruit, clusters(taken, "two name"), replace=True)
+    assert next(fruit.rows())["cluster:two name"] == "food"

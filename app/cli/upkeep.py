@@ -172,10 +172,14 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
     """
     from ...indexer.export import write, write_jsonl
+    from ...indexer.run_columns import RunColumns
     from ...pipelines.filters import documents_where
     from ..api import open as open_collection
 
     opened = open_collection(collection)
+    with opened.view() as view:
+        for note in RunColumns(view.catalog).notes:
+            say(f"note: {note}")
     standard = to == "-"
     choose = None if where is None else (lambda catalog: documents_where(catalog, where))
     if standard:

@@ -1,11 +1,10 @@
 """Which documents pass a filter, and what a filter can ask of the runs that a collection keeps."""
 
-import json
-
 import numpy as np
 
 from ...indexer.catalog import Catalog
-from ...indexer.run_columns import NAMED
+from ...indexer.run_columns import NAMED, run_columns
+from ...indexer.runs import NAME_SUFFIX, list_runs
 from .compile import compile_filter
 from .fields import Operand
 
@@ -36,16 +35,19 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
     `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
     `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false.
     """
-    sql = "SELECT run, kind, name, parameters FROM runs WHERE complete AND kind != 'map' ORDER BY run"
+    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind != "map"]
+    columns = run_columns(runs)
     found: dict[str, Operand] = {}
-    for run, kind, name, parameters in catalog.connection.execute(sql).fetchall():
-        column = f"{kind}:{name}"
-        if kind == "tag":
-            found[column] = Operand(TAGGED.format(run), "boolean", column)
-        elif kind in NAMED:
-            several = json.loads(parameters).get("multi_label")
-            found[column] = Operand((ALL_NAMES if several else NAME).format(run), "list" if several else "text", column)
+    for run in runs:
+        number, column = run.number, columns[run.number]
+        if run.kind == "tag":
+            found[column] = Operand(TAGGED.format(number), "boolean", column)
+        elif run.kind in NAMED:
+            several = bool(run.parameters.get("multi_label"))
+            sql, type = (ALL_NAMES, "list") if several else (NAME, "text")
+            found[column] = Operand(sql.format(number), type, column)
         else:
-            found[column] = Operand(NUMBER.format(run), "integer", column)
-            found[f"{column} name"] = Operand(NAME.format(run), "text", f"{column} name")
+            found[column] = Operand(NUMBER.format(number), "integer", column)
+            named = f"{column}{NAME_SUFFIX}"
+            found[named] = Operand(NAME.format(number), "text", named)
     return found
