@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..indexer.errors import MissingExtraError, SondeError
 from ..indexer.fields import plain
 from ..indexer.runs import Kind, find_run, items_of
-from ..pipelines.label import classify
+from ..pipelines.label import check_classify, classify
 from ..pipelines.results import Hit, Results
 from .api import Collection
 
@@ -111,6 +111,7 @@ class _Tools:
         if len(texts) > MOST_TEXTS:
             raise _tool_error(f"{len(texts):,} texts, and at most {MOST_TEXTS} are labelled at once")
         try:
+            check_classify(texts, labels)
             found = classify(texts, labels, encoder=self._collection.encoder)
         except SondeError as error:
             raise _tool_error(str(error)) from None

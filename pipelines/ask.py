@@ -68,6 +68,7 @@ def ask(
     question = as_text(question, "question")
     if mode not in ("dense", "hybrid"):
         raise UsageError(f"answers are judged by their cosine, which the mode {mode!r} has not: use dense or hybrid")
+    SearchSettings(threshold=threshold).check()
     with collection.view() as view:
         names = list(view.fields)
     if field is not None and field not in names:

@@ -5,7 +5,7 @@ from ..indexer.collection import Collection
 from ..indexer.delete import delete_chosen, numbers_of
 from ..indexer.errors import UsageError
 from ..indexer.progress import Notify, silent
-from .filters import documents_where
+from .filters import check_filter, documents_where
 from .texts import Ids, as_texts
 
 
@@ -19,7 +19,8 @@ def delete(collection: Collection, ids: Ids = (), where: str | None = None, noti
     ids = as_texts(ids, "id")
     if not ids and where is None:
         raise UsageError("say which documents to delete: their ids, or a filter with --where")
-    with collection.view() as view:  # an id that does not exist should not have to wait for a writer
+    check_filter(collection, where)  # a mistake should not have to wait for a writer
+    with collection.view() as view:
         numbers_of(view.catalog, ids)
 
     def choose(catalog: Catalog) -> list[int]:

@@ -1,9 +1,11 @@
 """Searching a collection: by meaning, by words, or by both."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..indexer.view import View
 from .allowed import allowed_rows
 from .candidates import Candidates, DenseSearch, lexical_search
 from .defaults import PROPERTY, SearchDefaults
+from .filters import check_filter
 from .fusion import WEIGHT, convex, reciprocal_rank
 from .ranked import NOTHING, Ranked
 from .rerank.budget import parse_budget
@@ -97,8 +100,10 @@ class SearchSettings:
 
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""
-        if self.k < 1:
-            raise UsageError(f"k is {self.k}: ask for at least 1 hit")
+        if not isinstance(self.k, Integral) or self.k < 1:
+            raise UsageError(f"k is {self.k!r}: ask for at least 1 hit")
+        if self.threshold is not None and not (is_number(self.threshold) and math.isfinite(self.threshold)):
+            raise UsageError(f"threshold is {self.threshold!r}: give a number")
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"depth is {self.depth}: hand at least 1 passage to the fusion")
         if self.offset < 0:
@@ -121,6 +126,11 @@ class SearchSettings:
             check_name(self.rerank_model)
         elif self.rerank_model is not None or self.rerank_budget is not None:
             raise UsageError("rerank_model and rerank_budget need rerank: set it to True")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is an integer or a float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _first(*values: Any) -> Any:
@@ -167,6 +177,7 @@ def search_many(
             raise UsageError(f"{which} is empty: say what to look for")
         if not storable(query):
             raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
+    check_filter(collection, settings.where)
     slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
     return (found for some in slices for found in _search_together(collection, some, settings, notify))
 

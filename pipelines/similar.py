@@ -12,6 +12,7 @@ from ..indexer.document import Document
 from ..indexer.document_vectors import document_vectors, normalized
 from ..indexer.errors import SondeError, UsageError
 from ..indexer.view import View
+from .filters import check_filter
 from .results import Results
 from .search import FirstStage, SearchSettings, build_results
 from .texts import as_text
@@ -27,12 +28,13 @@ def similar(collection: Collection, key: str | int, settings: SearchSettings = S
         UsageError: A setting or the filter cannot be right.
     """
     began, key = time.perf_counter(), as_text(key, "id")
+    dense = _checked(collection, settings)
     with collection.view() as view:
         doc = view.document_number(key)
         if doc is None:
             raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
         [vector] = document_vectors(view, [doc])
-        return _closest(view, key, vector, settings, began, without=doc)
+        return _closest(view, key, vector, dense, began, without=doc)
 
 
 def like(collection: Collection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
@@ -47,21 +49,27 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
         raise UsageError("the example text is empty")
     if not storable(text):
         raise UsageError("the example text is not valid Unicode: write it in UTF-8")
+    dense = _checked(collection, settings)
     [passages] = Chunker(collection.encoder).split([Document(text)])
     vectors = collection.encoder.encode([passage.tokens for passage in passages])
     with collection.view() as view:
         mean = vectors.mean(axis=0, keepdims=True)
         [vector] = normalized(mean) if collection.spec.normalize else mean
-        return _closest(view, text, vector, settings, began)
+        return _closest(view, text, vector, dense, began)
+
+
+def _checked(collection: Collection, settings: SearchSettings) -> SearchSettings:
+    """Return the settings of a search by vectors alone, checked before anything is loaded."""
+    if settings.rerank:
+        raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")
+    settings.check()
+    check_filter(collection, settings.where)
+    return replace(settings, mode="dense", explain=False)
 
 
 def _closest(
-    view: View, query: str, vector: np.ndarray, settings: SearchSettings, began: float, without: int | None = None
+    view: View, query: str, vector: np.ndarray, dense: SearchSettings, began: float, without: int | None = None
 ) -> Results:
-    if settings.rerank:
-        raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")
-    dense = replace(settings, mode="dense", explain=False)
-    dense.check()
     stage = FirstStage.over(view, dense, without)
     [ranked] = stage.run([query], vector[None])
     results = build_results(view, stage, query, vector, ranked, ())

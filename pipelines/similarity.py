@@ -102,10 +102,7 @@ class Comparison:
             UsageError: A text is empty.
             SondeError: The bi-encoder has no vectors of tokens, which late interaction needs.
         """
-        for number, pair in enumerate(pairs, start=1):
-            if not all(text.strip() for text in pair):
-                which = "" if len(pairs) == 1 else f" of pair {number}"
-                raise UsageError(f"a text{which} is empty: give two texts to compare")
+        check_pairs(pairs)
         for start in range(0, len(pairs), BLOCK):
             yield from self._block(pairs[start : start + BLOCK])
             notify(Progress("comparing", min(start + BLOCK, len(pairs)), len(pairs), "pairs"))
@@ -147,6 +144,14 @@ class Comparison:
         logits = self.nli.logits([*pairs, *((two, one) for one, two in pairs)])
         verdicts = [Entailment.of(row, self._classes, self.nli.name) for row in logits]
         return list(zip(verdicts[: len(pairs)], verdicts[len(pairs) :], strict=True))
+
+
+def check_pairs(pairs: Sequence[Pair]) -> None:
+    """Raise UsageError where a text is empty."""
+    for number, pair in enumerate(pairs, start=1):
+        if not all(text.strip() for text in pair):
+            which = "" if len(pairs) == 1 else f" of pair {number}"
+            raise UsageError(f"a text{which} is empty: give two texts to compare")
 
 
 @lru_cache(maxsize=2)
@@ -192,6 +197,7 @@ def similarity(
         (True, 'the same words in another order: no vector says who does what')
     """
     first, second = as_text(first, "text"), as_text(second, "text")
+    check_pairs([(first, second)])
     [found] = load_comparison(model, second_stage, nli, device)([(first, second)])
     return found
 

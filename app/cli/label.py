@@ -178,13 +178,15 @@ def entail(
       sonde entail "A man is playing a guitar." "Somebody makes music."
     """
     from ...indexer.progress import silent
+    from ...pipelines.label import check_sentences, load_nli
     from ...pipelines.label import entail as judge
-    from ...pipelines.label import load_nli
     from .search import standard_input
 
+    known = standard_input() if premise == "-" else premise
+    check_sentences(known, hypothesis)
     with progress(quiet=json) as notify:
         pairs = load_nli(model, device=device, dtype=dtype, notify=silent if json else notify)
-        found = judge(standard_input() if premise == "-" else premise, hypothesis, pairs)
+        found = judge(known, hypothesis, pairs)
     if json:
         print_json(found.to_dict())
         return

@@ -57,7 +57,7 @@ def similarity(
     from ...indexer.encoder import DEFAULT_MODEL
     from ...indexer.errors import UsageError
     from ...pipelines.pair_file import read_pair_file
-    from ...pipelines.similarity import load_comparison
+    from ...pipelines.similarity import check_pairs, load_comparison
 
     if pairs is not None and first is not None:
         raise UsageError("give two texts, or a file with --pairs, not both")
@@ -69,6 +69,7 @@ def similarity(
     if pairs is not None:
         file = read_pair_file(pairs, columns=columns)
         texts = list(zip(file.firsts, file.seconds, strict=True))
+    check_pairs(texts)
     with progress(quiet=json) as notify:
         comparison = load_comparison(model or DEFAULT_MODEL, second_stage, nli, device, prompt, notify)
         found = list(comparison(texts, notify))

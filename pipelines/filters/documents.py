@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...indexer.catalog import Catalog
+from ...indexer.collection import Collection
 from ...indexer.run_columns import NAMED, run_columns
 from ...indexer.runs import NAME_SUFFIX, list_runs
-from .compile import compile_filter
+from .compile import CompiledFilter, compile_filter
 from .fields import Operand
 
 _OF = "FROM run_documents r WHERE r.run = {0} AND r.doc = d.doc"
@@ -18,15 +19,29 @@ ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 
 
+def check_filter(collection: Collection, where: str | None) -> None:
+    """Compile a filter without running it, so that a mistake is found before anything slow begins.
+
+    Raises:
+        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
+    """
+    if where is not None:
+        with collection.view() as view:
+            _compiled(view.catalog, where)
+
+
 def documents_where(catalog: Catalog, where: str) -> np.ndarray:
     """Return int64 numbers of the documents that pass a filter over metadata and runs, ascending.
 
     Raises:
         UsageError: The filter cannot be right: its syntax, a name, an operator or a value.
     """
-    runs = run_operands(catalog) if ":" in where else None
-    compiled = compile_filter(where, catalog.fields(), runs)
+    compiled = _compiled(catalog, where)
     return catalog.documents_where(compiled.sql, compiled.parameters)
+
+
+def _compiled(catalog: Catalog, where: str) -> CompiledFilter:
+    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None)
 
 
 def run_operands(catalog: Catalog) -> dict[str, Operand]:

@@ -6,7 +6,7 @@ from .labels import Label, Labels, make_labels, read_labels
 from .nli import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
 from .outcome import NONE, NONE_NAME, Classified, LabelReport
 from .review import Unsure, unsure
-from .run import classify, label_collection
+from .run import check_classify, classify, label_collection
 from .settings import LabelSettings
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "NliJudge",
     "RerankerJudge",
     "Unsure",
+    "check_classify",
     "check_sentences",
     "classify",
     "correct",

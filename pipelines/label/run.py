@@ -105,12 +105,8 @@ def classify(
         UsageError: The labels, a setting or a text (an empty one) cannot be right.
         SondeError: A model cannot be had.
     """
-    settings.check()
-    texts = as_texts(texts, "text")
-    engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            raise UsageError(f"text {number} of {len(texts)} is empty: there is nothing to label")
+    texts, made = check_classify(texts, labels, settings)
+    engine = check_engine(settings.engine)
     if not texts:
         return []
     given = encoder or load_encoder(device=settings.device, notify=notify)
@@ -121,6 +117,22 @@ def classify(
     found = label_corpus(corpus, made, label_vectors(given, made), engine, judge, settings, notify=notify)
     model = judge.model if judge else given.spec.name
     return classified(found.margins, made, settings.multi_label, settings.least, engine, model)
+
+
+def check_classify(
+    texts: Texts, labels: Labels, settings: LabelSettings = LabelSettings()
+) -> tuple[list[str], tuple[Label, ...]]:
+    """Return texts and labels as `classify` takes them; nothing is loaded yet.
+
+    Raises:
+        UsageError: The labels, a setting or a text (an empty one) are not valid.
+    """
+    settings.check()
+    given, made = as_texts(texts, "text"), make_labels(labels, several=settings.multi_label)
+    for number, text in enumerate(given, 1):
+        if not text.strip():
+            raise UsageError(f"text {number} of {len(given)} is empty: there is nothing to label")
+    return given, made
 
 
 def _judge(engine: Any, settings: LabelSettings, late: Callable[[], LateJudge], notify: Notify) -> Judge | None:

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from ....indexer.errors import UsageError
-from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, classify, entail
+from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, classify, entail
 from ....pipelines.rerank.choice import reranker_for
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
@@ -53,8 +53,9 @@ def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str,
     settings = LabelSettings(
         engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
     )
-    judging = None if engine == "similarity" else context.models.nli()
     try:
+        check_classify(body.texts, body.labels, settings)
+        judging = None if engine == "similarity" else context.models.nli()
         found = classify(body.texts, body.labels, settings, encoder=host.collection.encoder, judge=judging)
     except UsageError as error:
         raise ProblemError(422, str(error), "template" if "template" in str(error) else "labels") from None
