@@ -1,17 +1,20 @@
 """The page Labels: typed, tried, run, reviewed, corrected, compared."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tiny_pairs import build_pairs
 from ui_overview import Started, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import UsageError
 from sonde.indexer.lock import writer_lock
-from sonde.pipelines.label import LabelSettings, corrections
+from sonde.pipelines.label import LabelSettings, NliJudge, corrections, label_collection
 from sonde.pipelines.label.trial import try_labels
+from sonde.pipelines.pairs import PairModel
 
 LABELS = ["parcel", "battery", "screen", "refund"]
 TYPED = "\n".join(LABELS)
@@ -93,7 +96,7 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     assert first.text not in shown(page)
     next(button for button in page.button if button.label == "Label anew with corrections").click().run()
     words = started.commands[0]
-    assert words[:2] == ["label", "shop.sonde"] and words[-4:] == ["--engine", "similarity", "--seed", "0"]
+    assert words[:2] == ["label", "shop.sonde"] and words[-10:-6] == ["--engine", "similarity", "--seed", "0"]
     labelled.label(LABELS, replace=True)
     page = pages.open("labels", collection="shop", part="review")
     assert "2 corrections kept." in shown(page)
@@ -171,3 +174,33 @@ def test_a_trial_gives_what_a_run_gives(pages: Pages) -> None:
     assert several.counts["none of these"] == 10 and not several.adapted
     with pytest.raises(UsageError, match="is the only label"):
         try_labels(made, ["one"])
+
+
+def test_labelling_again_repeats_every_setting_of_the_run(pages: Pages, labelled: Collection, started: Started) -> None:
+    settings = LabelSettings(
+        engine="nli", shortlist=2, device="cpu", dtype="float32", threshold=0.1, template="It is {}.", seed=3,
+        budget=360, where="length > 0", replace=True,
+    )  # fmt: skip
+    words = _again_words(pages, labelled, started, settings, NliJudge(PairModel(*build_pairs("bert"), name="tiny")))
+    kept = asdict(settings) | {"labels_file": words[words.index("--labels-file") + 1], "model": "tiny"}
+    del kept["multi_label"], kept["corrections"]
+    flags = {"--replace"}
+    given = {word[2:].replace("-", "_"): words[place + 1] for place, word in enumerate(words)
+             if word.startswith("--") and word not in flags}  # fmt: skip
+    assert given == {name: str(value) for name, value in kept.items() if name != "replace"}
+    assert "--replace" in words
+
+
+def test_labelling_again_by_late_interaction(pages: Pages, labelled: Collection, started: Started) -> None:
+    words = _again_words(pages, labelled, started, LabelSettings(engine="reranker", replace=True), None)
+    assert words[words.index("--model") + 1] == "late"
+
+
+def _again_words(
+    pages: Pages, labelled: Collection, started: Started, settings: LabelSettings, judge: NliJudge | None
+) -> list[str]:
+    label_collection(labelled, LABELS, settings, judge=judge)
+    labelled.correct({next(labelled.rows())["id"]: "screen"})
+    page = pages.open("labels", collection="shop", part="review")
+    next(button for button in page.button if button.label == "Label anew with corrections").click().run()
+    return started.commands[0]

@@ -8,6 +8,7 @@ from .....indexer.runs import Run, items_of
 from .....indexer.wording import counted
 from .....pipelines.label import ENGINES, NONE_NAME, Unsure, correct, corrections, forget, unsure
 from .....pipelines.label.corrections import Correction
+from .....pipelines.label.late import LATE
 from ....api import Collection
 from ...gate import may_write
 from ...plain import escape_markdown, show_text
@@ -113,9 +114,9 @@ def _again(shelf: Shelf, run: Run) -> list[str]:
     words = ["label", "--labels-file", labels_file(shelf, lines), "--name", run.name, "--replace"]
     words += ["--engine", asked["engine"]]
     words += ["--multi-label"] if asked.get("multi_label") else []
-    for option in ("threshold", "where", "budget", "template", "seed"):
+    for option in ("threshold", "where", "budget", "template", "seed", "shortlist", "device", "dtype"):
         if asked.get(option) is not None:
             words += [f"--{option}", str(asked[option])]
     if asked["engine"] != "similarity" and asked.get("model"):
-        words += ["--model", asked["model"]]
+        words += ["--model", LATE if asked["model"].startswith(f"{LATE}, ") else asked["model"]]
     return words
