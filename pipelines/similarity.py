@@ -164,7 +164,7 @@ def load_comparison(
     Args:
         model: A bi-encoder.
         second_stage: "late", a cross-encoder's folder or hub name, or "none".
-        nli: An NLI model: "bundled", a folder, a hub name, or "none"; the bundled one where None (on a GPU the hub's).
+        nli: An NLI model: "bundled", a folder, a hub name, or "none"; the bundled one where None.
         device: "auto", "cpu", "cuda" …
         prompt: Put in front of both texts for the bi-encoder.
         notify: Receives sentences that the user should read.

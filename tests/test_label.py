@@ -20,11 +20,13 @@ from sonde.pipelines.label import (
     NliJudge,
     RerankerJudge,
     classify,
+    engines,
     entail,
     make_labels,
     read_labels,
 )
 from sonde.pipelines.label.budget import Budget
+from sonde.pipelines.label.engines import load_judge, load_nli
 from sonde.pipelines.label.late import TEMPERATURE, YES, LateJudge
 from sonde.pipelines.label.outcome import decide
 from sonde.pipelines.label.scale import log_odds, probabilities
@@ -237,3 +239,19 @@ def test_sonde_classify_and_entail_with_a_folder(tmp_path: Path) -> None:
     assert sonde.entail("a", "b", model=folder).model == folder
     [found] = sonde.classify(["a text"], ["a", "b"], engine="nli", model=folder, encoder=ENCODER)
     assert found.model == folder and found.engine == "nli"
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cpu"])
+def test_the_bundled_nli_model_is_the_default_on_every_device(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, said = PairModel(*build_pairs("bert"), name="bundled"), list[object]()
+    monkeypatch.setattr(engines, "resolve_devices", lambda _: [device])
+    monkeypatch.setattr(engines, "load_bundled_nli", lambda *_: pairs)
+    monkeypatch.setattr(engines, "load_pair_model", lambda *_, **__: pytest.fail("a model of the hub was loaded"))
+    assert load_nli(notify=said.append) is pairs
+    advice = (
+        "using the bundled NLI model; this machine has a GPU, and --model facebook/bart-large-mnli is more accurate"
+    )
+    assert said == ([advice] if device == "cuda:0" else [])
+    judge = load_judge("nli", late=lambda: pytest.fail("not asked for"), notify=said.append)
+    assert isinstance(judge, NliJudge) and (judge.model, judge.template) == ("bundled", "This text is about {}.")
+    assert load_nli("bundled", notify=pytest.fail) is pairs

@@ -96,8 +96,8 @@ def load_judge(
 
     Args:
         engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
-        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model, or the hub's on a GPU. For
-            reranker "late" or a cross-encoder; "late" where None.
+        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model. For reranker
+            "late" or a cross-encoder; "late" where None.
         late: Makes the judge "late" from the bi-encoder at hand.
         template: The hypothesis template of NLI; where None, the one that suits the model.
         device: "auto", "cpu", "cuda" …
@@ -123,16 +123,15 @@ def load_judge(
 def load_nli(
     model: str | None = None, *, device: str = "auto", dtype: str = "auto", notify: Notify = silent
 ) -> PairModel:
-    """Return an NLI model by name; where None, the bundled one, or the hub's default on a GPU.
+    """Return an NLI model by name, the bundled one where None; on a GPU `notify` is then told of a larger one.
 
     Raises:
         UsageError: The name or the device cannot be right.
         SondeError: The model cannot be had.
     """
-    if model is None:
-        gpu = resolve_devices(device)[0].startswith("cuda")
-        model = BUNDLED_MODEL if has_bundled() and not gpu else HUB_MODEL
-    if model == BUNDLED_MODEL:
+    if model is None and resolve_devices(device)[0].startswith("cuda"):
+        notify(f"using the bundled NLI model; this machine has a GPU, and --model {HUB_MODEL} is more accurate")
+    if model in (None, BUNDLED_MODEL):
         return load_bundled_nli(device, dtype, notify)
     return load_pair_model(model, device=device, dtype=dtype, notify=notify)
 
