@@ -13,6 +13,7 @@ from ..pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicate
 from ..pipelines.label import Unsure, correct, unsure
 from ..pipelines.tags import Change, Tagged, tag
 from ..pipelines.texts import Ids
+from .options import PROGRESS, check_options, settings_from
 
 if TYPE_CHECKING:
     from ..pipelines.compare import Contrast, RunComparison
@@ -27,15 +28,17 @@ class Analysed(stored.Collection):
     """
 
     def cluster(
-        self, name: str | None = None, *, replace: bool = False, notify: Notify = silent, **settings: Any
-    ) -> Clustering:
+        self, name: str | None = None, *, replace: bool = False, settings: ClusterSettings | None = None,
+        progress: Notify = silent, **options: Any,
+    ) -> Clustering:  # fmt: skip
         """Cluster the documents by meaning and keep the result as a run.
 
         Args:
             name: Of the run; the method by default.
             replace: Whether a run of this name may be replaced.
-            notify: Receives progress.
-            **settings: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
 
         Raises:
             UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
@@ -46,9 +49,10 @@ class Analysed(stored.Collection):
             >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
             [2, 1]
         """
-        return cluster(self, ClusterSettings(**settings), name=name, replace=replace, notify=notify)
+        given = settings_from(ClusterSettings, settings, options, "cluster", ("name", "replace", *PROGRESS))
+        return cluster(self, given, name=name, replace=replace, notify=progress)
 
-    def update_clusters(self, run: str | None = None, notify: Notify = silent) -> Updated:
+    def update_clusters(self, run: str | None = None, *, progress: Notify = silent) -> Updated:
         """Put the documents that a cluster run does not know into its clusters, whose numbers stay.
 
         Raises:
@@ -58,7 +62,7 @@ class Analysed(stored.Collection):
             >>> fruit.update_clusters("kmeans").added
             0
         """
-        return update(self, run, notify)
+        return update(self, run, progress)
 
     def runs(self, kind: Kind | None = None) -> list[Run]:
         """Return the runs that the collection keeps, oldest first.
@@ -164,12 +168,15 @@ class Analysed(stored.Collection):
         """
         return tag(self, name, ids=ids, where=where, change=change)
 
-    def duplicates(self, notify: Notify = silent, **settings: Any) -> Duplicates:
+    def duplicates(
+        self, *, settings: DuplicateSettings | None = None, progress: Notify = silent, **options: Any
+    ) -> Duplicates:
         """Return groups of documents that say the same, exactly, nearly or by meaning.
 
         Args:
-            notify: Receives progress.
-            **settings: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
 
         Raises:
             UsageError: A setting cannot be right.
@@ -179,7 +186,8 @@ class Analysed(stored.Collection):
             >>> fruit.duplicates(kinds=("exact",)).groups
             ()
         """
-        return find_duplicates(self, DuplicateSettings(**settings), notify)
+        given = settings_from(DuplicateSettings, settings, options, "duplicates", PROGRESS)
+        return find_duplicates(self, given, progress)
 
     def compare(self, **parts: Any) -> "Contrast | RunComparison":
         """Return what tells two parts of the collection apart, or two cluster runs.
@@ -196,4 +204,5 @@ class Analysed(stored.Collection):
             >>> fruit.compare(queries=("yellow fruit", "petrol"), k=1).sides[1].documents
             1
         """
+        check_options(parts, ("clusters", "where", "queries", "runs", "run", "k"), "compare")
         return compare(self, **parts)

@@ -32,12 +32,13 @@ from ..pipelines.similar import like, similar
 from ..pipelines.texts import Ids, Texts
 from .analysis import Analysed
 from .judging import Judged
+from .options import PROGRESS, settings_from
 from .overview import Overviewed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..pipelines.ask import Answer
+    from ..pipelines.ask import Answer, AskSettings
 
 
 class Collection(Analysed, Judged, Overviewed):
@@ -63,13 +64,16 @@ class Collection(Analysed, Judged, Overviewed):
     def __repr__(self) -> str:
         return f"Collection({str(self.path)!r}, {len(self):,} documents)"
 
-    def search(self, query: str, k: int = 10, **settings: Any) -> Results:
+    def search(
+        self, query: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
         """Return the k documents that answer the query best.
 
         Args:
             query: What to look for, in words.
-            k: Documents to return, 1 or more.
-            **settings: Any field of `sonde.SearchSettings`: `mode`, `where`, `threshold`, `offset`, `explain` …
+            k: Documents to return, 1 or more; None takes that of `settings`, which is 10 by default.
+            settings: Settings to start from; an option overrides its field.
+            **options: Any field of `sonde.SearchSettings`: `mode`, `where`, `threshold`, `offset`, `explain` …
 
         Raises:
             UsageError: A setting, the filter or the query (an empty one) cannot be right.
@@ -79,15 +83,18 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.search("a yellow fruit", k=1)[0].text
             'Bananas are yellow.'
         """
-        return search(self, query, SearchSettings(k=k, **settings))
+        return search(self, query, _search_settings("search", k, settings, options))
 
-    def ask(self, question: str, threshold: float | None = None, **settings: Any) -> "Answer":
+    def ask(
+        self, question: str, threshold: float | None = None, *, settings: "AskSettings | None" = None, **options: Any
+    ) -> "Answer":
         """Return the best answer to a question, or none where the best document is not similar enough.
 
         Args:
             question: What is asked.
-            threshold: Least cosine; None takes what `sonde tune threshold` stored.
-            **settings: `field` (the metadata field that holds the answer) and `mode` ("dense" or "hybrid").
+            threshold: Least cosine; None takes that of `settings`, or what `sonde tune threshold` stored.
+            settings: Settings to start from; an option overrides its field.
+            **options: Any field of `sonde.AskSettings`: `field` (the metadata field that holds the answer) and `mode`.
 
         Raises:
             UsageError: The question is empty, or a setting cannot be right.
@@ -99,21 +106,27 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.ask("who won the match", threshold=0.9).answer is None
             True
         """
-        from ..pipelines.ask import ask
+        from ..pipelines.ask import AskSettings, ask
 
-        return ask(self, question, threshold=threshold, **settings)
+        options |= {} if threshold is None else {"threshold": threshold}
+        given = settings_from(AskSettings, settings, options, "ask")
+        return ask(self, question, threshold=given.threshold, field=given.field, mode=given.mode)
 
-    def search_many(self, queries: Texts, k: int = 10, **settings: Any) -> Iterator[Results]:
+    def search_many(
+        self, queries: Texts, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Iterator[Results]:
         """Yield the results of many queries, which are encoded together; see `search`.
 
         Example:
             >>> [results[0].text for results in fruit.search_many(["yellow fruit", "petrol"], k=1)]
             ['Bananas are yellow.', 'Cars need fuel.']
         """
-        return search_many(self, queries, SearchSettings(k=k, **settings))
+        return search_many(self, queries, _search_settings("search_many", k, settings, options))
 
-    def similar(self, id: str | int, k: int = 10, **settings: Any) -> Results:
-        """Return the k documents most similar to the stored document `id`, itself left out.
+    def similar(
+        self, id: str | int, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
+        """Return the k documents most similar to the stored document `id`, itself left out; options as for `search`.
 
         Raises:
             SondeError: There is no document with this id.
@@ -124,10 +137,12 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.similar(apple.id, k=1)[0].text
             'Bananas are yellow.'
         """
-        return similar(self, id, SearchSettings(k=k, **settings))
+        return similar(self, id, _search_settings("similar", k, settings, options))
 
-    def like(self, text: str, k: int = 10, **settings: Any) -> Results:
-        """Return the k documents most similar to an example text, which need not be in the collection.
+    def like(
+        self, text: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
+        """Return the k documents most similar to an example text, stored or not; options as for `search`.
 
         Raises:
             UsageError: The text is empty, or a setting or the filter cannot be right.
@@ -137,17 +152,17 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.like("Lemons are yellow too.", k=1)[0].text
             'Bananas are yellow.'
         """
-        return like(self, text, SearchSettings(k=k, **settings))
+        return like(self, text, _search_settings("like", k, settings, options))
 
     def label(
-        self, labels: Labels, *, settings: LabelSettings | None = None, notify: Notify = silent, **options: Any
+        self, labels: Labels, *, settings: LabelSettings | None = None, progress: Notify = silent, **options: Any
     ) -> LabelReport:
         """Give every document a label, from the labels' names alone, and keep the result as a run.
 
         Args:
             labels: Names, "name: description" texts, or a mapping of names to descriptions.
-            settings: Settings, in place of `options`.
-            notify: Receives progress and sentences to be said.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress and messages.
             **options: Any field of `sonde.LabelSettings`: `engine`, `multi_label`, `threshold`, `budget`, `name` …
 
         Raises:
@@ -158,7 +173,8 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
             {'fruit': 2, 'vehicles': 1}
         """
-        return label_collection(self, labels, settings or LabelSettings(**options), notify=notify)
+        given = settings_from(LabelSettings, settings, options, "label", PROGRESS)
+        return label_collection(self, labels, given, notify=progress)
 
     def info(self) -> Info:
         """Return what the collection holds: counts, model, index with its measured recall and latency, sizes.
@@ -169,7 +185,7 @@ class Collection(Analysed, Judged, Overviewed):
         """
         return info(self)
 
-    def delete(self, ids: Ids = (), *, where: str | None = None, notify: Notify = silent) -> int:
+    def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
         """Delete documents by id (one or several) or by filter; return how many were deleted.
 
         Raises:
@@ -180,9 +196,9 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.delete(where="title = 'no such title'")
             0
         """
-        return delete(self, ids, where, notify)
+        return delete(self, ids, where, progress)
 
-    def compact(self, notify: Notify = silent) -> CompactReport:
+    def compact(self, *, progress: Notify = silent) -> CompactReport:
         """Rewrite the collection without tombstones and with its segments merged.
 
         Raises:
@@ -192,7 +208,7 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.compact().removed
             0
         """
-        return compact(self.path, notify=notify)
+        return compact(self.path, notify=progress)
 
     def verify(self) -> list[Finding]:
         """Check every digest and count, and both derived indexes against the truth; no findings means all is well.
@@ -203,7 +219,7 @@ class Collection(Analysed, Judged, Overviewed):
         """
         return verify(self)
 
-    def repair(self, notify: Notify = silent) -> list[str]:
+    def repair(self, *, progress: Notify = silent) -> list[str]:
         """Rebuild what `verify` finds broken, as far as it can be derived; return what was done.
 
         Raises:
@@ -213,7 +229,7 @@ class Collection(Analysed, Judged, Overviewed):
             >>> fruit.repair()
             []
         """
-        return repair(self, notify)
+        return repair(self, progress)
 
     def rows(self, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
         """Yield every document as a dictionary: id, title, text, its metadata and, if asked, its vector.
@@ -235,6 +251,12 @@ class Collection(Analysed, Judged, Overviewed):
             ['id', 'title', 'text']
         """
         return exporting.to_pandas(self, vectors=vectors)
+
+
+def _search_settings(
+    method: str, k: int | None, settings: SearchSettings | None, options: dict[str, Any]
+) -> SearchSettings:
+    return settings_from(SearchSettings, settings, options if k is None else {"k": k, **options}, method)
 
 
 def open(path: str | Path, *, device: str = "auto") -> Collection:
@@ -264,7 +286,7 @@ def index(
     read: ReadOptions | None = None,
     settings: BuildSettings | None = None,
     encoder: Encoder | None = None,
-    notify: Notify = silent,
+    progress: Notify = silent,
     **options: Any,
 ) -> Collection:
     """Bring the collection at `to` up to date with a source; make it if it does not exist.
@@ -278,9 +300,9 @@ def index(
         title: Column of the title.
         id: Column of the document's id; without one, a hash of the text identifies a document.
         read: Further settings of the reader, in place of `text`, `title` and `id`.
-        settings: Settings of the build, in place of `options`.
+        settings: Settings of the build to start from; an option overrides its field.
         encoder: A bi-encoder of your own.
-        notify: Receives progress and sentences to be said.
+        progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
 
     Raises:
@@ -295,9 +317,8 @@ def index(
     """
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
     reading = read or ReadOptions(text=columns, title=title, id=id)
-    report = index_source(
-        source, Path(to), reading, settings or BuildSettings(**options), encoder=encoder, notify=notify
-    )
+    building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
+    report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
     collection = Collection(Path(to), encoder)
     collection.report = report
     return collection
@@ -309,7 +330,7 @@ def classify(
     *,
     settings: LabelSettings | None = None,
     encoder: Encoder | None = None,
-    notify: Notify = silent,
+    progress: Notify = silent,
     **options: Any,
 ) -> list[Classified]:
     """Label texts that are in no collection, from the labels' names alone.
@@ -317,9 +338,9 @@ def classify(
     Args:
         texts: One text or several; none may be empty.
         labels: Names, "name: description" texts, or a mapping of names to descriptions.
-        settings: Settings, in place of `options`.
+        settings: Settings to start from; an option overrides its field.
         encoder: A bi-encoder of your own.
-        notify: Receives sentences to be said.
+        progress: Receives messages.
         **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
 
     Raises:
@@ -330,7 +351,8 @@ def classify(
         >>> sonde.classify(["My parcel never came."], ["refund", "delivery"], engine="similarity")[0].label
         'delivery'
     """
-    return label_texts(texts, labels, settings or LabelSettings(**options), encoder=encoder, notify=notify)
+    given = settings_from(LabelSettings, settings, options, "classify", ("encoder", *PROGRESS))
+    return label_texts(texts, labels, given, encoder=encoder, notify=progress)
 
 
 def entail(premise: str, hypothesis: str, *, model: str | None = None, device: str = "auto") -> Entailment:

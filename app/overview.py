@@ -6,6 +6,7 @@ from ..indexer import collection as stored
 from ..indexer.progress import Notify, silent
 from ..pipelines.map import Map, MapSettings, make_map
 from ..pipelines.topics import Topics, TopicSettings, make_topics
+from .options import PROGRESS, settings_from
 
 
 class Overviewed(stored.Collection):
@@ -22,8 +23,9 @@ class Overviewed(stored.Collection):
         *,
         replace: bool = False,
         match: str | None = None,
-        notify: Notify = silent,
-        **settings: Any,
+        settings: TopicSettings | None = None,
+        progress: Notify = silent,
+        **options: Any,
     ) -> Topics:
         """Find topics with BERTopic, keep them as a run, and return them.
 
@@ -31,8 +33,9 @@ class Overviewed(stored.Collection):
             name: Of the run.
             replace: Whether a run of this name may be replaced; numbers stay where topics do.
             match: Another run whose numbers are taken where topics are the same.
-            notify: Receives progress.
-            **settings: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
 
         Raises:
             UsageError: A setting cannot be right, or the name is taken.
@@ -43,10 +46,11 @@ class Overviewed(stored.Collection):
             >>> shop.topics(min_size=30, names="terms")  # 16 texts hold no topic of 30
             Topics('topics', 0 topics, 16 documents)
         """
-        make_topics(self, TopicSettings(**settings), name, replace=replace, match=match, notify=notify)
-        return Topics(self, name, notify)
+        given = settings_from(TopicSettings, settings, options, "topics", ("name", "replace", "match", *PROGRESS))
+        make_topics(self, given, name, replace=replace, match=match, notify=progress)
+        return Topics(self, name, progress)
 
-    def topic_run(self, name: str | None = None, notify: Notify = silent) -> Topics:
+    def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> Topics:
         """Return the topics of a run that is kept, the newest if no name is given.
 
         Raises:
@@ -56,16 +60,20 @@ class Overviewed(stored.Collection):
             >>> shop.topic_run("topics").outliers
             16
         """
-        return Topics(self, name, notify)
+        return Topics(self, name, progress)
 
-    def map(self, name: str = "map", *, replace: bool = False, notify: Notify = silent, **settings: Any) -> Map:
+    def map(
+        self, name: str = "map", *, replace: bool = False, settings: MapSettings | None = None,
+        progress: Notify = silent, **options: Any,
+    ) -> Map:  # fmt: skip
         """Lay out the documents on a plane, keep that as a run, and return it.
 
         Args:
             name: Of the run.
             replace: Whether a run of this name may be replaced.
-            notify: Receives progress.
-            **settings: Any field of `sonde.MapSettings`: `seed`, `neighbours`, `sample` …
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.MapSettings`: `seed`, `neighbours`, `sample` …
 
         Raises:
             UsageError: A setting cannot be right, or the name is taken.
@@ -76,7 +84,8 @@ class Overviewed(stored.Collection):
             >>> shop.map().places.shape
             (16, 2)
         """
-        make_map(self, MapSettings(**settings), name, replace=replace, notify=notify)
+        given = settings_from(MapSettings, settings, options, "map", ("name", "replace", *PROGRESS))
+        make_map(self, given, name, replace=replace, notify=progress)
         return Map(self, name)
 
     def map_run(self, name: str | None = None) -> Map:

@@ -73,21 +73,21 @@ def index(collection: Path) -> None:
 def topics(collection: Path) -> None:
     """Find topics at the defaults."""
     began = perf_counter()
-    found = sonde.open(collection).topics("benchmark", replace=True, notify=Trace(began))
+    found = sonde.open(collection).topics("benchmark", replace=True, progress=Trace(began))
     say("topics", found.run.report, f"{len(found)} topics", began)
 
 
 def map_(collection: Path) -> None:
     """Make a map at the defaults."""
     began = perf_counter()
-    found = sonde.open(collection).map("benchmark", replace=True, notify=Trace(began))
+    found = sonde.open(collection).map("benchmark", replace=True, progress=Trace(began))
     say("map", found.run.report, f"{len(found.regions)} regions", began)
 
 
 def kmeans(collection: Path) -> None:
     """Cluster by KMeans, k chosen."""
     began = perf_counter()
-    found = sonde.open(collection).cluster("benchmark", replace=True, notify=Trace(began))
+    found = sonde.open(collection).cluster("benchmark", replace=True, progress=Trace(began))
     say("kmeans", found.report, f"{found.report['clusters']} clusters", began)
 
 

@@ -84,7 +84,7 @@ def index(collection: Path, rows: int, dimension: int) -> None:
         stages[name] = time.perf_counter()
 
     began = time.perf_counter()
-    made = sonde.index(source, collection, settings=sonde.BuildSettings(model="static"), notify=note)
+    made = sonde.index(source, collection, settings=sonde.BuildSettings(model="static"), progress=note)
     took = time.perf_counter() - began
     embedded = stages["embedding"] - began
     print(

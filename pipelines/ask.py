@@ -23,6 +23,21 @@ SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How to answer a question.
+
+    Attributes:
+        threshold: Least cosine, -1 to 1; None takes the one that `sonde tune threshold` stored.
+        field: The metadata field with the answer; None takes "answer" or the like where there is one, else the text.
+        mode: "dense" or "hybrid": which document is the best.
+    """
+
+    threshold: float | None = None
+    field: str | None = None
+    mode: str = "dense"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a question, or none.
 

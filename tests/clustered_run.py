@@ -20,9 +20,9 @@ from sonde.app.api import Collection
 from sonde.indexer import run_writing
 
 MAKE: dict[str, Callable[..., Any]] = {
-    "cluster": lambda made, notify: made.cluster("r", k=3, refits=0, replace=True, notify=notify),
-    "topic": lambda made, notify: made.topics("r", min_size=10, replace=True, notify=notify),
-    "map": lambda made, notify: made.map("r", replace=True, notify=notify),
+    "cluster": lambda made, notify: made.cluster("r", k=3, refits=0, replace=True, progress=notify),
+    "topic": lambda made, notify: made.topics("r", min_size=10, replace=True, progress=notify),
+    "map": lambda made, notify: made.map("r", replace=True, progress=notify),
 }
 
 

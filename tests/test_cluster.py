@@ -228,7 +228,7 @@ def test_collections_too_small_for_clusters(tmp_path: Path) -> None:
     assert [item.data["size"] for item in three.cluster(k=3).clusters] == [1, 1, 1]
     assert three.cluster("auto").report["clusters"] in (1, 2)
     said: list[Any] = []
-    assert three.cluster("d", method="density", notify=said.append).report["outliers"] == 3
+    assert three.cluster("d", method="density", progress=said.append).report["outliers"] == 3
     assert any("every document is an outlier" in str(line) for line in said)
     same = made([{"id": str(n), "text": COPY} for n in range(20)], tmp_path / "same.sonde")
     assert [item.data["size"] for item in same.cluster().clusters] == [20]

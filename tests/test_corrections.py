@@ -125,7 +125,7 @@ def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
 def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
     shop.correct({"parcel-1": "spam", "parcel-2": "refund"})
     said: list[Any] = []
-    report = shop.label(LABELS, notify=said.append)
+    report = shop.label(LABELS, progress=said.append)
     assert report.corrected == 1
     assert "corrections are left out whose labels are none of these: spam" in said
     assert "heeding 1 correction" in said

@@ -183,5 +183,5 @@ def test_an_interrupted_map_leaves_nothing(shop: Collection) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shop.map("other", notify=interrupt)
+        shop.map("other", progress=interrupt)
     assert contents(shop.path) == before

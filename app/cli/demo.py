@@ -34,7 +34,7 @@ def demo(
     with progress() as notify:
         # The columns of documents made here are nobody's news: only the progress is shown.
         collection: Collection = index(
-            stdlib_docstrings(), to, notify=lambda event: None if isinstance(event, str) else notify(event)
+            stdlib_docstrings(), to, progress=lambda event: None if isinstance(event, str) else notify(event)
         )
     report = collection.report
     assert report is not None

@@ -117,7 +117,7 @@ def label(
             from ..api import open as open_collection
 
             assert collection is not None
-            found = open_collection(collection, device=device).label(given, settings=settings, notify=notify)
+            found = open_collection(collection, device=device).label(given, settings=settings, progress=notify)
         else:
             found = _one_text(text, given, settings, notify)
     if json:

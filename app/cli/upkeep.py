@@ -103,7 +103,7 @@ def repair(collection: CollectionPath, json: Json = False) -> None:
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        done = open_collection(collection).repair(notify)
+        done = open_collection(collection).repair(progress=notify)
     for line in done:
         print_json({"done": line}) if json else print(line)
     say("nothing to repair" if not done else f"{collection} is repaired")
@@ -121,7 +121,7 @@ def compact(collection: CollectionPath, json: Json = False) -> None:
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        report = open_collection(collection).compact(notify)
+        report = open_collection(collection).compact(progress=notify)
     if json:
         print_json(asdict(report))
     else:
@@ -148,7 +148,7 @@ def delete(
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        count = open_collection(collection).delete(ids or (), where=where, notify=notify)
+        count = open_collection(collection).delete(ids or (), where=where, progress=notify)
     print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
 
 

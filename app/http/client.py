@@ -8,9 +8,11 @@ from urllib.parse import quote
 
 from ...indexer.document import Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...pipelines.label import Classified, Entailment, Labels, check_sentences, make_labels
+from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ...pipelines.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
+from ...pipelines.search import SearchSettings
 from ...pipelines.texts import Ids, Texts, as_text, as_texts
+from ..options import S, settings_from
 
 if TYPE_CHECKING:
     import httpx2
@@ -41,34 +43,45 @@ class RemoteCollection:
         """Close the connections."""
         self._http.close()
 
-    def search(self, query: str, k: int = 10, **settings: Any) -> Results:
-        """Return the k documents that answer the query best; `settings` as the service's `/search` takes them.
+    def search(
+        self, query: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
+        """Return the k documents that answer the query best; `options` as the service's `/search` takes them.
 
         Raises:
             UsageError: A setting, the filter or the query cannot be right.
             SondeError: The service cannot be reached, refuses the key, or is too busy.
         """
-        return _results(self._post("/search", {"query": as_text(query, "query"), "k": k, **settings}))
+        given = _chosen(SearchSettings, settings, options, "search", k)
+        return _results(self._post("/search", {"query": as_text(query, "query"), **given}))
 
-    def similar(self, id: str | int, k: int = 10, **settings: Any) -> Results:
+    def similar(
+        self, id: str | int, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
         """Return the k documents most similar to the stored document `id`, itself left out.
 
         Raises:
             SondeError: There is no such document, or as for `search`.
         """
-        return _results(self._post("/similar", {"id": as_text(id, "id"), "k": k, **settings}))
+        given = _chosen(SearchSettings, settings, options, "similar", k)
+        return _results(self._post("/similar", {"id": as_text(id, "id"), **given}))
 
-    def like(self, text: str, k: int = 10, **settings: Any) -> Results:
+    def like(
+        self, text: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+    ) -> Results:
         """Return the k documents most similar to an example text.
 
         Raises:
             UsageError: The text is empty or a setting cannot be right.
             SondeError: As for `search`.
         """
-        return _results(self._post("/similar", {"text": as_text(text, "text"), "k": k, **settings}))
+        given = _chosen(SearchSettings, settings, options, "like", k)
+        return _results(self._post("/similar", {"text": as_text(text, "text"), **given}))
 
-    def classify(self, texts: Texts, labels: Labels, **settings: Any) -> list[Classified]:
-        """Label texts that are in no collection; `settings` as the service's `/label` takes them.
+    def classify(
+        self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, **options: Any
+    ) -> list[Classified]:
+        """Label texts that are in no collection; `options` as the service's `/label` takes them.
 
         Raises:
             UsageError: A text, a label or a setting cannot be right.
@@ -76,7 +89,7 @@ class RemoteCollection:
         """
         named = {label.name: label.description for label in make_labels(labels, several=True)}
         given = {"texts": as_texts(texts, "text"), "labels": named}
-        found = self._post("/label", given | settings)["texts"]
+        found = self._post("/label", given | _chosen(LabelSettings, settings, options, "classify"))["texts"]
         return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
 
     def entail(self, premise: str, hypothesis: str) -> Entailment:
@@ -194,6 +207,16 @@ def connect(
         raise MissingExtraError("httpx2", "serve", "`sonde.connect`") from None
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return RemoteCollection(httpx2.Client(base_url=url, headers=headers, timeout=timeout), collection)
+
+
+def _chosen(
+    kind: type[S], settings: S | None, options: dict[str, Any], method: str, k: int | None = None
+) -> dict[str, Any]:
+    """Return the fields that differ from their defaults: the service knows those, and not every field."""
+    given = settings_from(kind, settings, options if k is None else {"k": k, **options}, method)
+    values = {field.name: getattr(given, field.name) for field in fields(kind)}  # type: ignore[arg-type]
+    default = kind()
+    return {name: value for name, value in values.items() if value != getattr(default, name)}
 
 
 def _results(found: dict[str, Any]) -> Results:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.ask import AskSettings
     from sonde.pipelines.bitext import Translation, mine_bitext
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
@@ -45,6 +46,7 @@ _HOMES = {
     "UsageError": "indexer.errors",
     "Progress": "indexer.progress",
     "ReadOptions": "indexer.readers",
+    "AskSettings": "pipelines.ask",
     "Label": "pipelines.label",
     "LabelSettings": "pipelines.label",
     "ClusterSettings": "pipelines.cluster",
@@ -62,6 +64,7 @@ _HOMES = {
 
 __all__ = [
     "AnnSettings",
+    "AskSettings",
     "BuildReport",
     "BuildSettings",
     "ClusterSettings",
