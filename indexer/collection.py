@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -85,6 +86,22 @@ class Collection:
             if self._encoder is None:
                 self._encoder = load_encoder_for(self.spec, device=self.device)
             return self._encoder
+
+    def load(self, *, encoder: bool = True) -> float:
+        """Load what searches need and is not loaded yet; return the seconds that took, 0.0 where nothing was.
+
+        Args:
+            encoder: Whether the bi-encoder and the index of its embeddings are needed.
+
+        Raises:
+            SondeError: The model or the collection cannot be loaded.
+        """
+        if self._generation is not None and (self._encoder is not None or not encoder):
+            return 0.0
+        began = time.perf_counter()
+        with self.view() as view:
+            _ = view.generation.lexical, (view.generation.ann, self.encoder) if encoder else ()
+        return time.perf_counter() - began
 
     @property
     def encoder_at_hand(self) -> bool:

@@ -149,8 +149,11 @@ class Results(Sequence[Hit]):
         hits: Best first.
         strategy: How the vectors were searched: "exact scan of 120 passages", "hnsw", "hnsw with a selector" and so on.
         notes: Sentences that the user should read: nothing similar enough, a query that was cut off and so on.
-        seconds: Wall-clock time, encoding of the query included.
+        seconds: Wall-clock time of the search in seconds, encoding of the query included and loading left out. Of
+            queries that are encoded together, each has an equal share of the time.
         reranking: The second stage, where one ran.
+        loading_seconds: Time in seconds to load the models and the indexes first, shared in the same way; 0.0 where
+            nothing was loaded.
     """
 
     query: str
@@ -160,6 +163,7 @@ class Results(Sequence[Hit]):
     notes: tuple[str, ...]
     seconds: float
     reranking: Reranking | None = None
+    loading_seconds: float = 0.0
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -22,7 +22,7 @@ from .filters import check_filter
 from .fusion import WEIGHT, convex, reciprocal_rank
 from .ranked import NOTHING, Ranked
 from .rerank.budget import parse_budget
-from .rerank.choice import check_name, reranker_for
+from .rerank.choice import check_name, is_loaded, reranker_for
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage
 from .results import Hit, Mode, Passage, Results
@@ -185,16 +185,27 @@ def search_many(
 def _search_together(
     collection: Collection, queries: Sequence[str], settings: SearchSettings, notify: Notify
 ) -> list[Results]:
+    loading = collection.load(encoder=settings.mode != "lexical")
     began = time.perf_counter()
     vectors, notes = _encode(collection, queries, settings.mode)
     with collection.view() as view:
-        second = second_stage(view, settings, notify) if settings.rerank else None
+        second, seconds = _timed_second_stage(view, settings, notify)
         stage = FirstStage.over(view, settings)
         found = stage.run(queries, vectors)
         parts = zip(queries, vectors, found, notes, strict=True)
         built = [build_results(view, stage, *each, second=second) for each in parts]
-    share = (time.perf_counter() - began) / len(queries)
-    return [replace(results, seconds=share) for results in built]
+    spent = time.perf_counter() - began - seconds
+    shares = {"seconds": spent / len(queries), "loading_seconds": (loading + seconds) / len(queries)}
+    return [replace(results, **shares) for results in built]
+
+
+def _timed_second_stage(view: View, settings: SearchSettings, notify: Notify) -> tuple[SecondStage | None, float]:
+    """Return the second stage that is asked for, and the seconds that its model took to load."""
+    if not settings.rerank:
+        return None, 0.0
+    known, began = is_loaded(view, settings.rerank_model), time.perf_counter()
+    second = second_stage(view, settings, notify)
+    return second, 0.0 if known else time.perf_counter() - began
 
 
 def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) -> SecondStage:

@@ -29,12 +29,13 @@ def similar(collection: Collection, key: str | int, settings: SearchSettings = S
     """
     began, key = time.perf_counter(), as_text(key, "id")
     dense = _checked(collection, settings)
+    loading = collection.load(encoder=False)
     with collection.view() as view:
         doc = view.document_number(key)
         if doc is None:
             raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
         [vector] = document_vectors(view, [doc])
-        return _closest(view, key, vector, dense, began, without=doc)
+        return _closest(view, key, vector, dense, (began, loading), without=doc)
 
 
 def like(collection: Collection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
@@ -50,12 +51,13 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
     if not storable(text):
         raise UsageError("the example text is not valid Unicode: write it in UTF-8")
     dense = _checked(collection, settings)
+    loading = collection.load()
     [passages] = Chunker(collection.encoder).split([Document(text)])
     vectors = collection.encoder.encode([passage.tokens for passage in passages])
     with collection.view() as view:
         mean = vectors.mean(axis=0, keepdims=True)
         [vector] = normalized(mean) if collection.spec.normalize else mean
-        return _closest(view, text, vector, dense, began)
+        return _closest(view, text, vector, dense, (began, loading))
 
 
 def _checked(collection: Collection, settings: SearchSettings) -> SearchSettings:
@@ -68,9 +70,15 @@ def _checked(collection: Collection, settings: SearchSettings) -> SearchSettings
 
 
 def _closest(
-    view: View, query: str, vector: np.ndarray, dense: SearchSettings, began: float, without: int | None = None
+    view: View,
+    query: str,
+    vector: np.ndarray,
+    dense: SearchSettings,
+    times: tuple[float, float],
+    without: int | None = None,
 ) -> Results:
     stage = FirstStage.over(view, dense, without)
     [ranked] = stage.run([query], vector[None])
     results = build_results(view, stage, query, vector, ranked, ())
-    return replace(results, seconds=time.perf_counter() - began)
+    began, loading = times
+    return replace(results, seconds=time.perf_counter() - began - loading, loading_seconds=loading)

@@ -2,11 +2,14 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import random
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import Command
 from fake_encoder import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +20,8 @@ from sonde.app.api import Collection
 from sonde.indexer.build import BuildSettings, index_documents
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.pipelines.rerank.late import LateInteraction
+from sonde.pipelines.rerank.rarity import rarity
 from sonde.pipelines.results import Mode
 from sonde.pipelines.search import MODES, Fusion, SearchSettings, search
 
@@ -309,3 +314,41 @@ def test_settings_that_cannot_be(collection: Collection) -> None:
     with pytest.raises(UsageError, match="query 2 is empty"):
         list(collection.search_many(["apple", " "]))
     assert search(collection, "a\0pple apple", SearchSettings(k=3))[0].text
+
+
+def test_loading_and_searching_are_two_figures(reviews: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(*_: object, **__: object) -> FakeEncoder:
+        time.sleep(1.1)
+        return FakeEncoder()
+
+    monkeypatch.setattr("sonde.indexer.collection.load_encoder_for", slowly)
+    opened = Collection.open(reviews)
+    first, second = (opened.search("battery") for _ in range(2))
+    assert first.loading_seconds > 1.1 > first.seconds > 0
+    assert (second.loading_seconds, second.hits) == (0.0, first.hits)
+    liked = Collection.open(reviews).like("battery")
+    assert liked.loading_seconds > 1.1 > liked.seconds > 0
+    assert Collection.open(reviews).search("battery", mode="lexical").loading_seconds < 1.1
+    ran = sonde("search", reviews, "battery")
+    assert re.fullmatch(r"loading the model and the indexes took \d\.\d s", ran.said[0])
+    asked = reviews.parent / "asked.jsonl"
+    asked.write_text("".join(f'{{"_id": "{n}", "text": "battery"}}\n' for n in range(3)))
+    assert [line[:7] for line in sonde("search", reviews, "--queries", asked).said].count("loading") == 1
+    assert int(ran.said[-1].rsplit(" · ", 1)[1].removesuffix(" ms").replace(",", "")) < 1_100
+
+
+def test_a_second_stage_is_loaded_beside_the_search(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sonde.pipelines.rerank import choice
+
+    def slowly(*_: object, **__: object) -> LateInteraction:
+        time.sleep(1.1)
+        with opened.view() as view:
+            return LateInteraction(opened.encoder, rarity(view, opened.encoder))
+
+    opened = Collection.open(reviews, encoder=FakeEncoder())  # type: ignore[arg-type]
+    monkeypatch.setattr(choice, "load_reranker", slowly)
+    first, second = (opened.search("battery", rerank=True, rerank_model="org/name") for _ in range(2))
+    assert first.loading_seconds > 1.1 > first.seconds > 0
+    assert (second.loading_seconds, second.hits[0].id) == (0.0, first.hits[0].id)
+    late = [opened.search("battery", rerank=True) for _ in range(2)]
+    assert late[1].loading_seconds == 0.0

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ...pipelines.results import Hit, Mode, Results
     from ...pipelines.search import Fusion
 
+SLOW = 1.0
+"""Seconds of loading above which the command line reports them."""
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
 Threshold = Annotated[
     float | None,
@@ -115,8 +117,15 @@ def say_it(message: "Progress | str") -> None:
         say(message)
 
 
+def say_loading(seconds: float) -> None:
+    """Report the time to load the models and the indexes, unless it was short."""
+    if seconds > SLOW:
+        say(f"loading the model and the indexes took {seconds:,.1f} s")
+
+
 def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) -> None:
     """Print the hits of many queries, or where they were written."""
+    say_loading(sum(results.loading_seconds for _, results in found))
     if run:
         stage = next((f", {results.reranking}" for _, results in found if results.reranking), "")
         hits = counted(sum(len(results) for _, results in found), "hit")
@@ -182,6 +191,8 @@ def standard_input() -> str:
 
 def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:
     """Print hits on stdout, notes and how the search went on stderr."""
+    if extra is None:
+        say_loading(results.loading_seconds)
     for note in results.notes:
         say(f"note: {note}")
     for hit in results:

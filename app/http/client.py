@@ -222,7 +222,8 @@ def _chosen(
 def _results(found: dict[str, Any]) -> Results:
     hits = tuple(_hit(hit) for hit in found["hits"])
     notes = tuple(found["notes"])
-    return Results(found["query"], found["mode"], hits, found["strategy"], notes, found["seconds"])
+    times = {"seconds": found["seconds"], "loading_seconds": found.get("loading_seconds", 0.0)}
+    return Results(found["query"], found["mode"], hits, found["strategy"], notes, **times)
 
 
 def _hit(values: dict[str, Any]) -> Hit:

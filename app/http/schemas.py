@@ -55,6 +55,7 @@ class Hits(BaseModel):
     strategy: str
     notes: list[str]
     seconds: float
+    loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
     hits: list[dict[str, Any]] = Field(description="As `sonde search --json` prints them.")
 
 

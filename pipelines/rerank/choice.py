@@ -19,7 +19,7 @@ from ..pairs import load_pair_model
 from .cross import CrossEncoderReranker, OwnCrossEncoder
 from .late import LateInteraction
 from .multivector import MultiVectorReranker
-from .rarity import rarity
+from .rarity import is_measured, rarity
 from .reranker import Reranker
 
 LATE = "late"
@@ -48,6 +48,12 @@ def reranker_for(view: View, name: str | None, device: str = "auto", notify: Not
         if name not in known:
             known[name] = load_reranker(name, device, notify)
         return known[name]
+
+
+def is_loaded(view: View, name: str | None) -> bool:
+    """Whether the second stage of this name is ready, so that `reranker_for` takes no time."""
+    name = check_name(name)
+    return is_measured(view) if name == LATE else name in _loaded.get(view.collection, {})
 
 
 def check_name(name: str | None) -> str:

@@ -59,6 +59,11 @@ def rarity(view: View, encoder: Encoder) -> Rarity:
     return found
 
 
+def is_measured(view: View) -> bool:
+    """Whether the rarities in a view are known."""
+    return view.generation in _known
+
+
 def _sample(view: View) -> list[str]:
     rows = np.flatnonzero(view.generation.alive)
     passages = view.passages(rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE].tolist())

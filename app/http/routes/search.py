@@ -59,6 +59,7 @@ def answer(results: Results) -> dict[str, Any]:
         "strategy": results.strategy,
         "notes": list(results.notes),
         "seconds": results.seconds,
+        "loading_seconds": results.loading_seconds,
         "hits": [hit.to_dict() for hit in results],
     }
 
