@@ -1,6 +1,5 @@
 """Searching a collection: by meaning, by words, or by both."""
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from .rerank.choice import check_name, is_loaded, reranker_for
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage
 from .results import Hit, Mode, Passage, Results
-from .texts import Texts, as_text, as_texts
+from .texts import Texts, as_text, as_texts, is_finite
 from .why import explain
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
@@ -102,7 +101,7 @@ class SearchSettings:
         """Raise UsageError, naming the value, where a setting cannot be."""
         if not isinstance(self.k, Integral) or self.k < 1:
             raise UsageError(f"k is {self.k!r}: ask for at least 1 hit")
-        if self.threshold is not None and not (is_number(self.threshold) and math.isfinite(self.threshold)):
+        if self.threshold is not None and not is_finite(self.threshold):
             raise UsageError(f"threshold is {self.threshold!r}: give a number")
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"depth is {self.depth}: hand at least 1 passage to the fusion")
@@ -126,11 +125,6 @@ class SearchSettings:
             check_name(self.rerank_model)
         elif self.rerank_model is not None or self.rerank_budget is not None:
             raise UsageError("rerank_model and rerank_budget need rerank: set it to True")
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is an integer or a float."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _first(*values: Any) -> Any:
@@ -161,9 +155,7 @@ def search_many(
     settings: SearchSettings = SearchSettings(),
     notify: Notify = silent,
 ) -> Iterator[Results]:
-    """Return the results of many queries, in their order; they are encoded together. See `search`.
-
-    The queries and the settings are checked at once, before the first result is asked for.
+    """Check the queries at once, and return their results in order; they are encoded together. See `search`.
 
     Raises:
         UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.

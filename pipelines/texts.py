@@ -1,8 +1,9 @@
 """Ids, queries and texts as users give them: one string is one of them, never a sequence of letters."""
 
+import math
 import reprlib
 from collections.abc import Iterable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 
 from ..indexer.errors import UsageError
 
@@ -10,6 +11,11 @@ Ids = str | int | Iterable[str | int]
 """One id or several."""
 Texts = str | Iterable[str]
 """One text or several."""
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a number, and neither NaN nor infinite."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def as_text(value: object, field: str) -> str:

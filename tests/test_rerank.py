@@ -3,6 +3,7 @@
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_fusion_scales_both_scores_and_neighbours_share_theirs() -> None:
     assert agree(np.array([1.0]), vectors[:1], 0.4).tolist() == [1.0]
 
 
-def pages(collection: sonde.Collection, size: int, count: int, **settings: object) -> list[tuple[str, float]]:
+def pages(collection: sonde.Collection, size: int, count: int, **settings: Any) -> list[tuple[str, float]]:
     found = []
     for number in range(count):
         for hit in collection.search("winter garden music", k=size, offset=size * number, rerank=True, **settings):

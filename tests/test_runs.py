@@ -25,7 +25,7 @@ from sonde.indexer.run_writing import (
     rename_run,
     write_run,
 )
-from sonde.indexer.runs import Item, array_of, assignments_of, find_run, items_of, list_runs, places_of
+from sonde.indexer.runs import Item, Kind, array_of, assignments_of, find_run, items_of, list_runs, places_of
 from sonde.pipelines.facets import facets
 from sonde.pipelines.filters import documents_where
 
@@ -228,10 +228,10 @@ def test_a_run_cannot_share_a_column_with_another(fruit: Collection, first: str,
     with pytest.raises(UsageError, match=re.escape(message)):
         rename_run(fruit.path, "cluster", "other", second)
     rename_run(fruit.path, "cluster", first, second)  # no run is left that it could clash with
-    label = NewRun(
-        "label", f"{second} name", {}, items=[Item(0, "a", {})], assignments=(taken.docs, *[np.zeros(4)] * 2)
-    )
-    write(fruit, label)  # a label run has one column
+    kinds: tuple[Kind, ...] = ("label", "tag")  # these have one column
+    for kind in kinds:
+        assigned = (taken.docs, np.zeros(4), np.zeros(4))
+        write(fruit, NewRun(kind, f"{second} name", {}, items=[Item(0, "a", {})], assignments=assigned))
 
 
 def test_older_runs_with_a_common_column_lose_nothing(fruit: Collection) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def same(hits: list[tuple[str, float]], expected: list[tuple[str, float]], k: in
     assert all(score == pytest.approx(known[key], abs=2e-4) for key, score in hits)
 
 
-def run(collection: Collection, query: str, k: int, **given: object) -> list[tuple[str, float]]:
+def run(collection: Collection, query: str, k: int, **given: Any) -> list[tuple[str, float]]:
     return [(hit.id, hit.score) for hit in collection.search(query, k=k, **given)]
 
 
