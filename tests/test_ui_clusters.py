@@ -197,3 +197,11 @@ def test_a_run_that_is_gone_and_fewer_documents_than_k(pages: Pages, clustered: 
     page.radio(key="new_method").set_value("kmeans").run()
     page.toggle(key="new_auto").set_value(False).run()
     assert (page.number_input(key="new_k").max, page.number_input(key="new_k").value) == (3, 3)
+
+
+def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Collection) -> None:
+    clustered.cluster("other", k=2, refits=0)
+    page = pages.open("clusters", collection="shop", part="compare")
+    helps = {metric.label: metric.proto.help for metric in page.metric}
+    assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
+    assert "0 is what chance gives" in helps["ARI"]
