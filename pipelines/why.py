@@ -7,6 +7,7 @@ from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttribute
 
 from ..indexer.chunker import passage_text
 from ..indexer.errors import SondeError
+from ..indexer.lexical.analysis import stop_words
 from ..indexer.view import View
 from .rerank.reranker import Reranker
 from .results import Hit, Match, Sentence, Why
@@ -44,7 +45,10 @@ def _why(
     spans = lexical.matches(query, hit.passage.text, language) if lexical else []
     in_title = lexical.matches(query, hit.title, language) if lexical else []
     terms = tuple((hit.passage.start + start, hit.passage.start + end) for start, end in spans)
-    matches = _matches(hit, query, reranker) if reranker and hit.scores.rerank is not None else ()
+    matches: tuple[Match, ...] = ()
+    if reranker and hit.scores.rerank is not None:
+        idle = stop_words(query, [*(lexical.languages if lexical else ()), *([language] if language else ())])
+        matches = tuple(match for match in _matches(hit, query, reranker) if not idle(match.query))
     return Why(terms, tuple((start, end) for start, end in in_title), best, matches)
 
 

@@ -5,7 +5,11 @@ from collections.abc import Iterator
 
 import browser as browsers
 import pytest
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import Browser, Error, expect, sync_playwright
+
+PATIENCE = 180_000
+"""Milliseconds that a state is waited for: a slow and busy machine."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")

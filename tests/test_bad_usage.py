@@ -132,3 +132,55 @@ def test_an_example_of_broken_bytes(
     stream = written(tmp_path / "letter.txt", b"caf\xe9 battery").open(encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", stream)
     sonde("similar", unchanged, "--text", "-").refused("UTF-8", code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("index a.csv", "stopped; what was committed stays, and the same command goes on from there"),
+        ("train nli p.jsonl --to m", "stopped; the last checkpoint stays, and the same command goes on from there"),
+        ("label c --labels a,b --engine nli", "the judgements so far stay, and the same command goes on from there"),
+        (
+            "label c --labels a,b --engine=reranker",
+            "the judgements so far stay, and the same command goes on from there",
+        ),
+        ("label c --labels a,b", "stopped; nothing was stored or changed"),
+        ("label --text t --labels a,b --engine nli", "stopped; nothing was stored or changed"),
+        ("cluster c", "stopped; nothing was stored or changed"),
+        ("search c x", "stopped; nothing was stored or changed"),
+        ("repair c", "stopped; what was repaired stays, and the same command repairs the rest"),
+        ("serve c", "stopped"),
+    ],
+)
+def test_ctrl_c_says_what_is_left(sonde: Command, monkeypatch: pytest.MonkeyPatch, words: str, said: str) -> None:
+    from sonde.app.cli import main
+
+    monkeypatch.setattr(main, "app", lambda **_: main.STOPPED)
+    ran = sonde(*words.split())
+    assert ran.code == 130
+    assert ran.err.endswith(f"{said}\n")
+    assert ran.err.count("\n") == 1
+
+
+def test_progress_tells_no_pace_that_it_does_not_know(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sonde.app.cli import progress
+    from sonde.indexer.progress import Progress
+
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.delenv("SONDE_PROGRESS", raising=False)
+    with progress.progress() as tell:
+        for seconds, done in ((20, 0), (40, 5), (60, 100), (80, 200)):
+            now[0] = seconds
+            tell(Progress("embedding", done, 200, "passages"))
+        now[0] = 100
+        tell(Progress("FAISS index", 1, 1, "steps"))
+    assert capsys.readouterr().err.splitlines() == [
+        "embedding: 0 of 200 passages",
+        "embedding: 5 of 200 passages, 0.25/s, 780 s left",
+        "embedding: 100 of 200 passages, 2.5/s, 40 s left",
+        "embedding: 200 of 200 passages",
+        "FAISS index: 1 of 1 steps",
+    ]

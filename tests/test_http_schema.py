@@ -44,3 +44,13 @@ def test_the_service_is_as_documented(documented: schemathesis.BaseSchema) -> No
             case.call_and_validate(excluded_checks=[positive_data_acceptance])
 
         answers_as_documented()
+
+
+def test_the_schemas_name_modules_that_exist() -> None:
+    import re
+    from importlib import import_module
+
+    from sonde.app.http import schemas
+
+    [name] = re.findall(r"checked in `(\w+)`", schemas.__doc__ or "")
+    assert import_module(f"sonde.app.http.{name}")

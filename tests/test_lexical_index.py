@@ -209,6 +209,22 @@ def test_matches_are_the_words_that_the_query_hit(mixed):
     assert mixed.matches("naïve", "a na\u0308ive nai\u0308ve 😀 naïve", "en") == [(2, 8), (9, 15), (18, 23)]
 
 
+def test_stop_words_match_only_alone_and_ranking_does_not_know(tmp_path):
+    texts = ["how to read words from files, having read them", "a dog that died, die in the box"]
+    index = made(tmp_path / "x", [LexicalEntry(row, "", text, "en") for row, text in enumerate(texts)])
+
+    def words(query, text, index=index):
+        return [text[start:end] for start, end in index.matches(query, text, "en")]
+
+    assert words("how do I read From files?", texts[0]) == ["read", "files", "read"]
+    assert "from" in index.terms("how do I read from files"), "BM25 counts it as before"
+    assert words("from having", texts[0]) == ["from", "having"], "nothing else"
+    assert words("have wills", "he will have wills") == ["wills"], "of the text too, where stems are the same"
+    entries = [LexicalEntry(row, "", texts[1], code) for row, code in enumerate(("en", "en", "de"))]
+    mixed = made(tmp_path / "y", entries)
+    assert words("when did the dog die", texts[1], mixed) == ["dog", "died", "die"], 'German\'s "die" is not meant'
+
+
 @settings(max_examples=40)
 @given(st.text(max_size=80))
 def test_every_match_lies_in_the_text(mixed, text):

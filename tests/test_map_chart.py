@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_chromium import chromium  # noqa: F401  (fixture)
+from in_chromium import PATIENCE, chromium  # noqa: F401  (fixture)
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from ui_pages import MARKUP
@@ -42,6 +42,7 @@ Send = Callable[..., Page]
 def send(chromium: Browser, tmp_path: Path) -> Iterator[Send]:
     """Show points, `(x, y, colour, title, text)`, and return the page; again, to send others to the same chart."""
     page = chromium.new_page(viewport={"width": 600, "height": 600})
+    page.set_default_timeout(PATIENCE)
     js = "\n".join((CHART / name).read_text("utf-8") for name in SCRIPTS)
     js = js.replace("export default function", "function show")
     parts = {name: (CHART / f"chart.{name}").read_text("utf-8") for name in ("css", "html")}
@@ -60,8 +61,10 @@ def send(chromium: Browser, tmp_path: Path) -> Iterator[Send]:
         frame(page)
         return page
 
-    yield show
-    page.close()
+    try:
+        yield show
+    finally:
+        page.close()
 
 
 TWO = [(2, 2, RED, "one", "a text"), (8, 8, BLUE, "two", "another")]
@@ -168,8 +171,8 @@ def test_moving_and_keys(send: Send) -> None:
     page = send(TWO)
     page.get_by_role("button", name="Move").click()
     drag(page, (2, 2), (4, 4))
-    page.wait_for_function("said.length === 0")
     frame(page)
+    assert said(page) == [], "moving selects nothing"
     assert pixel(page, 4, 4) == (255, 0, 0), "the point came along"
     send(TWO)
     assert pixel(page, 4, 4) == (255, 0, 0), "the same map sent again stays where it was moved to"
@@ -205,12 +208,18 @@ def test_shades_lie_behind_the_points(send: Send) -> None:
 def test_a_browser_that_takes_the_context_away_draws_again(send: Send) -> None:
     page = send(TWO)
     page.evaluate(
-        "() => { window.lost = document.querySelector('.chart').made.points.gl.getExtension('WEBGL_lose_context') }"
+        """() => {
+          const gl = document.querySelector('.chart').made.points.gl;
+          window.lost = gl.getExtension('WEBGL_lose_context');
+          window.seen = [];
+          for (const name of ['webglcontextlost', 'webglcontextrestored'])
+            gl.canvas.addEventListener(name, () => seen.push(name));
+        }"""
     )
     page.evaluate("lost.loseContext()")
-    page.wait_for_timeout(200)
+    page.wait_for_function("seen.length === 1")
     page.evaluate("lost.restoreContext()")
-    page.wait_for_timeout(200)
+    page.wait_for_function("seen.length === 2")
     frame(page)
     assert pixel(page, 2, 2) == (255, 0, 0)
 

@@ -300,5 +300,8 @@ def test_the_default_bi_encoder_says_which_words_matched(tmp_path: Path) -> None
     match = next(match for match in hit.why.matches if match.query == "battery")
     assert (match.word, match.title) == ("batteries", False) and hit.text[match.start : match.end] == "batteries"
     assert 0.5 < match.similarity <= 1
+    assert "which" not in [match.query for match in hit.why.matches]
+    [hit] = made.search("how was it", k=1, rerank=True, explain=True)
+    assert hit.why is not None and {match.query for match in hit.why.matches} == {"how", "was", "it"}
     long = made.search("battery " * 5_000, rerank=True)
     assert long[0].id == "a" and any("the model reads the first 256" in note for note in long.notes)

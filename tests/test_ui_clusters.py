@@ -22,7 +22,7 @@ def test_without_runs_one_can_be_started(pages: Pages, started: Started) -> None
     page = pages.open("clusters", collection="shop")
     assert "No clusters and no topics yet" in shown(page)
     page.button(key="new_start").click().run()
-    assert started.commands == [["topics", "shop.sonde", "--name", "topics", "--replace"]]
+    assert started.commands == [["topics", "shop.sonde", "--name", "topics"]]
 
 
 def test_each_method_becomes_a_command(pages: Pages, started: Started) -> None:
@@ -33,15 +33,40 @@ def test_each_method_becomes_a_command(pages: Pages, started: Started) -> None:
     page.number_input(key="new_k").set_value(7).run()
     page.text_input(key="new_where").set_value("stars <= 2").run()
     page.button(key="new_start").click().run()
-    words = ["cluster", "shop.sonde", "--method", "kmeans", "--name", "kmeans", "--replace", "-k", "7", "--where"]
+    words = ["cluster", "shop.sonde", "--method", "kmeans", "--name", "kmeans", "-k", "7", "--where"]
     assert started.commands[-1] == [*words, "stars <= 2"]
     page = pages.open("clusters", collection="shop")
     page.radio(key="new_method").set_value("density").run()
     page.toggle(key="new_size_auto").set_value(False).run()
     page.selectbox(key="new_outliers_density").set_value("nearest").run()
     page.button(key="new_start").click().run()
-    words = "cluster shop.sonde --method density --name density --replace --min-size 10 --outliers nearest"
+    words = "cluster shop.sonde --method density --name density --min-size 10 --outliers nearest"
     assert started.commands[-1] == words.split()
+
+
+def test_a_run_is_replaced_only_where_the_checkbox_says_so(
+    pages: Pages, clustered: Collection, started: Started
+) -> None:
+    clustered.cluster("kmeans", k=3, refits=0)
+    page = pages.open("clusters", collection="shop")
+    page.radio(key="new_method").set_value("kmeans").run()
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:6] == ["--name", "kmeans-2"]
+    assert "--replace" not in started.commands[-1]
+    page.text_input(key="new_name_kmeans:kmeans-2").set_value("kmeans ").run()
+    assert "The cluster run kmeans has this name: 120 documents, made 20" in shown(page)
+    assert page.button(key="new_start").disabled
+    assert page.checkbox(key="new_name_kmeans_replace:kmeans").value is False
+    page.checkbox(key="new_name_kmeans_replace:kmeans").check().run()
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:7] == ["--name", "kmeans", "--replace"]
+    page.text_input(key="new_name_kmeans:kmeans-2").set_value("k").run()
+    assert page.button(key="new_start").disabled, "the checkbox was for another run"
+    page.button(key="new_name_kmeans_free").click().run()
+    assert page.text_input(key="new_name_kmeans:kmeans-2").value == "k-2"
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:6] == ["--name", "k-2"]
+    assert "--replace" not in started.commands[-1]
 
 
 def test_cards_say_what_the_run_knows(pages: Pages, clustered: Collection) -> None:
@@ -172,3 +197,11 @@ def test_a_run_that_is_gone_and_fewer_documents_than_k(pages: Pages, clustered: 
     page.radio(key="new_method").set_value("kmeans").run()
     page.toggle(key="new_auto").set_value(False).run()
     assert (page.number_input(key="new_k").max, page.number_input(key="new_k").value) == (3, 3)
+
+
+def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Collection) -> None:
+    clustered.cluster("other", k=2, refits=0)
+    page = pages.open("clusters", collection="shop", part="compare")
+    helps = {metric.label: metric.proto.help for metric in page.metric}
+    assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
+    assert "0 is what chance gives" in helps["ARI"]

@@ -268,6 +268,8 @@ def test_the_pace_is_that_of_the_newest_stage(tmp_path: Path) -> None:
     assert (pace.rate, pace.left) == (50.0, 14.0)
     (tmp_path / "events.jsonl").write_text("\n".join([line("b", 100, 5, None), line("b", 100, 9, None)]))
     assert Job(tmp_path, "t", "c", (), 0.0).pace is None
+    (tmp_path / "events.jsonl").write_text("\n".join([line("b", 100, 5), line("b", 1000, 9)]))
+    assert Job(tmp_path, "t", "c", (), 0.0).pace is None, "it has ended"
 
 
 def test_a_long_run_tells_its_progress_in_few_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

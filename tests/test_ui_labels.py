@@ -41,7 +41,7 @@ def test_labels_are_tried_on_a_sample_and_run(pages: Pages, started: Started, tm
     words = started.commands[0]
     assert words[:3] == ["label", "shop.sonde", "--labels-file"]
     assert Path(words[3]).read_text() == "parcel: a box that is sent\nbattery\nscreen\nrefund\n"
-    assert words[4:] == ["--engine", "similarity", "--name", "labels", "--replace", "--where", "stars < 9"]
+    assert words[4:] == ["--engine", "similarity", "--name", "labels", "--where", "stars < 9"]
 
 
 def _bars(said: str) -> list[str]:
@@ -59,8 +59,23 @@ def test_a_judge_gets_a_budget(pages: Pages, started: Started) -> None:
     page.text_input(key="budget").set_value("200").run()
     page.button(key="run_labels").click().run()
     assert started.commands[0][4:] == [
-        "--engine", "nli", "--name", "labels", "--replace", "--multi-label", "--threshold", "0.5", "--budget", "200",
+        "--engine", "nli", "--name", "labels", "--multi-label", "--threshold", "0.5", "--budget", "200",
     ]  # fmt: skip
+
+
+def test_labels_are_replaced_only_where_the_checkbox_says_so(
+    pages: Pages, labelled: Collection, started: Started
+) -> None:
+    page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
+    page.button(key="run_labels").click().run()
+    assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels-2"]
+    page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
+    page.text_input(key="run_name:labels-2").set_value("labels").run()
+    assert "The label run labels has this name: 120 documents" in shown(page)
+    assert page.button(key="run_labels").disabled
+    page.checkbox(key="run_name_replace:labels").check().run()
+    page.button(key="run_labels").click().run()
+    assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels", "--replace"]
 
 
 def test_what_is_typed_wrong_is_said(pages: Pages) -> None:
@@ -94,9 +109,13 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     }  # fmt: skip
     assert "2 corrections kept, 2 since this run" in shown(page)
     assert first.text not in shown(page)
-    next(button for button in page.button if button.label == "Label anew with corrections").click().run()
+    assert page.button(key="again_do").disabled
+    page.checkbox(key="again_replace:labels").check().run()
+    page.button(key="again_do").click().run()
     words = started.commands[0]
-    assert words[:2] == ["label", "shop.sonde"] and words[-10:-6] == ["--engine", "similarity", "--seed", "0"]
+    assert words[:2] == ["label", "shop.sonde"]
+    assert words[4:10] == ["--name", "labels", "--engine", "similarity", "--seed", "0"]
+    assert words[10::2] == ["--shortlist", "--device", "--dtype", "--replace"]
     labelled.label(LABELS, replace=True)
     page = pages.open("labels", collection="shop", part="review")
     assert "2 corrections kept." in shown(page)
@@ -202,5 +221,6 @@ def _again_words(
     label_collection(labelled, LABELS, settings, judge=judge)
     labelled.correct({next(labelled.rows())["id"]: "screen"})
     page = pages.open("labels", collection="shop", part="review")
-    next(button for button in page.button if button.label == "Label anew with corrections").click().run()
+    page.checkbox(key="again_replace:labels").check().run()
+    page.button(key="again_do").click().run()
     return started.commands[0]

@@ -49,8 +49,13 @@ def test_an_empty_collection_and_a_map_without_documents(pages: Pages, started: 
     pages.collection("shop", [{"id": "new", "text": "something else"}])
     page = pages.open("map", collection="shop")
     assert "Nothing is left on this map" in shown(page)
-    page.button[0].click().run()
-    assert started.commands == [["map", "shop.sonde", "--replace", "--name", "map"]]
+    make = next(button for button in page.button if button.label == "Make the map")
+    make.click().run()
+    assert started.commands == [["map", "shop.sonde", "--name", "map-2"]], "regions may have names of a person"
+    page.text_input(key="map_name:map-2").set_value("map").run()
+    page.checkbox(key="map_name_replace:map").check().run()
+    next(button for button in page.button if button.label == "Make the map").click().run()
+    assert started.commands[1:] == [["map", "shop.sonde", "--name", "map", "--replace"]]
 
 
 def test_points_take_the_colours_of_a_run_or_a_column(pages: Pages) -> None:
@@ -126,14 +131,55 @@ def test_a_selection_is_clustered_and_labelled(pages: Pages, started: Started) -
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 1.5))
     page.button(key="part_start").click().run()
     words = started.commands[0]
-    assert words[:2] == ["cluster", "shop.sonde"] and words[-3:] == ["--replace", "--where", '"tag:selection"']
+    assert words[:2] == ["cluster", "shop.sonde"] and words[-4:] == [
+        "--name",
+        "selection",
+        "--where",
+        '"tag:selection"',
+    ]
     assert made.runs("tag")[0].documents == 20
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 0.5))
     page.text_area(key="part_labels").set_value("parcel: post, and more\nrefund").run()
     page.button(key="part_label").click().run()
-    assert started.commands[1][2] == "--labels-file" and started.commands[1][-1] == '"tag:selection"'
+    assert "The tag selection has other documents and stays as it is." in shown(page)
+    assert started.commands[1][2] == "--labels-file"
+    assert started.commands[1][4:] == ["--name", "selection", "--where", '"tag:selection-2"']
     assert Path(started.commands[1][3]).read_text() == "parcel: post, and more\nrefund\n"
-    assert made.runs("tag")[0].documents == 10
+    assert [(run.name, run.documents) for run in made.runs("tag")] == [("selection", 20), ("selection-2", 10)]
+
+
+def test_a_selection_replaces_no_tag_and_no_run_unasked(pages: Pages, started: Started) -> None:
+    made = shop(pages)
+    mapped(made)
+    made.tag("mine", where="theme = 'refund'")
+    made.cluster("selection", k=2, refits=0)
+    page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 1.5))
+    page.text_input(key="part_name:selection-2").set_value("mine").run()
+    assert "This selection is kept as the tag mine-2." in shown(page)
+    page.button(key="part_start").click().run()
+    assert started.commands[-1][-4:] == ["--name", "mine", "--where", '"tag:mine-2"']
+    assert [(run.name, run.documents) for run in made.runs("tag")] == [("mine", 30), ("mine-2", 20)]
+    page.text_input(key="part_name:selection-2").set_value("selection").run()
+    assert "The cluster run selection has this name: 120 documents" in shown(page)
+    assert page.button(key="part_start").disabled
+    page.checkbox(key="part_name_replace:selection").check().run()
+    page.button(key="part_start").click().run()
+    assert started.commands[-1][-5:] == ["--name", "selection", "--replace", "--where", '"tag:selection"']
+    page.text_input(key="part_name:selection-2").set_value("other").run()
+    page.button(key="part_start").click().run()
+    assert started.commands[-1][-3:] == ["other", "--where", '"tag:other"']
+
+
+def test_a_tag_that_exists_is_changed_only_as_chosen(pages: Pages) -> None:
+    made = shop(pages)
+    mapped(made)
+    made.tag("mine", where="theme = 'refund'")
+    page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 7.5, 0.5))
+    page.text_input(key="tag_name").set_value("mine ").run()
+    assert page.button(key="tag_keep").disabled
+    page.radio(key="tag_how:mine").set_value("add to it").run()
+    page.button(key="tag_keep").click().run()
+    assert [(run.name, run.documents) for run in made.runs("tag")] == [("mine", 32)]
 
 
 def test_a_collection_that_is_being_written_is_said(pages: Pages) -> None:

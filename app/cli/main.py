@@ -31,6 +31,7 @@ from . import (
     ui,
     upkeep,
 )  # fmt: skip
+from .output import after_stop
 
 app = typer.Typer(
     name="sonde",
@@ -107,7 +108,7 @@ def _print_anything() -> None:
 
 
 def _stopped() -> int:
-    return _fail("stopped; what was committed stays, and the same command goes on from there", STOPPED)
+    return _fail(after_stop(sys.argv[1:]), STOPPED)
 
 
 def _misused(error: Any) -> int:

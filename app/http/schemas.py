@@ -1,4 +1,4 @@
-"""The bodies of requests and answers, as OpenAPI shows them. Limits that a service may set are checked in `limits`."""
+"""The bodies of requests and answers, as OpenAPI shows them. Limits that a service may set are checked in `context`."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal

@@ -1,12 +1,15 @@
 """Jobs as a page shows them: started, watched while they run, and how they ended."""
 
 import shlex
+from collections.abc import Collection as Known
 from collections.abc import Sequence
 from hashlib import sha256
 
 import streamlit as st
 
 from ...indexer.files import write_durably
+from ...indexer.runs import Kind, list_runs
+from ...indexer.wording import counted
 from ..api import Collection
 from .gate import may_write
 from .jobs import Job
@@ -54,6 +57,59 @@ def show_work(shelf: Shelf, collection: Collection) -> bool:
 def may_start(running: bool) -> bool:
     """Return whether this session may start work now."""
     return may_write() and not running
+
+
+def free_name(name: str, taken: Known[str]) -> str:
+    """Return the name, or the first of NAME-2, NAME-3, … that nothing has."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def ask_name(collection: Collection, label: str, name: str, kind: Kind, key: str) -> tuple[str, list[str]]:
+    """Ask for a new run's name; a run that has it already is replaced only where a checkbox says so.
+
+    Args:
+        collection: Where the run is written.
+        label: The label of the text box.
+        name: What is proposed, with a number behind it if it is taken.
+        kind: The new run's kind.
+        key: Begins the keys of the widgets.
+
+    Returns:
+        The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
+    """
+    with collection.view() as view:
+        runs = list_runs(view.catalog, kind, count=False)
+    taken = {run.name for run in runs}
+    first = free_name(name, taken)
+    box = f"{key}:{first}"  # a new proposal is a new box: the old one would keep what it showed
+    given = st.text_input(label, first, key=box).strip()
+    known = next((run for run in runs if run.name == given and run.complete), None)
+    if known is None:
+        return given, []
+    st.text(
+        f"The {kind} run {given} has this name: {counted(known.documents, 'document')}, "
+        f"made {known.created[:16].replace('T', ' ')} UTC."
+    )
+    free = free_name(given, taken)
+    st.button(
+        f"Use {escape_markdown(free)}", key=f"{key}_free", type="tertiary",
+        on_click=st.session_state.__setitem__, args=[box, free],
+    )  # fmt: skip
+    return (given, ["--replace"]) if _replace(given, key) else ("", [])
+
+
+def _replace(name: str, key: str) -> bool:
+    label = f"Replace the run {escape_markdown(name)}"
+    return st.checkbox(label, key=f"{key}_replace:{name}", help="Names that you gave to its groups may be lost.")
+
+
+def ask_replace(name: str, key: str) -> list[str]:
+    """Ask whether a run may be replaced; return the options of the command that does, none as long as it may not."""
+    return ["--replace"] if _replace(name, key) else []
 
 
 def labels_file(shelf: Shelf, lines: Sequence[str]) -> str:

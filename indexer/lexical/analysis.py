@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -24,6 +24,17 @@ STEMMERS = {
     "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 NO_STOP_WORDS = {"ar", "el", "ro", "ta", "tr"}
+
+# Tantivy's English list has 33 words, and ranking depends on it; reasons and highlights leave these out too.
+_FURTHER = """
+    i me my myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
+    herself its itself them theirs themselves what which who whom whose those am were been being have has had having do
+    does did doing would should could can must shall about against between through during before after above
+    below from up down out off over under again further once here when where why how all any both each few more most
+    other others some nor only own same so than too very just also because until while upon within without among yet
+    every either neither s t ll ve aren couldn didn doesn hadn hasn isn shouldn wasn weren wouldn
+    """
+ENGLISH = frozenset(_FURTHER.split())
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = rf"[{_UNSPACED}ー々]+|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}ー々]]+"
@@ -59,14 +70,16 @@ class Analyzer:
         words = _RUN.sub(_pairs, normalised(query))
         return Counter(_text_analyzer(_WORD, self.language, stop_list).analyze(words))
 
-    def spans(self, text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-        """Yield the character ranges of a text whose words have one of the wanted terms."""
+    def spans(
+        self, text: str, wanted: frozenset[str], ignored: Callable[[str], bool] = lambda _: False
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the character ranges of a text whose words have one of the wanted terms and are not ignored."""
         for token in _text_analyzer(_WORD, None).pre_tokenize(_SURROGATE.sub("\ufffd", text)).tokens:
             start, end = token.char_offset_from, token.char_offset_to
             word = text[start:end]
             if _RUN.fullmatch(word):
                 yield from _gram_spans(word, start, wanted)
-            elif any(term in wanted for term in self.terms(word)):
+            elif any(term in wanted for term in self.terms(word)) and not ignored(word):
                 yield start, end
 
     @cached_property
@@ -98,6 +111,38 @@ def query_counts(query: str, languages: Collection[str]) -> dict[str, int]:
     words = {language: len(_content_words(query, language)) for language in listed}
     stop_list = min(listed, key=lambda language: words[language], default=None)
     return _merged(query, languages, stop_list) or _merged(query, languages, None)
+
+
+def telling_terms(query: str, languages: Collection[str]) -> frozenset[str]:
+    """Return the terms of `query_counts` that say why a text matches: no stop words, unless there is nothing else."""
+    ranked, stop_list = frozenset(query_counts(query, languages)), _stop_list(query, languages)
+    if stop_list is None:
+        return ranked
+    words = " ".join(_telling_words(query, stop_list))
+    return ranked & {term for language in languages for term in analyzer(language).query_terms(words)}
+
+
+def stop_words(query: str, languages: Collection[str]) -> Callable[[str], bool]:
+    """Return whether a word is a stop word of the query's language; none is where the query has nothing else.
+
+    Args:
+        query: Any text.
+        languages: Codes; of these, the one that has most of the query's words on its list is the query's.
+    """
+    stop_list = _stop_list(query, languages)
+    return (lambda _: False) if stop_list is None else (lambda word: not _telling_words(word, stop_list))
+
+
+def _stop_list(query: str, languages: Collection[str]) -> str | None:
+    """Return the language of the query's stop words; None where it has no list, or the query nothing else."""
+    listed = [language for language in languages if language in STEMMERS and language not in NO_STOP_WORDS]
+    found = min(listed, key=lambda language: len(_telling_words(query, language)), default=None)
+    return found if found and _telling_words(query, found) else None
+
+
+def _telling_words(text: str, stop_list: str) -> list[str]:
+    words = _content_words(text, stop_list)
+    return [word for word in words if word not in ENGLISH] if stop_list == "en" else words
 
 
 def _content_words(query: str, stop_list: str) -> list[str]:

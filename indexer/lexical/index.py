@@ -8,7 +8,7 @@ from tantivy import Index, Query, Schema, SchemaBuilder, Searcher
 
 from ..errors import SondeError
 from ..languages import normalise
-from .analysis import UNKNOWN, analyzer, query_counts
+from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
 from .integrity import check_files
 from .query import UNION_ROWS, any_term, within
 from .state import LexicalState, confirm, damaged, read_state
@@ -129,14 +129,17 @@ class LexicalIndex:
     def matches(self, query: str, text: str, language: str | None = None) -> list[tuple[int, int]]:
         """Return the character ranges of a text that match a query's terms, in order.
 
+        Stop words match only where the query has nothing else.
+
         Args:
             query: As for `search`.
             text: Any text, most often a hit's.
             language: The text's language, as its entry gave it.
         """
         code = normalise(language) or UNKNOWN
-        wanted = frozenset(query_counts(query, list(dict.fromkeys([*self.languages, code]))))
-        return list(analyzer(code).spans(text, wanted)) if wanted else []
+        languages = list(dict.fromkeys([*self.languages, code]))
+        wanted = telling_terms(query, languages)
+        return list(analyzer(code).spans(text, wanted, stop_words(query, languages))) if wanted else []
 
     def verify(self) -> list[str]:
         """Return one line for every file of the index whose checksum is wrong; none means that all is well."""

@@ -47,7 +47,7 @@ def progress_of(event: Any) -> Progress | None:
 def pace_of(events: list[Any]) -> Pace | None:
     """Return the pace of the newest stage, from the first and the last of its events that are given.
 
-    None where they are too few, or too near to each other, to tell.
+    None where they are too few, or too near to each other, to tell, and where the stage is at its end.
     """
     known = [(event, progress_of(event)) for event in events if isinstance(event, dict) and "at" in event]
     stage = [(event["at"], progress) for event, progress in known if progress]
@@ -56,7 +56,7 @@ def pace_of(events: list[Any]) -> Pace | None:
     (_, last), newest = stage[-1], stage[-1][1].stage
     same = [(at, progress.done) for at, progress in stage if progress.stage == newest]
     seconds, done = same[-1][0] - same[0][0], same[-1][1] - same[0][1]
-    if seconds < 1 or done <= 0:
+    if seconds < 1 or done <= 0 or (last.total is not None and last.done >= last.total):
         return None
     return Pace(done / seconds, None if last.total is None else max(0, last.total - last.done) * seconds / done)
 

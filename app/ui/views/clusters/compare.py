@@ -14,6 +14,7 @@ from ...ways_on import empty
 from .change import options_of
 
 SHORT = 300
+NMI = "Normalised mutual information: 1 is the same. Chance gives more than 0, and the more, the more groups there are."
 SAMPLE = 1_000
 """Documents of each side that terms are counted in."""
 
@@ -74,8 +75,8 @@ def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
 def _two_runs(found: RunComparison) -> None:
     cells = st.columns(3)
     cells[0].metric("Documents in both", f"{found.documents:,}")
-    cells[1].metric("NMI", f"{found.nmi:.2f}", help="Normalised mutual information: 0 is chance, 1 the same.")
-    cells[2].metric("ARI", f"{found.ari:.2f}", help="Adjusted Rand index: 0 is chance, 1 the same.")
+    cells[1].metric("NMI", f"{found.nmi:.2f}", help=NMI)
+    cells[2].metric("ARI", f"{found.ari:.2f}", help="Adjusted Rand index: 1 is the same, 0 is what chance gives.")
     table = [
         {"what": what, "group": f"{change.number} {change.name}", "documents": change.size,
          "parts": ", ".join(f"{share:.0%} {number} {name}" for number, name, share in change.parts)}

@@ -5,7 +5,7 @@ import streamlit as st
 from ....api import Collection
 from ...gate import may_write
 from ...shelf import Shelf
-from ...work import may_start, start
+from ...work import ask_name, may_start, start
 
 METHODS = {
     "topics": "Topics: dense groups, joined in a tree",
@@ -20,21 +20,21 @@ def show_new(shelf: Shelf, collection: Collection, running: bool, *, first: bool
         st.text("This key may read only.")
         return
     method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
-    name = st.text_input("Name", value=method, key=f"new_name_{method}", help="A run of this name is replaced.")
+    kind = "topic" if method == "topics" else "cluster"
+    name, replace = ask_name(collection, "Name", method, kind, f"new_name_{method}")
     options = _options(collection, method)
     where = st.text_input(
         "Only documents that pass", key="new_where", placeholder="year >= 2020", disabled=method == "topics"
     )  # fmt: skip
     if where.strip() and method != "topics":
         options += ["--where", where.strip()]
-    disabled = not may_start(running) or not name.strip()
+    disabled = not may_start(running) or not name
     if st.button("Start", type="primary", key="new_start", disabled=disabled):
-        kind = "topic" if method == "topics" else "cluster"
-        st.session_state["_run"] = f"{kind}:{name.strip()}"
+        st.session_state["_run"] = f"{kind}:{name}"
         command = ["topics"] if method == "topics" else ["cluster", "--method", method]
         start(
-            shelf, collection, f"{'Topics' if method == 'topics' else 'Clusters'} {name.strip()}", command[0],
-            *command[1:], "--name", name.strip(), "--replace", *options,
+            shelf, collection, f"{'Topics' if method == 'topics' else 'Clusters'} {name}", command[0],
+            *command[1:], "--name", name, *replace, *options,
         )  # fmt: skip
 
 

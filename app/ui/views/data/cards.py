@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from .....indexer.build.estimate import duration
 from .....indexer.errors import UsageError
 from .....indexer.wording import counted
+from ....cli.output import goes_on, per_second
 from ...gate import may_write
 from ...jobs import Job, Jobs
 from ...plain import escape_markdown
@@ -17,15 +18,16 @@ from ...work import command_line
 from .outcome import skipped_rows, told
 
 EARLIER = 20
+AGAIN = {
+    True: ("Resume", "The same command goes on from there."),
+    False: ("Run again", "The same command starts from the beginning."),
+}
 NEWS = 600.0
 """Seconds for which the end of a job is shown whatever collection is looked at."""
 STOPPED = ("cancelled", "killed", "failed")
 SHOWN_WORDS = 12
 """Arguments of a command that a page shows; a delete may name thousands of ids."""
-ENDINGS = {
-    "cancelled": "Cancelled. What was committed stays.",
-    "killed": "Its process was killed. What was committed stays.",
-}
+KILLED = "Its process was killed. What was committed stays."
 
 
 def show_cards(shelf: Shelf, jobs: list[Job], name: str | None) -> None:
@@ -88,7 +90,7 @@ def _how_far(job: Job) -> str:
     if progress is None:
         return f"starting, {duration(job.seconds)} so far"
     of = f" of {progress.total:,}" if progress.total else ""
-    rate = f" · {pace.rate:,.0f} a second" if pace else ""
+    rate = f" · {per_second(pace.rate)} a second" if pace else ""
     left = f" · about {duration(pace.left)} left" if pace and pace.left else ""
     return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{left}"
 
@@ -100,9 +102,10 @@ def _ended_card(shelf: Shelf, job: Job, name: str | None) -> None:
             if job.state == "done" and job.collection != name and job.collection in shelf.names():
                 st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
             if job.state in STOPPED:
+                label, what = AGAIN[goes_on(job.command)]
                 st.button(
-                    "Resume", key=f"resume-{job.id}", icon=":material/play_arrow:",
-                    help="The same command goes on from there.", on_click=_resume, args=[shelf.jobs, job],
+                    label, key=f"resume-{job.id}", icon=":material/play_arrow:", help=what,
+                    on_click=_resume, args=[shelf.jobs, job],
                 )  # fmt: skip
             st.button(
                 "Dismiss", key=f"forget-{job.id}", icon=":material/close:", on_click=shelf.jobs.forget, args=[job]
@@ -128,7 +131,8 @@ def _ending(job: Job, jobs: Jobs) -> None:
     elif job.state == "failed":
         st.error(escape_markdown(jobs.shortened(job.error)))
     else:
-        st.warning(ENDINGS[job.state])
+        kept = "What was committed stays." if goes_on(job.command) else "Nothing was stored or changed."
+        st.warning(KILLED if job.state == "killed" else f"Cancelled. {kept}")
 
 
 def _skipped(job: Job) -> None:

@@ -14,7 +14,7 @@ from ...gate import may_write
 from ...plain import escape_markdown, show_text
 from ...shelf import Shelf
 from ...ways_on import empty, sentences
-from ...work import labels_file, may_start, start
+from ...work import ask_replace, labels_file, may_start, start
 
 PAGE = 5
 SHORT = 600
@@ -34,15 +34,28 @@ def show_review(shelf: Shelf, collection: Collection, run: Run, running: bool) -
     repeatable = run.parameters.get("engine") in ENGINES
     if may_write() and kept and not repeatable:
         right.caption("Made from examples: run its command again to heed the corrections.")
-    elif may_write() and kept and right.button(
-        "Label anew with corrections", icon=":material/play_arrow:", disabled=not may_start(running), width="stretch",
-    ):  # fmt: skip
-        start(shelf, collection, f"Label run {run.name}", *_again(shelf, run))
+    elif may_write() and kept:
+        idle = may_start(running)
+        with (
+            right.popover("Label again with corrections", icon=":material/play_arrow:", disabled=not idle),
+            sentences(),
+        ):
+            _label_again(shelf, collection, run)
     if not may_write():
         st.text("This key may read only: labels cannot be corrected with it.")
     _unsure(collection, run, names)
     if kept:
         _kept(collection, run, kept)
+
+
+def _label_again(shelf: Shelf, collection: Collection, run: Run) -> None:
+    st.text(
+        f"The corrections belong to the run {run.name}, so its labels are made again under this name. "
+        "The corrections stay. Labels that you renamed get their old names back."
+    )
+    replace = ask_replace(run.name, "again")
+    if st.button("Label again", type="primary", key="again_do", disabled=not replace):
+        start(shelf, collection, f"Label run {run.name}", *_again(shelf, run), *replace)
 
 
 @st.fragment
@@ -111,7 +124,7 @@ def _again(shelf: Shelf, run: Run) -> list[str]:
         f"{label['name']}: {label['description']}" if label["description"] else label["name"]
         for label in asked["labels"]
     ]
-    words = ["label", "--labels-file", labels_file(shelf, lines), "--name", run.name, "--replace"]
+    words = ["label", "--labels-file", labels_file(shelf, lines), "--name", run.name]
     words += ["--engine", asked["engine"]]
     words += ["--multi-label"] if asked.get("multi_label") else []
     for option in ("threshold", "where", "budget", "template", "seed", "shortlist", "device", "dtype"):

@@ -12,7 +12,7 @@ from ...generation import stamp
 from ...plain import show_text
 from ...shelf import Shelf
 from ...ways_on import sentences
-from ...work import labels_file, may_start, start
+from ...work import ask_name, labels_file, may_start, start
 from .charts import show_counts
 
 TRIED = 50
@@ -93,24 +93,24 @@ def _show_trial(trial: Trial) -> None:
 
 
 def _run(shelf: Shelf, collection: Collection, run: Run | None, lines: list[str], settings: LabelSettings) -> None:
-    name = st.text_input("Name", run.name if run else "labels", key="run_name", help="A run of this name is replaced.")
+    name, replace = ask_name(collection, "Name", run.name if run else "labels", "label", "run_name")
     where = st.text_input("Only documents that pass", key="run_where", placeholder="stars <= 2")
     budget = ""
     if settings.engine != "similarity":
         budget = st.text_input("Budget", "5m", key="budget", help="5000 judgements, 90s, 5m or 1h. Empty: every text.")
-    heed = _heeded(collection, name.strip())
-    if st.button("Label all documents", type="primary", key="run_labels", disabled=not name.strip()):
-        options = ["--engine", str(settings.engine), "--name", name.strip(), "--replace"]
+    heed = _heeded(collection, name)
+    if st.button("Label all documents", type="primary", key="run_labels", disabled=not name):
+        options = ["--engine", str(settings.engine), "--name", name, *replace]
         options += ["--multi-label"] if settings.multi_label else []
         options += ["--threshold", f"{settings.threshold:g}"] if settings.threshold else []
         options += ["--where", where.strip()] if where.strip() else []
         options += ["--budget", budget.strip()] if budget.strip() else []
         options += [] if heed else ["--no-corrections"]
-        st.session_state["_label_run"], st.session_state["_label_part"] = name.strip(), "documents by label"
+        st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
         start(
             shelf,
             collection,
-            f"Label run {name.strip()}",
+            f"Label run {name}",
             "label",
             "--labels-file",
             labels_file(shelf, lines),

@@ -18,7 +18,7 @@ from ...plain import escape_markdown
 from ...shelf import Shelf
 from ...theme import theme
 from ...ways_on import empty, sentences
-from ...work import may_start, show_work, start
+from ...work import ask_name, may_start, show_work, start
 from .chart import Chart, Mark, Name, draw
 from .figure import HIT, chart_of, names_of
 from .legend import show_legend
@@ -49,8 +49,8 @@ def show(shelf: Shelf, collection: Collection) -> None:
     key = (*stamp(collection), run.number)
     points = points_of(collection, run.name, key)
     if not len(points.docs):
-        empty("Nothing is left on this map", "Its documents were deleted or have changed. Make it anew.")
-        _make(shelf, collection, running, "--replace", "--name", run.name)
+        empty("Nothing is left on this map", "Its documents were deleted or have changed. Make the map again.")
+        _make(shelf, collection, running, run.name)
         return
     _newer(shelf, collection, points, running)
     found = _colors(collection, color, key, runs, points)
@@ -82,10 +82,12 @@ def _none(shelf: Shelf, collection: Collection, running: bool) -> None:
     _make(shelf, collection, running)
 
 
-def _make(shelf: Shelf, collection: Collection, running: bool, *options: str) -> None:
+def _make(shelf: Shelf, collection: Collection, running: bool, again: str = "") -> None:
     with st.container(horizontal_alignment="center"), sentences():
-        if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not may_start(running)):
-            start(shelf, collection, "Map", "map", *options)
+        name, replace = ask_name(collection, "Name", again, "map", "map_name") if again else ("map", [])
+        idle = may_start(running)
+        if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
+            start(shelf, collection, "Map", "map", *(["--name", name, *replace] if again else []))
 
 
 def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:

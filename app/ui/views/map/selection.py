@@ -1,5 +1,6 @@
 """The selection: how many documents, what tells them from the rest, their texts, and what to do with them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from .....indexer.export import write
-from .....indexer.runs import list_runs
+from .....indexer.runs import Run, assignments_of, list_runs
 from .....indexer.wording import counted
 from .....pipelines.compare import against_rest
-from .....pipelines.tags import tag
+from .....pipelines.tags import Change, tag
 from ....api import Collection
 from ...gate import may_write
 from ...generation import stamp
@@ -18,7 +19,7 @@ from ...members import shortened
 from ...plain import chips, escape_markdown, show_text
 from ...shelf import Shelf
 from ...ways_on import sentences
-from ...work import labels_file, may_start, start
+from ...work import ask_name, free_name, labels_file, may_start, start
 
 SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""
@@ -69,29 +70,39 @@ def _actions(shelf: Shelf, collection: Collection, docs: np.ndarray, running: bo
 
 def _name(collection: Collection, docs: np.ndarray) -> None:
     st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
+    name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
+    change: Change | None = "new"
     with collection.view() as view:
-        tags = [run.name for run in list_runs(view.catalog, "tag", count=False)]
-    name = st.text_input("Name", key="tag_name", placeholder="late deliveries")
-    known = name in tags
-    how = "add" if known and st.radio("There is such a tag", ["add to it", "replace it"]) == "add to it" else "replace"
-    if st.button("Keep", type="primary", key="tag_keep", disabled=not name.strip()):
-        found = tag(collection, name.strip(), docs=docs, change="new" if not known else how)
+        known = next((run for run in list_runs(view.catalog, "tag") if run.name == name), None)
+    if known is not None:
+        change = _asked(known)
+    if st.button("Keep", type="primary", key="tag_keep", disabled=not name or change is None):
+        found = tag(collection, name, docs=docs, change=change or "new")
         st.session_state["_map_color"] = f"tag:{found.tag}"
         st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
         st.rerun()
 
 
+def _asked(known: Run) -> Change | None:
+    """Ask what becomes of a tag that exists; None as long as nothing is chosen."""
+    said = f"The tag {escape_markdown(known.name)} already exists: {counted(known.documents, 'document')}"
+    how = st.radio(said, ["add to it", "replace it"], index=None, key=f"tag_how:{known.name}")
+    st.text("Choose one of these, or type another name.")
+    return {"add to it": "add", "replace it": "replace"}.get(how)  # type: ignore[return-value]
+
+
 def _cluster(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
-    name = st.text_input("Name of the new clusters", value="selection", key="part_name")
+    name, replace = ask_name(collection, "Name of the new clusters", "selection", "cluster", "part_name")
+    where, keep = _kept(collection, docs, name)
     method = st.segmented_control("Method", ["kmeans", "density"], default="kmeans", required=True, key="part_method")
     k = "auto"
     if method == "kmeans" and not st.toggle("Choose k for me", value=True, key="part_auto"):
         most = max(2, min(200, len(docs)))
         k = str(st.number_input("k", 1, most, min(5, most), key="part_k"))
     options = ["--method", method or "kmeans", *(["-k", k] if method == "kmeans" else [])]
-    if st.button("Cluster just these", type="primary", key="part_start", disabled=not name.strip()):
-        where = _kept(collection, docs, name.strip())
-        st.session_state["_map_color"] = f"cluster:{name.strip()}"
+    if st.button("Cluster just these", type="primary", key="part_start", disabled=not name):
+        keep()
+        st.session_state["_map_color"] = f"cluster:{name}"
         start(
             shelf,
             collection,
@@ -99,8 +110,8 @@ def _cluster(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
             "cluster",
             *options,
             "--name",
-            name.strip(),
-            "--replace",
+            name,
+            *replace,
             "--where",
             where,
         )
@@ -110,22 +121,31 @@ def _label(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
     lines = st.text_area(
         "Labels, one a line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
     )
-    name = st.text_input("Name of the labels", value="selection", key="part_label_name")
+    name, replace = ask_name(collection, "Name of the labels", "selection", "label", "part_label_name")
+    where, keep = _kept(collection, docs, name)
     labels = [line.strip() for line in lines.splitlines() if line.strip()]
-    if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name.strip())):
-        where = _kept(collection, docs, name.strip())
-        st.session_state["_map_color"] = f"label:{name.strip()}"
+    if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name)):
+        keep()
+        st.session_state["_map_color"] = f"label:{name}"
         start(
             shelf, collection, "Labels of a selection", "label", "--labels-file", labels_file(shelf, labels),
-            "--name", name.strip(), "--replace", "--where", where,
+            "--name", name, *replace, "--where", where,
         )  # fmt: skip
 
 
-def _kept(collection: Collection, docs: np.ndarray, name: str) -> str:
-    """Keep the selection as a tag, which the job's filter names, and return that filter."""
-    tag(collection, name, docs=docs, change="replace")
-    doubled = name.replace('"', '""')
-    return f'"tag:{doubled}"'
+def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Callable[[], object]]:
+    """Return the filter of a job on the selection, and what first keeps the selection as the tag that it names.
+
+    A tag that exists is not changed: one with other documents is left alone, and a free name taken.
+    """
+    with collection.view() as view:
+        tags = {run.name: run for run in list_runs(view.catalog, "tag", count=False)}
+        same = name in tags and np.array_equal(assignments_of(view.catalog, tags[name])[0], docs)
+    kept = name if same else free_name(name, tags)
+    if kept != name:
+        st.text(f"The tag {name} has other documents and stays as it is. This selection is kept as the tag {kept}.")
+    doubled = kept.replace('"', '""')
+    return f'"tag:{doubled}"', (lambda: None) if same else (lambda: tag(collection, kept, docs=docs))
 
 
 def _export(collection: Collection, docs: np.ndarray) -> None:
