@@ -23,10 +23,10 @@ install: .venv/.installed ## make .venv with Sonde and everything but the test t
 demo: install ## index the standard library's docstrings and run three searches
 	$(BIN)/sonde demo
 
-# From outside Python, only Chromium is needed: tests/browser.py gets one where there is none. Two workers with one thread
+# From outside Python, only Chromium is needed: tests/support/browser.py gets one where there is none. Two workers with one thread
 # each, since most tests use one core; a file stays with one worker, so that its fixtures are made once.
 test: check ## check, then every test, the built wheel's included
-	@$(BIN)/python tests/browser.py
+	@$(BIN)/python tests/support/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/.tested build/types/sonde ## lint, format and types

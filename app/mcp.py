@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..indexer.errors import MissingExtraError, SondeError
-from ..indexer.fields import plain
-from ..indexer.runs import Kind, find_run, items_of
+from ..indexer.store.fields import json_value
+from ..indexer.store.runs import Kind, find_run, items_of
 from ..pipelines.label import check_classify, classify
-from ..pipelines.results import Hit, Results
+from ..pipelines.search.results import Hit, Results
 from .api import Collection
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class _Tools:
             if number is None:
                 raise _tool_error(f"there is no document with the id {id!r}")
             found = view.documents([number])[number]
-        metadata = {name: plain(value) for name, value in found.metadata.items()}
+        metadata = {name: json_value(value) for name, value in found.metadata.items()}
         return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
 
     def list_topics(self, run: Annotated[str | None, "A run's name; the newest if left out."] = None) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "title": hit.title,
         "score": round(hit.score, 4),
         "passage": hit.passage.text[:SHOWN],
-        "metadata": {name: plain(value) for name, value in hit.metadata.items()},
+        "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
     }
 
 

@@ -17,8 +17,7 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.plots.file import write_plot
-from sonde.pipelines.plots.threshold import ThresholdPlot
-from sonde.pipelines.tune.threshold import Question, find_threshold
+from sonde.pipelines.tune.threshold import Question, ThresholdPlot, find_threshold
 
 LEFT_OUT = 20
 

@@ -21,11 +21,11 @@ import numpy as np
 from _side_by_side import DATA, beside, machine, spread, times_as_fast
 
 import sonde
-from sonde.indexer.document_vectors import document_vectors
-from sonde.indexer.runs import assignments_of, find_run
-from sonde.pipelines.cluster.corpus import texts_of
-from sonde.pipelines.evaluate.clusters import agreement
-from sonde.pipelines.topics.library import bertopic
+from sonde.indexer.store.runs import assignments_of, find_run
+from sonde.indexer.store.view import document_vectors
+from sonde.pipelines.analysis.corpus import texts_of
+from sonde.pipelines.analysis.describe import agreement
+from sonde.pipelines.topics.adapter import bertopic
 
 SETS = {
     "bbc": (["bbc.jsonl.gz"], "label"),

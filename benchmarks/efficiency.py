@@ -13,7 +13,7 @@ from _side_by_side import DATA
 
 from sonde.pipelines.evaluate.models import evaluate_models, read_retrieval
 from sonde.pipelines.evaluate.report import markdown
-from sonde.pipelines.pair_file import read_pair_file
+from sonde.pipelines.similarity.pair_file import read_pair_file
 
 BEGIN, END = "<!-- table: benchmarks/efficiency.py -->\n", "<!-- end of the table -->\n"
 

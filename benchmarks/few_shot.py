@@ -19,7 +19,7 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.label import LabelSettings
-from sonde.pipelines.label.examples import LabelledExample, label_by_examples
+from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples
 
 SPELLED = {"ABBR": "abbreviation", "DESC": "description", "ENTY": "entity", "HUM": "human", "LOC": "location",
            "NUM": "number"}  # fmt: skip

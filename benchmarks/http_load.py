@@ -180,7 +180,7 @@ def serve_textbook(path: Path) -> None:
 
     with sonde.open(path).view() as view:
         rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
-        from sonde.indexer.document_vectors import document_vectors
+        from sonde.indexer.store.view import document_vectors
 
         docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
         vectors = document_vectors(view, docs)

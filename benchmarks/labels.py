@@ -21,10 +21,10 @@ import numpy as np
 from _side_by_side import DATA, machine
 
 import sonde
-from sonde.indexer.runs import assignments_of, find_run
+from sonde.indexer.store.runs import assignments_of, find_run
 from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import Label, LabelReport, NliJudge, label_collection, load_nli
-from sonde.pipelines.label.hypotheses import BUNDLED_TEMPLATE, TEMPLATE
+from sonde.pipelines.label.labels import BUNDLED_TEMPLATE, TEMPLATE
 
 NEWSGROUPS = {
     "alt.atheism": "atheism", "comp.graphics": "computer graphics", "comp.os.ms-windows.misc": "Microsoft Windows",

@@ -16,10 +16,10 @@ from typing import Any
 from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 from transformers import pipeline
 
-from sonde.pipelines.bundled import load_bundled
 from sonde.pipelines.label import NliJudge, load_nli, make_labels
-from sonde.pipelines.label.scale import softmax
-from sonde.pipelines.pairs.loading import locate
+from sonde.pipelines.label.labels import softmax
+from sonde.pipelines.pairs.bundled import load_bundled
+from sonde.pipelines.pairs.loading import locate_pair_model
 
 LABELS = ["business", "sport", "politics", "technology", "entertainment", "science", "health", "travel"]
 
@@ -70,7 +70,7 @@ def plain_model(arguments: argparse.Namespace) -> Any:
 
     if arguments.model == "bundled":
         return load_bundled("nli")[0].to(getattr(torch, arguments.dtype)).to(arguments.device)
-    folder = locate(arguments.model, print).folder
+    folder = locate_pair_model(arguments.model, print).folder
     return AutoModelForSequenceClassification.from_pretrained(
         folder, dtype=getattr(torch, arguments.dtype), local_files_only=True
     ).to(arguments.device)

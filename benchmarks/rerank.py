@@ -14,7 +14,7 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.evaluate.search import evaluate_search, read_qrels
-from sonde.pipelines.trec import read_queries
+from sonde.pipelines.search.trec import read_queries
 
 SETS = ("cisi", "cacm", "lisa")
 

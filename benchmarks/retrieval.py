@@ -15,7 +15,7 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.evaluate.search import read_qrels
-from sonde.pipelines.trec import read_queries, run_queries
+from sonde.pipelines.search.trec import read_queries, run_queries
 
 SETS = ("cisi", "cacm", "lisa")
 VARIANTS = {

@@ -101,8 +101,9 @@ def query(collection: Path) -> None:
     """Answer hybrid queries that are sentences of the corpus and print latency, recall and memory."""
     import sonde
     from sonde.indexer.ann import exact_search
-    from sonde.pipelines.candidates import DenseSearch
-    from sonde.pipelines.search import DEPTH, FirstStage, SearchSettings, build_results
+    from sonde.pipelines.search.candidates import DenseSearch
+    from sonde.pipelines.search.search import FirstStage, build_results
+    from sonde.pipelines.search.settings import DEPTH, SearchSettings
 
     opened = sonde.open(collection)
     sql = "SELECT text FROM documents WHERE doc % 2500 = 7"

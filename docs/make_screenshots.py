@@ -3,7 +3,7 @@
 usage: make_screenshots.py SHELF, a folder with a collection `papers.sonde` that has a map, clusters `kmeans`, topics
 and labels: texts that may be shown, such as titles and abstracts of arXiv (their metadata is CC0), and a column `area`.
 The UI is started on it; it measures its clusters once, for the page Evaluate, and changes nothing else.
-Needs Chromium, as tests/test_ui_browser.py does.
+Needs Chromium, as tests/app/ui/test_ui_browser.py does.
 """
 
 import io

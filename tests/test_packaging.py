@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sonde.app.ui.views.map.chart.mount import SCRIPTS
-from sonde.pipelines.bundled import BUNDLED
+from sonde.pipelines.pairs.bundled import BUNDLED
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .evaluate_sts import short_name
-from .options import Device, Json
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import Device, Json, print_json, progress, say, snippet
+from .similarity import model_name
 
 if TYPE_CHECKING:
-    from ...pipelines.bitext import Translation
+    from ...pipelines.similarity.bitext import Translation
 
 WIDTH = 70
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help="A multilingual bi-encoder.")]
@@ -51,7 +49,7 @@ def bitext(
       sonde bitext german.txt english.txt --model ./multilingual --threshold 1.05 --to pairs.tsv
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.bitext import mine_bitext, read_sentences
+    from ...pipelines.similarity.bitext import mine_bitext, read_sentences
 
     _check(threshold, to)
     sides = read_sentences(first), read_sentences(second)
@@ -133,29 +131,28 @@ def evaluate_bitext(
     """
     from ...indexer.encoder import DEFAULT_MODEL
     from ...indexer.errors import UsageError
-    from ...pipelines.evaluate.bitext import Sides, judge
-    from ...pipelines.evaluate.bitext_plots import check_seed, write_plots
-    from ...pipelines.evaluate.sts import load_symmetric
-    from ...pipelines.pair_file import read_pair_file
-    from ...pipelines.plots import check_target
+    from ...pipelines.evaluate.bitext import Sides, check_seed, judge_bitext, write_plots
+    from ...pipelines.plots import check_plot_target
+    from ...pipelines.similarity.embedding import load_symmetric
+    from ...pipelines.similarity.pair_file import read_pair_file
 
     check_seed(seed)
     for target in (histogram, map):
         if target is not None:
-            check_target(target)
+            check_plot_target(target)
     if len(files) > 1 and (histogram or map):
         raise UsageError(f"a plot shows one file, not {len(files)}: give one, or leave --histogram and --map out")
     pairs = [read_pair_file(file, columns=columns) for file in files]
     with progress(quiet=json) as notify:
         encoder = load_symmetric(model or DEFAULT_MODEL, prompt, device=device, dtype=dtype, notify=notify)
         sides = [Sides.of(file, encoder, notify) for file in pairs]
-        found = [judge(side, encoder.spec.name, k) for side in sides]
+        found = [judge_bitext(side, encoder.spec.name, k) for side in sides]
         write_plots(sides[0], encoder.spec.name, histogram, map, seed)
     if json:
         for quality in found:
             print_json(quality.to_dict())
         return
-    print(f"{short_name(encoder.spec.name)}, margin over {k} neighbours")
+    print(f"{model_name(encoder.spec.name)}, margin over {k} neighbours")
     print(
         f"{'file':<24} {'pairs':>6} {'there':>6} {'margin':>6} {'back':>6} {'margin':>6} "
         f"{'F1':>6} {'prec.':>6} {'recall':>6} {'at':>6} {'F1 cos':>6}"

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Json, LabelsFile, NamingEngine, Seed
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import CollectionPath, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.runs import Item
+    from ...indexer.store.runs import Item
     from ...pipelines.cluster.settings import Method, Outliers
 
 

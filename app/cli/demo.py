@@ -1,14 +1,39 @@
 """`sonde demo`: a real corpus that needs no download, and three searches of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...indexer.wording import counted
-from .output import say
-from .progress import progress
+from .output import progress, say
 from .search import print_results
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSearch:
+    """A query over the demo corpus, with a filter or without, and the key of the document that should come first."""
+
+    query: str
+    expected: str
+    where: str | None = None
+
+
+SEARCHES = (
+    DemoSearch("remove whitespace from both ends of a string", expected="builtins.str.strip"),
+    DemoSearch("hide what the user types when entering a password", expected="getpass"),
+    DemoSearch("find the biggest elements quickly", expected="heapq.nlargest"),
+)
+
+QUERIES = tuple(search.query for search in SEARCHES)
+
+# Without its filter this one finds mail folders.
+FILTERED = DemoSearch(
+    "delete a folder and everything in it",
+    expected="shutil.rmtree",
+    where="package = 'shutil' AND kind = 'function'",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +53,7 @@ def demo(
       sonde demo
     """
     from ..api import Collection, index
-    from ..demo import FILTERED, QUERIES, stdlib_docstrings
+    from ..demo import stdlib_docstrings
 
     say(f"indexing the docstrings of Python's standard library into {to}")
     with progress() as notify:

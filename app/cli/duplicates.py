@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Json
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import CollectionPath, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.duplicates import Duplicates
-    from ...pipelines.duplicates.settings import DuplicateKind, Keep
+    from ...pipelines.duplicates.pairs import DuplicateKind, Keep
     from ..api import Collection
 
 ID, TEXT = 40, 90
@@ -52,7 +50,7 @@ def duplicates(
       sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
     """
-    from ...indexer.export import check_target, write
+    from ...indexer.store.export import check_export_target, write_export
     from ...pipelines.duplicates import DuplicateSettings, find_duplicates
     from ..api import open as open_collection
 
@@ -62,7 +60,7 @@ def duplicates(
     )
     settings.check()
     if to is not None:
-        check_target(to)
+        check_export_target(to)
     opened = open_collection(collection)
     with progress(quiet=json) as notify:
         found = find_duplicates(opened, settings, notify)
@@ -76,7 +74,7 @@ def duplicates(
     could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} could go ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
-        say(f"{to}: {counted(write(opened, to, without=found.redundant), 'document')}")
+        say(f"{to}: {counted(write_export(opened, to, without=found.redundant), 'document')}")
 
 
 def _print(opened: "Collection", found: "Duplicates") -> None:

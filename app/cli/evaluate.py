@@ -1,4 +1,4 @@
-"""`sonde evaluate`: of search and labels; the other subjects have files of their own."""
+"""`sonde evaluate`: search, labels, clusters and models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,16 +7,110 @@ import typer
 
 from ...indexer.wording import counted
 from .bitext import evaluate_bitext
-from .evaluate_clusters import evaluate_clusters
-from .evaluate_models import evaluate_models
-from .evaluate_sts import evaluate_sts
-from .options import CollectionPath, Device, Json
-from .output import print_json, say, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.search import Qrels
-    from ...pipelines.trec import Query
+    from ...pipelines.search.trec import Query
     from ..api import Collection
+
+
+def evaluate_clusters(
+    collection: CollectionPath,
+    run: Annotated[str, typer.Option("--run", metavar="NAME", help="A cluster or topic run.")],
+    truth: Annotated[
+        str | None, typer.Option("--truth", metavar="COLUMN", help="Metadata column with each document's class.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Judge a clustering: NMI, ARI, V-measure and purity against a column; silhouette, stability and coherence without.
+
+    Outliers count as one cluster of their own.
+
+    \b
+    Examples:
+      sonde evaluate clusters themes.sonde --run kmeans --truth stars
+      sonde evaluate clusters themes.sonde --run kmeans --json
+    """
+    from ...pipelines.evaluate.clusters import evaluate_clusters as judge
+    from ..api import open as open_collection
+
+    found = judge(open_collection(collection), run, truth)
+    if json:
+        print_json(found.to_dict())
+        return
+    for name, value in found.to_dict().items():
+        if value is not None:
+            print(f"{name.replace('_', ' '):<14} {value if isinstance(value, str) else format(value, ',.4g')}")
+
+
+def evaluate_models(
+    on: Annotated[Path, typer.Option("--on", metavar="FILE", help="Pairs of sentences with scores, as for sts.")],
+    retrieval: Annotated[
+        Path | None, typer.Option("--retrieval", metavar="FOLDER", help="A set in BEIR's layout, to search in.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="The bi-encoder.")] = None,
+    forms: Annotated[
+        str | None, typer.Option("--forms", metavar="A,B", help="float32, int8, int8-tensor, pruned:0.2, dims:128 …")
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", help="Time each form N times; the fastest counts.")
+    ] = 1,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FILE.md", help="Write the table as Markdown.")] = None,
+    columns: Columns = None,
+    scale: Scale = "0,5",
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Compare forms of one model: float32, bfloat16, int8, pruned, shortened vectors, static.
+
+    Of each: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of its difference to the
+    first form, texts a second by the clock and by a core's work, the size of the weights, memory, and bytes of a stored
+    vector.
+
+    \b
+    Examples:
+      sonde evaluate models --on sts.csv --forms float32,dims:64
+      sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
+    """
+    from ...indexer.encoder import DEFAULT_MODEL
+    from ...pipelines.evaluate.models import evaluate_models as run
+    from ...pipelines.evaluate.models import read_retrieval
+    from ...pipelines.evaluate.report import HEADINGS, cells, markdown, table_notes
+
+    if to is not None:
+        _check_target(to)
+    [pairs] = read_scored([on], columns, scale)
+    name = model or DEFAULT_MODEL
+    with progress(quiet=json) as notify:
+        given = read_retrieval(retrieval) if retrieval else None
+        chosen = forms.split(",") if forms is not None else None
+        found = run(pairs, given, model=name, forms=chosen, device=device, repeats=repeats, notify=notify)
+    if to is not None:
+        texts = len(given.texts) if given else 2 * len(pairs)
+        to.write_text(markdown(found, name, pairs.name, given.name if given else None, texts), "utf-8")
+        say(f"wrote {to}")
+    if json:
+        for row in found:
+            print_json(row.to_dict())
+        return
+    table = [HEADINGS, *cells(found)]
+    widths = [max(len(row[place]) for row in table) for place in range(len(HEADINGS))]
+    for row in table:
+        rest = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        print("  ".join((f"{row[0]:<{widths[0]}}", *rest)))
+    for note in table_notes(found):
+        say(f"note: {note}")
+
+
+def _check_target(path: Path) -> None:
+    from ...indexer.errors import SondeError, UsageError
+
+    if path.suffix.lower() not in (".md", ".markdown"):
+        raise UsageError(f"cannot write {path.name!r}: the name must end in .md; for other programs use --json")
+    if not path.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
 
 
 def register(app: typer.Typer) -> None:
@@ -72,7 +166,7 @@ def evaluate_search(
     from ...indexer.errors import UsageError
     from ...pipelines.evaluate.search import evaluate_search as run
     from ...pipelines.evaluate.search import modes as variants
-    from ...pipelines.search import SearchSettings
+    from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
 
     if (queries is None) != (qrels is None):
@@ -110,7 +204,7 @@ def _judged(collection: "Collection", queries: Path | None, qrels: Path | None) 
     """Return the queries and judgements of two files or, without them, those that the collection keeps."""
     from ...indexer.errors import SondeError
     from ...pipelines.evaluate.search import read_qrels
-    from ...pipelines.trec import read_queries
+    from ...pipelines.search.trec import read_queries
 
     if queries and qrels:
         return read_queries(queries), read_qrels(qrels)

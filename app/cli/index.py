@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .options import Json
-from .output import print_json, say
-from .progress import progress
+from .output import Json, print_json, progress, say
 
 if TYPE_CHECKING:
     from ...indexer.ann import Kind
-    from ...indexer.build import BuildReport
+    from ...indexer.ingest import BuildReport
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +88,7 @@ def index(
     """
     from ...indexer.ann import AnnSettings
     from ...indexer.ann.library import has_gpu
-    from ...indexer.build import BuildSettings, estimate_source, index_source
+    from ...indexer.ingest import BuildSettings, estimate_source, index_source
     from ...indexer.readers import ReadOptions
 
     options = ReadOptions(

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .options import Device, Json, LabelsFile
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import Device, Json, LabelsFile, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -105,7 +103,7 @@ def label(
     given = read_labels(labels_file) if labels_file else labels or ""
     with progress(quiet=json) as notify:
         if examples is not None:
-            from ...pipelines.label.examples import label_by_examples, read_labelled
+            from ...pipelines.train.few_shot import label_by_examples, read_labelled
             from ..api import open as open_collection
 
             assert collection is not None

@@ -11,26 +11,22 @@ from ...indexer.errors import SondeError
 from . import (
     bitext,
     cluster,
-    compare,
-    correct,
     demo,
     duplicates,
     evaluate,
+    feedback,
     index,
-    judge,
     label,
     map,
     runs,
     search,
     serve,
     similarity,
-    tag,
     topics,
     train,
     tune,
-    ui,
     upkeep,
-)  # fmt: skip
+)
 from .output import after_stop
 
 app = typer.Typer(
@@ -59,22 +55,21 @@ cluster.register(app)
 topics.register(app)
 map.register(app)
 runs.register(app)
-tag.register(app)
+feedback.register_tag(app)
 label.register(app)
-correct.register(app)
+feedback.register_correct(app)
 similarity.register(app)
 bitext.register(app)
 duplicates.register(app)
-compare.register(app)
-judge.register(app)
+runs.register_compare(app)
+feedback.register_judge(app)
 evaluate.register(app)
 train.register(app)
 tune.register(app)
 upkeep.register(app)
 serve.register(app)
-ui.register(app)
+serve.register_ui(app)
 demo.register(app)
-
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Json, Seed
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import CollectionPath, Json, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
@@ -56,7 +54,7 @@ def map_(
     """
     from ...indexer.errors import UsageError
     from ...pipelines.map import Map, MapSettings, update_map
-    from ...pipelines.plots import check_target
+    from ...pipelines.plots import check_plot_target
     from ..api import open as open_collection
 
     settings = MapSettings(seed, neighbours, sample=sample)
@@ -66,7 +64,7 @@ def map_(
     if color is not None and to is None:
         raise UsageError("--color needs --to: the file to draw")
     if to is not None:
-        check_target(to)
+        check_plot_target(to)
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
@@ -84,7 +82,7 @@ def map_(
 def _make(opened: "Collection", settings: object, name: str, replace: bool, drawn: bool, notify: "Notify") -> None:
     """Make a map unless it is only to be drawn and is there already, made in the same way."""
     from ...indexer.errors import UsageError
-    from ...indexer.runs import list_runs
+    from ...indexer.store.runs import list_runs
     from ...pipelines.map import MapSettings, make_map
 
     assert isinstance(settings, MapSettings)
@@ -131,12 +129,12 @@ def curve(
       sonde curve news.sonde --to curve.png
     """
     from ...indexer.errors import SondeError
-    from ...indexer.runs import find_run
-    from ...pipelines.plots import CurvePlot, check_target, write_plot
+    from ...indexer.store.runs import find_run
+    from ...pipelines.plots import CurvePlot, check_plot_target, write_plot
     from ..api import open as open_collection
 
     if to is not None:
-        check_target(to)
+        check_plot_target(to)
     opened = open_collection(collection)
     with opened.view() as view:
         found = find_run(view.catalog, "cluster", run)

@@ -1,10 +1,30 @@
-"""What the command line prints: results on stdout, everything else on stderr."""
+"""What the command line prints, its progress on stderr or in a file, and options that commands share."""
 
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...indexer.progress import Notify, Progress
+
+CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of all that chance decides.")]
+LabelsFile = Annotated[
+    Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
+]
+NamingEngine = Annotated[
+    str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
+]
 
 SNIPPET = 240
 GO_ON = ("index", "demo", "train")
@@ -31,7 +51,7 @@ def snippet(text: str, length: int = SNIPPET) -> str:
 
 def size(count: float) -> str:
     """Return bytes in words: "3.2 MB"."""
-    from ...indexer.build.estimate import size as in_words
+    from ...indexer.ingest.report import size as in_words
 
     return in_words(count)
 
@@ -61,3 +81,118 @@ def after_stop(words: Sequence[str]) -> str:
 def _engine(words: Sequence[str]) -> str:
     given = [after for word, after in pairwise(words) if word == "--engine"]
     return [*given, *(word.partition("=")[2] for word in words if word.startswith("--engine=")), ""][0]
+
+
+SECONDS, MOST_SECONDS, LINES = 0.2, 2.0, 300
+"""Between two lines of the same stage: a few at first, in a long run a second or two, so that the file stays small."""
+
+
+class ProgressFile:
+    """Appends what a command tells: a sentence as a JSON string, progress as an object with its time in `at`."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the file's path."""
+        self._path = path
+        self._began = time.monotonic()
+        self._last: tuple[str, float] = ("", 0.0)
+
+    def __call__(self, event: Progress | str) -> None:
+        """Append an event; progress of one stage every now and then, its end always."""
+        if isinstance(event, str):
+            self._write(json.dumps(event))
+            return
+        now = time.monotonic()
+        stage, written = self._last
+        apart = min(MOST_SECONDS, max(SECONDS, (now - self._began) / LINES))
+        if stage == event.stage and now - written < apart and event.done != event.total:
+            return
+        self._last = (event.stage, now)
+        self._write(json.dumps({**asdict(event), "at": round(time.time(), 2)}))
+
+    def _write(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+
+PLAIN_SECONDS = 10.0
+LEAST_SECONDS = 1.0
+"""What a stage must have run before its pace is told."""
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Notify]:
+    """Show progress and sentences while the block runs; sentences alone when `quiet`.
+
+    Where the variable SONDE_PROGRESS names a file, all of it goes there instead: the web UI shows it.
+    """
+    if os.environ.get("SONDE_PROGRESS"):
+        yield ProgressFile(Path(os.environ["SONDE_PROGRESS"]))
+        return
+    if quiet or not sys.stderr.isatty():
+        yield _Plain(quiet)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}{task.fields[pace]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, int] = {}
+        paces = Paces()
+
+        def show(event: Progress | str) -> None:
+            if isinstance(event, str):
+                bar.console.print(event, markup=False, highlight=False)
+                return
+            pace = paces(event)
+            if event.stage not in tasks:
+                tasks[event.stage] = bar.add_task(event.stage, unit=event.unit, pace=pace)
+            known = tasks[event.stage]
+            bar.update(known, completed=event.done, total=event.total, unit=event.unit, pace=pace)  # type: ignore[arg-type]
+
+        yield show
+
+
+class Paces:
+    """How fast each stage is, and how long it still takes, in words."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, event: Progress) -> str:
+        """Return ", 120/s, 40 s left", or "" while that cannot be told and when the stage has ended."""
+        now = time.monotonic()
+        began, before = self._first.setdefault(event.stage, (now, event.done))
+        if now - began < LEAST_SECONDS or event.done <= before or _ended(event):
+            return ""
+        rate = (event.done - before) / (now - began)
+        left = f", {max(1, round((event.total - event.done) / rate)):,} s left" if event.total else ""
+        return f", {per_second(rate)}/s{left}"
+
+
+def _ended(event: Progress) -> bool:
+    return event.total is not None and event.done >= event.total
+
+
+class _Plain:
+    """Plain lines, the first after some seconds and then at the same distance."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.last = time.monotonic()
+        self.paces = Paces()
+
+    def __call__(self, event: Progress | str) -> None:
+        if isinstance(event, str):
+            say(event)
+            return
+        now, pace = time.monotonic(), self.paces(event)
+        if not self.quiet and now - self.last >= PLAIN_SECONDS:
+            self.last = now
+            of = f" of {event.total:,}" if event.total else ""
+            say(f"{event.stage}: {event.done:,}{of} {event.unit}{pace}")

@@ -1,4 +1,4 @@
-"""`sonde runs`: what clusterings, topic models, maps and labellings a collection keeps."""
+"""`sonde runs` and `sonde compare`."""
 
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -6,12 +6,12 @@ import typer
 
 from ...indexer.wording import counted
 from .cluster import print_items
-from .options import CollectionPath, Json
-from .output import print_json, say
+from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.runs import Kind, Run
-    from ...pipelines.runs import RunDetails
+    from ...indexer.store.runs import Kind, Run
+    from ...pipelines.analysis.runs import RunDetails
+    from ...pipelines.compare import Contrast, RunComparison
     from ..api import Collection
 
 
@@ -95,7 +95,7 @@ def _list(found: "list[Run]", json: bool) -> None:
 def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -> None:
     """Merge clusters, or topics, of a run."""
     from ...indexer.errors import UsageError
-    from ...pipelines.cluster.merge import merge_clusters
+    from ...pipelines.cluster.update import merge_clusters
     from ...pipelines.topics import Topics
 
     try:
@@ -114,7 +114,7 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -
 
 
 def _breakdown(opened: "Collection", name: str, column: str, kind: "Kind | None", json: bool) -> None:
-    from ...pipelines.breakdown import breakdown
+    from ...pipelines.analysis.runs import breakdown
 
     found = breakdown(opened, name, column, kind)
     for row in found.rows():
@@ -132,3 +132,61 @@ def _show(found: "RunDetails", json: bool) -> None:
         shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
         print(f"  {title:<10} {', '.join(shown)}")
     print_items(found.items)
+
+
+def register_compare(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
+
+
+def compare(
+    collection: CollectionPath,
+    cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; twice.")] = None,
+    where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; twice.")] = None,
+    query: Annotated[list[str] | None, typer.Option("--query", help="A query; twice.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="RUN", help="The clusters' run; or, twice, two runs.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="With --query: documents that each finds.")] = 100,
+    json: Json = False,
+) -> None:
+    """Tell two clusters, two filters (such as time windows) or two queries apart, or compare two runs.
+
+    \b
+    Examples:
+      sonde compare themes.sonde --cluster 0 --cluster 1
+      sonde compare themes.sonde --where "stars <= 2" --where "stars > 2"
+      sonde compare themes.sonde --query "late delivery" --query "noisy fan" -k 4
+      sonde compare themes.sonde --run kmeans --run other
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    named = run or []
+    if cluster and len(named) > 1:
+        raise UsageError("two clusters are compared within one run: give --run once")
+    parts = {"clusters": cluster or [], "where": where or [], "queries": query or []}
+    if cluster:
+        found = open_collection(collection).compare(**parts, run=named[0] if named else None, k=k)
+    else:
+        found = open_collection(collection).compare(**parts, runs=named, k=k)
+    print_json(found.to_dict()) if json else _print(found)
+
+
+def _print(found: "Contrast | RunComparison") -> None:
+    from ...pipelines.compare import Contrast
+
+    if not isinstance(found, Contrast):
+        agree = f"NMI {found.nmi:.3f} · ARI {found.ari:.3f}"
+        print(f"{found.runs[0]} and {found.runs[1]}: {counted(found.documents, 'document')} · {agree}")
+        for title, changes in (("split", found.split), ("merged", found.merged)):
+            for change in changes:
+                parts = ", ".join(f"{share:.0%} {n} ({snippet(name, 30)})" for n, name, share in change.parts)
+                size = counted(change.size, "document")
+                print(f"{title}: {change.number} ({snippet(change.name, 30)}), {size}: {parts}")
+        return
+    print(f"cosine of the means {found.similarity:.3f} · {counted(found.common, 'document')} in both")
+    for side in found.sides:
+        print(f"{snippet(side.name, 80)}: {counted(side.documents, 'document')}")
+        print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")
+        print(f"  documents {', '.join(snippet(key, 40) for key in side.examples)}")

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Device, Json
-from .output import print_json, say, snippet
+from .output import CollectionPath, Device, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Progress
-    from ...pipelines.results import Hit, Mode, Results
-    from ...pipelines.search import Fusion
+    from ...pipelines.search.results import Hit, Mode, Results
+    from ...pipelines.search.settings import Fusion
 
 SLOW = 1.0
 """Seconds of loading above which the command line reports them."""
@@ -84,7 +83,7 @@ def search(
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.search import SearchSettings
+    from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
 
     if (query is None) == (queries is None):
@@ -102,11 +101,11 @@ def search(
     opened = open_collection(collection, device=device)
     if queries is None:
         assert query is not None
-        from ...pipelines.search import search as run_search
+        from ...pipelines.search.search import search as run_search
 
         print_results(run_search(opened, query, settings, say_it), json)
         return
-    from ...pipelines.trec import read_queries, run_queries
+    from ...pipelines.search.trec import read_queries, run_queries
 
     print_run(run_queries(opened, read_queries(queries), settings, run, say_it), run, json)
 

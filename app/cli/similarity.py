@@ -1,17 +1,131 @@
-"""`sonde similarity`."""
+"""`sonde similarity` and `sonde evaluate sts`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...indexer.wording import counted
-from .options import Device, Json
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import Device, Json, print_json, progress, say, size, snippet
 
 if TYPE_CHECKING:
-    from ...pipelines.similarity import Comparison, Similarity
+    from ...pipelines.evaluate.sts import StsQuality
+    from ...pipelines.similarity.similarity import Comparison, Similarity
+
+NAME = 32
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B,SCORE", help="The columns, by name or by number from 1.")
+]
+Scale = Annotated[str, typer.Option("--scale", metavar="LEAST,GREATEST", help="Scores beyond are refused.")]
+
+
+def evaluate_sts(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Pairs of sentences with scores, or several.")],
+    models: Annotated[
+        list[str] | None, typer.Option("--model", metavar="M", help="A bi-encoder; several to compare them.")
+    ] = None,
+    columns: Columns = None,
+    scale: Scale = "0,5",
+    prompt: Annotated[str | None, typer.Option("--prompt", help="Put in front of every sentence.")] = None,
+    truncate_dim: Annotated[
+        int | None, typer.Option("--truncate-dim", metavar="N", help="Matryoshka: keep N dimensions.")
+    ] = None,
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")] = "auto",
+    json: Json = False,
+) -> None:
+    """Compare bi-encoders on pairs of sentences that people scored: Spearman's and Pearson's correlation.
+
+    Files have STS-B's layout (sentence, sentence, score, no heading) or columns with names, as CSV, TSV, JSONL or
+    Parquet. Pearson's correlation is given for the cosine and for the angular similarity; Spearman's is the same for
+    both. "a core": sentences by second of work of one core, which other programs disturb least.
+
+    \b
+    Examples:
+      sonde evaluate sts sts.csv
+      sonde evaluate sts sts.csv --model all-MiniLM-L6-v2 --model static --model ./my-model
+      sonde evaluate sts sick.tsv --columns sentence_A,sentence_B,relatedness_score --scale 1,5
+    """
+    from ...indexer.encoder import DEFAULT_MODEL
+    from ...pipelines.evaluate.sts import evaluate_sts as run
+
+    pairs = read_scored(files, columns, scale)
+    options: dict[str, Any] = {"device": device, "dtype": dtype, "truncate_dim": truncate_dim}
+    with progress(quiet=json) as notify:
+        found = run(pairs, models or [DEFAULT_MODEL], prompt=prompt, notify=notify, **options)
+    if json:
+        for quality in found:
+            print_json(quality.to_dict())
+        return
+    print_table(found)
+
+
+def read_scored(files: Sequence[Path], columns: str | None, scale: str) -> list[Any]:
+    """Read files of scored pairs.
+
+    Raises:
+        UsageError: The scale is none, or columns are not clear.
+        SondeError: A file cannot be read.
+    """
+    from ...pipelines.similarity.pair_file import read_pair_file
+
+    limits = read_scale(scale)
+    return [read_pair_file(file, scored=True, columns=columns, scale=limits) for file in files]
+
+
+def read_scale(text: str) -> tuple[float, float]:
+    """Return the least and the greatest score of "0,5".
+
+    Raises:
+        UsageError: These are not two numbers, the first below the second.
+    """
+    from ...indexer.errors import UsageError
+
+    try:
+        least, greatest = (float(part) for part in text.split(","))
+    except ValueError:
+        least, greatest = 0.0, 0.0
+    if not least < greatest:
+        raise UsageError(f"--scale {text!r} is no range: give the least and the greatest score, such as 0,5")
+    return least, greatest
+
+
+def print_table(found: "Sequence[StsQuality]") -> None:
+    """Print a table for each file."""
+    from ...pipelines.evaluate.footprint import BUSY
+
+    for file in dict.fromkeys(quality.file for quality in found):
+        rows = [quality for quality in found if quality.file == file]
+        print(f"{file}: {rows[0].pairs:,} pairs, {rows[0].sentences:,} sentences")
+        print(
+            f"{'model':<{NAME}} {'Spearman':>8} {'95 % interval':>15} {'Pearson':>7} {'angular':>7} "
+            f"{'sentences/s':>11} {'a core':>7} {'weights':>8} {'memory':>8} {'dims':>5}"
+        )
+        for quality in rows:
+            print(_row(quality))
+    most = max(quality.others for quality in found)
+    if most > BUSY:
+        say(f"note: other programs used up to {most:.0%} of the processor meanwhile: do not rely on sentences/s")
+
+
+def _row(quality: "StsQuality") -> str:
+    low, high = quality.interval
+    name = model_name(quality.model) + ("" if quality.dtype == "float32" else f" {quality.dtype}")
+    return (
+        f"{name:<{NAME}} {quality.spearman:>8.4f} {f'{low:.3f} to {high:.3f}':>15} {quality.pearson:>7.4f} "
+        f"{quality.pearson_angular:>7.4f} {quality.sentences / max(quality.seconds, 1e-9):>11,.0f} "
+        f"{quality.sentences / max(quality.processor_seconds, 1e-2):>7,.0f} "
+        f"{size(quality.size):>8} {size(quality.memory):>8} {quality.dimension:>5}"
+    )
+
+
+def model_name(model: str) -> str:
+    """Return a model's name as it fits into a table: of a folder its last two parts, at most 32 characters."""
+    path = Path(model)
+    name = "/".join(path.parts[-2:]) if path.is_absolute() else model
+    return name if len(name) <= NAME else "…" + name[1 - NAME :]
+
 
 WIDTH = 60
 
@@ -56,8 +170,8 @@ def similarity(
     """
     from ...indexer.encoder import DEFAULT_MODEL
     from ...indexer.errors import UsageError
-    from ...pipelines.pair_file import read_pair_file
-    from ...pipelines.similarity import check_pairs, load_comparison
+    from ...pipelines.similarity.pair_file import read_pair_file
+    from ...pipelines.similarity.similarity import check_pairs, load_comparison
 
     if pairs is not None and first is not None:
         raise UsageError("give two texts, or a file with --pairs, not both")

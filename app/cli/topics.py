@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Json, LabelsFile, NamingEngine, Seed
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import CollectionPath, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.topics import Breakdown, Topic, Topics
@@ -134,7 +132,7 @@ def topic(
       sonde topic news.sonde --reduce-to 3
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.plots import check_target
+    from ...pipelines.plots import check_plot_target
     from ...pipelines.topics import Topics
     from ..api import open as open_collection
 
@@ -149,7 +147,7 @@ def topic(
     if period is not None and over is None:
         raise UsageError("--period needs --over")
     if to is not None:
-        check_target(to)
+        check_plot_target(to)
     merged = _numbers(merge) if merge is not None else []
     with progress(quiet=json) as notify:
         found = Topics(open_collection(collection), run, notify)

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .options import CollectionPath, Device, Json
-from .output import print_json, say, snippet
-from .progress import progress
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.collection import Collection
+    from ...indexer.store.collection import Collection
 
 DEFAULT = "search"
 
@@ -82,13 +80,13 @@ def tune_search(
       sonde tune articles.sonde --clicks clicks.csv --dry-run
       sonde tune articles.sonde --reset
     """
-    from ...pipelines.tune import TuneSettings, forget
+    from ...pipelines.tune import TuneSettings, forget_defaults
     from ...pipelines.tune import tune_search as run
     from ..api import open as open_collection
 
     opened = open_collection(collection, device=device)
     if reset:
-        print(f"{collection}: forgot {forget(opened)}")
+        print(f"{collection}: forgot {forget_defaults(opened)}")
         return
     settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
     with progress() as notify:
@@ -130,14 +128,13 @@ def tune_threshold(
     """
     from dataclasses import replace
 
-    from ...pipelines.defaults import store_defaults, stored_defaults
-    from ...pipelines.plots.file import check_target, write_plot
-    from ...pipelines.plots.threshold import ThresholdPlot
-    from ...pipelines.tune.threshold import find_threshold, read_questions
+    from ...pipelines.plots.file import check_plot_target, write_plot
+    from ...pipelines.search.settings import store_defaults, stored_defaults
+    from ...pipelines.tune.threshold import ThresholdPlot, find_threshold, read_questions
     from ..api import open as open_collection
 
     if plot:
-        check_target(plot)
+        check_plot_target(plot)
     opened = open_collection(collection, device=device)
     _warn(opened)
     found = find_threshold(opened, read_questions(answered), read_questions(unanswerable), mode=mode, seed=seed)
@@ -183,7 +180,7 @@ def ask(
       sonde ask faq.sonde "how can I send a lamp back"
       sonde ask faq.sonde "how do I bake bread" --threshold 0.9 --json
     """
-    from ...pipelines.ask import ask as run
+    from ...pipelines.search.ask import ask as run
     from ..api import open as open_collection
 
     opened = open_collection(collection, device=device)
@@ -203,7 +200,7 @@ def ask(
 
 
 def _warn(collection: "Collection") -> None:
-    from ...pipelines.ask import fit_of_model
+    from ...pipelines.search.ask import fit_of_model
 
     if warning := fit_of_model(collection):
         say(f"note: {warning}")

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .options import CollectionPath, Json
-from .output import print_json, say, size
-from .progress import progress
+from .output import CollectionPath, Json, print_json, progress, say, size
 
 if TYPE_CHECKING:
-    from ...indexer.info import Info
+    from ...indexer.upkeep.info import Info
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +57,7 @@ def _print_info(found: "Info") -> None:
 
 def tuned_line(stored: dict[str, Any]) -> str:
     """Return what was tuned, in words."""
-    from ...pipelines.defaults import SearchDefaults
+    from ...pipelines.search.settings import SearchDefaults
 
     return f"{SearchDefaults.of(stored)} (`sonde tune --reset` goes back)"
 
@@ -171,9 +169,9 @@ def export(
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
     """
-    from ...indexer.export import write, write_jsonl
-    from ...indexer.run_columns import RunColumns
-    from ...pipelines.filters import documents_where
+    from ...indexer.store.export import write_export, write_jsonl
+    from ...indexer.store.runs import RunColumns
+    from ...pipelines.search.filters import documents_where
     from ..api import open as open_collection
 
     opened = open_collection(collection)
@@ -185,7 +183,7 @@ def export(
     if standard:
         count = write_jsonl(opened, sys.stdout, vectors=vectors, choose=choose)
     else:
-        count = write(opened, Path(to), vectors=vectors, choose=choose)
+        count = write_export(opened, Path(to), vectors=vectors, choose=choose)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -6,13 +6,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from ...indexer.arguments import Ids, Texts, as_text, as_texts
 from ...indexer.document import Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
-from ...pipelines.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
-from ...pipelines.search import SearchSettings
-from ...pipelines.texts import Ids, Texts, as_text, as_texts
-from ..options import S, settings_from
+from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
+from ...pipelines.search.settings import SearchSettings
+from ..api.options import S, settings_from
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,6 +1,7 @@
-"""What every route needs: the collections, the limits and the guard, kept on the application."""
+"""What every route needs: collections, limits, guard, and the models that requests share."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,34 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
+from ...pipelines.label import NliJudge, load_nli
 from .guard import Guard
 from .hosted import Hosts
-from .models import Models
 from .problems import ProblemError
 from .schemas import ProblemOut
 from .settings import ServeSettings
+
+
+class Models:
+    """The NLI model of the service; requests can name no other, so nobody makes the service fetch one."""
+
+    def __init__(self, device: str) -> None:
+        """Take the device that models run on."""
+        self._device = device
+        self._loading = threading.Lock()
+        self._nli: NliJudge | None = None
+
+    def nli(self) -> NliJudge:
+        """Return the NLI model.
+
+        Raises:
+            SondeError: It cannot be had.
+        """
+        with self._loading:
+            if self._nli is None:
+                self._nli = NliJudge(load_nli(device=self._device))
+            return self._nli
+
 
 T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError
-from ...pipelines.results import Results
-from ...pipelines.search import SearchSettings, search_many
+from ...pipelines.search.results import Results
+from ...pipelines.search.search import search_many
+from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
 from .batcher import MicroBatcher
 from .problems import ProblemError

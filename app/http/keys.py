@@ -53,7 +53,7 @@ class Keys:
 
     def find(self, given: str) -> Key | None:
         """Return the key that `given` is; every key is compared, in constant time."""
-        wanted, found = digest(given), None
+        wanted, found = key_digest(given), None
         for key in self.keys:
             if hmac.compare_digest(key.digest, wanted):
                 found = key
@@ -73,7 +73,7 @@ def add_key(path: Path, name: str, rights: Rights) -> str:
     if not name.strip() or any(key.name == name for key in known):
         raise UsageError(f"{name!r} cannot name a new key: " + ("it is taken" if name.strip() else "it is empty"))
     key = PREFIX + secrets.token_urlsafe(BYTES)
-    kept = {"keys": [asdict(entry) for entry in (*known, Key(name, rights, digest(key)))]}
+    kept = {"keys": [asdict(entry) for entry in (*known, Key(name, rights, key_digest(key)))]}
     before = os.umask(0o077)
     try:
         write_durably(path, lambda stream: stream.write(json.dumps(kept, indent=1).encode()))
@@ -82,6 +82,6 @@ def add_key(path: Path, name: str, rights: Rights) -> str:
     return key
 
 
-def digest(key: str) -> str:
+def key_digest(key: str) -> str:
     """Return the SHA-256 of a key in hex."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,16 +10,15 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from . import problems
-from .context import Context
+from .context import Context, Models
 from .guard import BodyLimit, Guard
 from .hosted import Hosts
 from .keys import Keys
 from .metrics import Measured, Metrics
-from .models import Models
-from .routes import documents, judge, runs, search, state
+from .routes import documents, runs, search
 from .settings import ServeSettings
 
-ROUTERS = (search.router, judge.router, documents.router, runs.router, state.router)
+ROUTERS = (search.router, search.judge_router, documents.router, runs.router, documents.state_router)
 log = logging.getLogger("sonde.http")
 
 

@@ -10,24 +10,12 @@ import streamlit as st
 
 from ...indexer.errors import SondeError
 from ..api import Collection
-from .gate import admit
-from .plain import escape_markdown
-from .settings import UiSettings
-from .shelf import Shelf
-from .ways_on import empty, sentences
+from .launch import UiSettings
+from .page import PAGES, collection_name, empty, escape_markdown, sentences
+from .workspace import Workspace, admit
 
 ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
 STYLE = Path(__file__).with_name("style.css")
-PAGES = {
-    "search": ("Search", ":material/search:"),
-    "map": ("Map", ":material/scatter_plot:"),
-    "clusters": ("Clusters and topics", ":material/bubble_chart:"),
-    "labels": ("Labels", ":material/label:"),
-    "explain": ("Explain", ":material/compare_arrows:"),
-    "evaluate": ("Evaluate", ":material/bar_chart:"),
-    "data": ("Data", ":material/database:"),
-}
-"""A page's address, which is also the name of its module, its title and its icon."""
 
 
 def show() -> None:
@@ -37,7 +25,7 @@ def show() -> None:
     settings = UiSettings.load()
     if not admit(settings):
         return
-    shelf = Shelf(settings)
+    shelf = Workspace(settings)
     pages = [
         st.Page(_page(name, shelf), title=title, icon=icon, url_path=name) for name, (title, icon) in PAGES.items()
     ]
@@ -47,19 +35,14 @@ def show() -> None:
     chosen.run()
 
 
-def _start(shelf: Shelf, pages: list[Any]) -> None:
+def _start(shelf: Workspace, pages: list[Any]) -> None:
     """Go from the bare address to the page to begin with; every page keeps an address of its own that way."""
     name = collection_name()
     wanted = "search" if shelf.names() else "data"
     st.switch_page(pages[list(PAGES).index(wanted)], query_params={"collection": name} if name else {})
 
 
-def collection_name() -> str | None:
-    """Return the name of the collection that the session looks at."""
-    return st.session_state.get("collection")
-
-
-def _choose(shelf: Shelf) -> None:
+def _choose(shelf: Workspace) -> None:
     names = shelf.names()
     if not names:
         st.session_state.pop("collection", None)
@@ -74,7 +57,7 @@ def _choose(shelf: Shelf) -> None:
         st.query_params["collection"] = name  # also the one that nobody chose: an address must mean the same tomorrow
 
 
-def _page(name: str, shelf: Shelf) -> Callable[[], None]:
+def _page(name: str, shelf: Workspace) -> Callable[[], None]:
     """Return the function that draws a page, loading its module when it is first asked for."""
 
     def page() -> None:
@@ -91,7 +74,7 @@ def _page(name: str, shelf: Shelf) -> Callable[[], None]:
     return page
 
 
-def _collection(shelf: Shelf) -> Collection | None:
+def _collection(shelf: Workspace) -> Collection | None:
     name = collection_name()
     if name is None:
         empty("No collection yet", "Make one on the page [Data](/data): upload a file, or name one.")

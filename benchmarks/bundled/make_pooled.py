@@ -18,9 +18,9 @@ from pooled_pairs import PASSES
 from train import Recipe, train
 
 from sonde.indexer.files import sha256
-from sonde.pipelines.bundled import write_bundle
-from sonde.pipelines.bundled.loading import WEIGHTS
-from sonde.pipelines.train.evaluate import evaluate_pairs
+from sonde.pipelines.pairs.bundled import write_bundle
+from sonde.pipelines.pairs.bundled.loading import WEIGHTS
+from sonde.pipelines.train.classifier import evaluate_pairs
 from sonde.pipelines.train.nli import base_folder
 from sonde.pipelines.train.pairs import LABELS, digest_of, read_pairs, write_pairs
 

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoTokenizer, BertModel
 
-from sonde.pipelines.bundled.pooled import PooledPairClassifier
-from sonde.pipelines.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from sonde.pipelines.pairs.bundled.loading import PooledPairClassifier
+from sonde.pipelines.train.folder import Checkpoint, load_checkpoint, save_checkpoint
 from sonde.pipelines.train.pairs import LABELS, Premise
 
 WIDTH = 256

@@ -1,10 +1,9 @@
 """Approximate nearest neighbours over the vectors of a collection, through FAISS."""
 
 from .build import build
-from .exact import exact_search
-from .index import AnnIndex, load
+from .exact import ArraySource, VectorSource, exact_search, to_float32
+from .index import AnnIndex, load_index
 from .settings import AnnInfo, AnnSettings, Kind
-from .source import ArraySource, VectorSource, widen
 
 __all__ = [
     "AnnIndex",
@@ -15,6 +14,6 @@ __all__ = [
     "VectorSource",
     "build",
     "exact_search",
-    "load",
-    "widen",
+    "load_index",
+    "to_float32",
 ]

@@ -6,14 +6,14 @@ import numpy as np
 
 from ..errors import UsageError
 from . import kinds
-from .choice import choose
+from .exact import VectorSource
 from .gpu import fill
-from .growth import Notify, grow, held_out, silent, timed
 from .index import AnnIndex
+from .kinds import choose_kind
 from .library import faiss, faiss_gpu, threads
-from .nodes import Nodes
 from .settings import TARGET, AnnInfo, AnnSettings, Kind
-from .source import VectorSource
+from .storage import Nodes
+from .tuning import Notify, grow, held_out, say_nothing, timed
 
 
 def build(
@@ -21,7 +21,7 @@ def build(
     settings: AnnSettings,
     *,
     alive: np.ndarray | None = None,
-    notify: Notify = silent,
+    notify: Notify = say_nothing,
 ) -> AnnIndex:
     """An index over the vectors, of a kind that fits them, tuned until recall@10 reaches the target.
 
@@ -46,7 +46,7 @@ def build(
     with threads(settings.threads):
         notify("reading vectors", 0, len(rows))
         nodes = Nodes.distinct(vectors, rows)
-        kind, reason = choose(settings, vectors.dimension, len(nodes))
+        kind, reason = choose_kind(settings, vectors.dimension, len(nodes))
         held = held_out(kind, len(nodes) // 10)
         nodes = nodes.moved_last(random.choice(len(nodes), held, replace=False))
         index, trained_on = _trained(settings, kind, vectors, nodes.head(len(nodes) - held), random, notify)
@@ -89,7 +89,7 @@ def _trained(
 
     On the GPU the nodes are put in at the same time.
     """
-    index = kinds.create(kind, vectors.dimension, len(nodes), settings.seed)
+    index = kinds.create_index(kind, vectors.dimension, len(nodes), settings.seed)
     size = kinds.training_size(kind, len(nodes))
     if size:
         notify("training", 0, size)

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from . import kinds
-from .exact import BLOCK
+from .exact import BLOCK, VectorSource
 from .library import faiss, faiss_gpu
 from .settings import Kind
-from .source import VectorSource
 
 MOST_CANDIDATES = 2048
 """FAISS's GPU indexes give no more answers, and probe no more cells, than this."""

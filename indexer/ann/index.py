@@ -8,13 +8,11 @@ import numpy as np
 
 from ..errors import UsageError
 from . import kinds
-from .exact import Best, as_queries, exact_search, inner_products
+from .exact import Best, VectorSource, as_queries, exact_search, inner_products
 from .gpu import GpuIndex
-from .growth import Notify, grow, held_out, silent, timed
-from .nodes import Admitted, Nodes
 from .settings import GPU_KINDS, AnnInfo, Device
-from .source import VectorSource
-from .storage import read, write
+from .storage import Admitted, Nodes, read_index, write_index
+from .tuning import Notify, grow, held_out, say_nothing, timed
 
 QUERIES = 512
 CODES_PER_STEP = 32
@@ -146,7 +144,7 @@ class AnnIndex:
         Raises:
             SondeError: The folder cannot be written; what was there is untouched.
         """
-        self.info = write(self.index, self.nodes, self.info, folder)
+        self.info = write_index(self.index, self.nodes, self.info, folder)
         return self.info
 
     def over(self, nodes: Nodes, info: AnnInfo | None = None) -> "AnnIndex":
@@ -160,7 +158,7 @@ class AnnIndex:
         stop: int,
         *,
         alive: np.ndarray | None = None,
-        notify: Notify = silent,
+        notify: Notify = say_nothing,
     ) -> AnnInfo:
         """Index the rows from `start`, the first that is not yet covered, up to `stop`.
 
@@ -189,7 +187,7 @@ class AnnIndex:
         return self.info
 
 
-def load(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnIndex:
+def load_index(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnIndex:
     """The index that was saved in `folder`, checked against its digest.
 
     `mmap` leaves the codes on disk, to be paged in as they are needed. With `device` "cuda" a copy goes to the GPU, if
@@ -199,5 +197,5 @@ def load(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnInde
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
         MissingExtraError: The device is "cuda" and FAISS was built without it.
     """
-    index, nodes, info = read(folder, mmap=mmap)
+    index, nodes, info = read_index(folder, mmap=mmap)
     return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu", mmap)

@@ -48,3 +48,14 @@ def threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         module.omp_set_num_threads(before)
+
+
+def faiss_package() -> str:
+    """Return the distribution that FAISS came in."""
+    from importlib import metadata
+
+    try:
+        metadata.version("faiss-gpu")
+    except metadata.PackageNotFoundError:
+        return "faiss-cpu"
+    return "faiss-gpu"

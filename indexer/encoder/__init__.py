@@ -3,7 +3,7 @@
 from .encoder import Encoder
 from .loading import load_encoder, load_encoder_for
 from .models import DEFAULT_MODEL, STATIC_MODEL, canonical_name
-from .spec import ModelSpec
+from .settings import ModelSpec
 from .token_vectors import TokenVectors
 from .tokens import Tokens
 

@@ -6,13 +6,11 @@ from typing import Any
 
 from ..errors import UsageError
 from .encoder import Encoder, cores
+from .forward import Replica
 from .models import Located
-from .opaque import OpaqueTokenizer
-from .replica import Replica
-from .settings import EncoderSettings
-from .spec import ModelSpec
+from .settings import EncoderSettings, ModelSpec
 from .tokenizer import StaticTokenizer, TransformerTokenizer
-from .tokens import TextTokenizer
+from .tokens import OwnPreprocessing, TextTokenizer
 
 STATIC_WINDOW = 512
 UNLIMITED_WINDOW = 512
@@ -24,7 +22,7 @@ BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 65_536}
 STATIC_BATCH_TOKENS = 1_000_000
 
 
-def assemble(model: Any, located: Located, digest: str, settings: EncoderSettings) -> Encoder:
+def assemble_encoder(model: Any, located: Located, digest: str, settings: EncoderSettings) -> Encoder:
     """Put an encoder together from a `SentenceTransformer`.
 
     Raises:
@@ -110,7 +108,7 @@ def _tokenizer(model: Any, settings: EncoderSettings, prompts: tuple[str, str]) 
         first.max_seq_length = window
         if _takes_ids(first):
             return TransformerTokenizer(first, window, prompts)
-    return OpaqueTokenizer(model, window, prompts)
+    return OwnPreprocessing(model, window, prompts)
 
 
 def _takes_ids(module: Any) -> bool:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SondeError
-from .batches import plan_batches
-from .crew import Crew
-from .replica import Replica, fetch
-from .spec import ModelSpec
+from .forward import Crew, Replica, fetch_vectors, plan_batches
+from .settings import ModelSpec
 from .token_vectors import TokenVectors, run_batch
 from .tokens import TextTokenizer, Tokens
 
@@ -104,7 +102,7 @@ class Encoder:
                 results.append((places, replica.run([tokens[place] for place in places])))
                 if on_batch:
                     on_batch(len(places))
-            fetch(results, vectors)
+            fetch_vectors(results, vectors)
 
         self._in_batches(tokens, work)
         return vectors

@@ -9,14 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import SondeError
-from .assembly import assemble, quantize
-from .cache import cache_folder, new_folder
+from .assembly import assemble_encoder, quantize
 from .encoder import Encoder
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
-from .settings import EncoderSettings
-from .spec import ModelSpec
+from .settings import EncoderSettings, ModelSpec
 from .static import distil, static_digest
-from .weights import weights_digest
+from .weights import cache_folder, new_folder, weights_digest
 
 Notify = Callable[[str], object]
 
@@ -101,7 +99,7 @@ def _load(name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpe
     _check_kind(located, notify)
     if static:
         located = _static(located, weights, name, notify)
-    encoder = assemble(load_model(located, settings), located, digest, settings)
+    encoder = assemble_encoder(load_model(located, settings), located, digest, settings)
     if settings.dtype == "int8":
         with quiet():
             quantize(encoder, notify)
@@ -129,7 +127,7 @@ def _static(base: Located, weights: str, name: str, notify: Notify) -> Located:
         model = load_model(base, settings)
         _drop_normalize(model)
         with new_folder(folder) as made, quiet():
-            distil(assemble(model, base, weights, settings), made)
+            distil(assemble_encoder(model, base, weights, settings), made)
     return Located(name, folder, base.revision)
 
 

@@ -1,4 +1,4 @@
-"""From a model's name to its folder, without surprises: a typing mistake never reaches the network."""
+"""From a model's name to its folder: a typing mistake never reaches the network."""
 
 import difflib
 import importlib.util
@@ -9,8 +9,68 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SondeError, UsageError
-from . import hub
 from .weights import file_digest
+
+UNWANTED = [
+    *("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.onnx"),
+    *("*.py", "onnx/*", "openvino/*", "coreml/*", "checkpoint-*/*"),
+]
+"""Never fetched: pickles and code, which Sonde does not load, and the same weights for other programs."""
+
+
+def fetch_model(
+    repository: str, revision: str | None, notify: Callable[[str], object], option: str = "--model"
+) -> Path:
+    """Return the local folder of the hub's model `repository` ("org/name"), downloading it only if it is not cached.
+
+    `option` is the one that the name came from, for messages.
+
+    Raises:
+        SondeError: There is no such model, or the hub cannot be reached.
+    """
+    return cached(repository, revision) or _download(repository, revision, notify, option)
+
+
+def cached(repository: str, revision: str | None) -> Path | None:
+    """Return the folder of a model in the hub's local cache, None where it is not there, or not whole."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        found = snapshot_download(repository, revision=revision, local_files_only=True, ignore_patterns=UNWANTED)
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError as error:
+        raise SondeError(f"{repository!r} is no model name: {_first_line(error)}") from error
+    folder = Path(found)
+    complete = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+    return folder if complete and any(folder.rglob("*.safetensors")) else None
+
+
+def _download(repository: str, revision: str | None, notify: Callable[[str], object], option: str) -> Path:
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    instead = f"give the folder of a local model instead ({option} ./folder)"
+    if constants.HF_HUB_OFFLINE:
+        raise SondeError(f"{repository} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it, or {instead}")
+    notify(f"downloading {repository} from {constants.ENDPOINT}")
+    try:
+        with disable_progress_bars():
+            return Path(snapshot_download(repository, revision=revision, ignore_patterns=UNWANTED))
+    except GatedRepoError as error:
+        raise SondeError(f"{repository} asks for an account: run `hf auth login`, or {instead}") from error
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        version = f" at revision {revision}" if revision else ""
+        raise SondeError(f"the hub has no model {repository}{version}: check the name, or {instead}") from error
+    except Exception as error:  # the hub's client raises errors of its own, of httpx and of the system
+        raise SondeError(f"{repository} cannot be downloaded ({_first_line(error)}): {instead}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 STATIC_MODEL = "static"
@@ -77,12 +137,12 @@ def at_hand(name: str, revision: str | None = None) -> bool:
     if Path(name).is_absolute():
         return Path(name).is_dir()
     if name == DEFAULT_MODEL:
-        return _packaged_default(lambda _: None) is not None or hub.cached(_DEFAULT_REPOSITORY, revision) is not None
-    return bool(_REPOSITORY.fullmatch(name)) and hub.cached(name, revision) is not None
+        return _packaged_default(lambda _: None) is not None or cached(_DEFAULT_REPOSITORY, revision) is not None
+    return bool(_REPOSITORY.fullmatch(name)) and cached(name, revision) is not None
 
 
 def _from_hub(name: str, repository: str, notify: Callable[[str], object], revision: str | None) -> Located:
-    folder = hub.fetch(repository, revision, notify)
+    folder = fetch_model(repository, revision, notify)
     return Located(name, folder, folder.name)
 
 

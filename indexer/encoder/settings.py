@@ -1,10 +1,114 @@
-"""How a model is to be run: what was asked for, resolved against this machine."""
+"""What identifies a model, and how to run it on this machine: devices, precision, batch size."""
 
-from dataclasses import dataclass
-from typing import Self
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
-from .devices import resolve_devices, resolve_dtype
-from .spec import ModelSpec
+from ..errors import SondeError, UsageError
+
+DTYPES = ("float32", "bfloat16", "float16", "int8")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model and the settings under which a collection was embedded with it.
+
+    Attributes:
+        name: As `load_encoder` takes it: the default's short name, "static", a hub's "org/name" or an absolute folder.
+        revision: The hub's commit, or None for a local model.
+        digest: SHA-256 over the weights; for the static tier over its base's digest and the recipe.
+        dimension: Length of a vector, after any truncation.
+        max_tokens: The window: the most tokens, special ones and prompt included, that one text may take.
+        query_prompt: Put in front of every query.
+        document_prompt: Put in front of every passage.
+        normalize: Whether vectors have length 1.
+        dtype: Precision of the forward pass; "int8" is ONNX Runtime's dynamic quantization on a CPU.
+        truncate_dim: Matryoshka truncation, applied before normalising; None keeps all dimensions.
+        similarity: "cosine", or "dot" where the model says so and vectors are not normalised. Higher is nearer.
+        kind: "transformer" or "static".
+    """
+
+    name: str
+    revision: str | None
+    digest: str
+    dimension: int
+    max_tokens: int
+    query_prompt: str
+    document_prompt: str
+    normalize: bool
+    dtype: str
+    truncate_dim: int | None
+    similarity: str
+    kind: str
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits over all that changes a vector; neither the name nor the device does."""
+        values = asdict(self)
+        del values["name"], values["revision"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, which `from_dict` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            SondeError: A field is missing or unknown.
+        """
+        expected = {field.name for field in fields(cls)}
+        if set(values) != expected:
+            odd = ", ".join(sorted(expected ^ set(values)))
+            raise SondeError(f"the collection's model description is damaged or of another version (fields: {odd})")
+        return cls(**values)
+
+
+def resolve_devices(device: str) -> list[str]:
+    """Return the devices that "auto", "cpu", "cuda", "cuda:1", "mps" or a list such as "cuda:0,cuda:1" stands for.
+
+    "auto" is the first GPU, else Apple's, else the CPU. Naming a device twice runs two replicas on it.
+
+    Raises:
+        UsageError: A name is unknown, or this machine has no such device.
+    """
+    present = available_devices()
+    if device == "auto":
+        return [present[0]]
+    names = [name.strip() for name in device.split(",")]
+    if bad := next((name for name in names if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name)), None):
+        raise UsageError(f"unknown device {bad!r}: give auto, cpu, cuda, cuda:1, mps, or a list such as cuda:0,cuda:1")
+    names = ["cuda:0" if name == "cuda" else name for name in names]
+    if absent := next((name for name in names if name not in present), None):
+        raise UsageError(f"this machine has no device {absent!r}: it has {', '.join(present)}")
+    return names
+
+
+def available_devices() -> list[str]:
+    """Return the devices that torch can use here, the fastest first."""
+    import torch
+
+    found = [f"cuda:{number}" for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    return [*found, *(["mps"] if torch.backends.mps.is_available() else []), "cpu"]
+
+
+def resolve_dtype(dtype: str, device: str) -> str:
+    """Return the precision: "auto" is float16 on an NVIDIA GPU and float32 elsewhere.
+
+    Raises:
+        UsageError: It is unknown, or the device cannot compute in it.
+    """
+    if dtype == "auto":
+        return "float16" if device.startswith("cuda") else "float32"
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}: give auto, {', '.join(DTYPES)}")
+    if dtype == "int8" and device != "cpu":
+        raise UsageError(f"dtype int8 runs on the CPU, not on {device}: give --device cpu, or float16 on a GPU")
+    return dtype
 
 
 @dataclass(frozen=True, slots=True)

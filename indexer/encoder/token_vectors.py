@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError
-from .opaque import OpaqueTokenizer
-from .replica import Replica
+from .forward import Replica
 from .tokenizer import FastTokenizer, StaticTokenizer
-from .tokens import TextTokenizer, Tokens
+from .tokens import OwnPreprocessing, TextTokenizer, Tokens
 
 LONGEST = 50_000
 """Characters of a text whose tokens are located; no window reaches further."""
@@ -75,7 +74,7 @@ def special_ids(tokenizer: TextTokenizer) -> np.ndarray:
     """Return the ids of the special tokens that the tokenizer puts around a text."""
     if isinstance(tokenizer, FastTokenizer):
         return np.unique(np.array([*tokenizer.prefix, *tokenizer.suffix], np.int64))
-    if isinstance(tokenizer, OpaqueTokenizer):
+    if isinstance(tokenizer, OwnPreprocessing):
         return np.array(getattr(tokenizer.model.tokenizer, "all_special_ids", ()) or (), np.int64)
     return np.empty(0, np.int64)
 

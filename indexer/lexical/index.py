@@ -1,19 +1,40 @@
 """BM25 search over the passages of a collection."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from tantivy import Index, Query, Schema, SchemaBuilder, Searcher
+from tantivy import Index, Occur, Query, Schema, SchemaBuilder, Searcher
 
 from ..errors import SondeError
 from ..languages import normalise
 from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
-from .integrity import check_files
-from .query import UNION_ROWS, any_term, within
-from .state import LexicalState, confirm, damaged, read_state
-from .trouble import explained
+from .state import LexicalState, check_files, confirm, damaged_index, read_state, tantivy_errors
 from .writer import LexicalWriter
+
+UNION_ROWS = 1_000
+"""Up to so many rows, a union of single terms is faster than Tantivy's term set."""
+
+
+def any_term(schema: Schema, counts: Mapping[str, int]) -> Query:
+    """Match what has any of the terms, scored by BM25; a term that the query repeats counts as often."""
+    return Query.boolean_query([(Occur.Should, _term(schema, term, count)) for term, count in counts.items()])
+
+
+def within(schema: Schema, query: Query, rows: Sequence[int]) -> Query:
+    """Match what the query matches among these rows, with the query's own scores."""
+    if len(rows) > UNION_ROWS:
+        chosen = Query.term_set_query(schema, "row", rows)
+    else:
+        chosen = Query.boolean_query([(Occur.Should, Query.term_query(schema, "row", row)) for row in rows])
+    return Query.boolean_query([(Occur.Must, Query.const_score_query(chosen, 0.0)), (Occur.Must, query)])
+
+
+def _term(schema: Schema, term: str, count: int) -> Query:
+    # A boost costs the block-max shortcut, so the usual query, which repeats nothing, goes without.
+    query = Query.term_query(schema, "text", term, index_option="freq")
+    return query if count == 1 else Query.boost_query(query, float(count))
+
 
 # Hits fetched beyond k, so that ties at the end are usually all in hand.
 MARGIN = 16
@@ -30,7 +51,7 @@ class LexicalIndex:
     def __init__(self, index: Index, folder: Path) -> None:
         self._index = index
         self.folder = folder
-        with explained(folder):
+        with tantivy_errors(folder):
             index.config_reader("manual")
         self.refresh()
 
@@ -43,7 +64,7 @@ class LexicalIndex:
         """
         if folder.is_dir() and any(folder.iterdir()):
             raise SondeError(f"{folder} is not empty: a lexical index is made in a new folder")
-        with explained(folder):
+        with tantivy_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             index = Index(_schema(), str(folder), reuse=False)
             confirm(folder, LexicalState())
@@ -57,14 +78,14 @@ class LexicalIndex:
             SondeError: There is none, or it is damaged, or of another version of Sonde.
         """
         if not (folder / "meta.json").is_file():
-            raise damaged(folder, "there is no index")
+            raise damaged_index(folder, "there is no index")
         read_state(folder)
-        with explained(folder):
+        with tantivy_errors(folder):
             return cls(Index.open(str(folder)), folder)
 
     def refresh(self) -> None:
         """See the newest commit."""
-        with explained(self.folder):
+        with tantivy_errors(self.folder):
             self._index.reload()
             self._searcher: Searcher = self._index.searcher()
             passages = self._searcher.terms_with_prefix("language", "")
@@ -166,7 +187,7 @@ class LexicalIndex:
             limit = min(self.rows, limit * 4)
 
     def _hits(self, query: Query, limit: int) -> tuple[np.ndarray, np.ndarray]:
-        with explained(self.folder):
+        with tantivy_errors(self.folder):
             searcher = self._searcher  # taken once: addresses mean nothing to the searcher of another commit
             hits = searcher.search(query, limit, count=False).hits
             rows = searcher.fast_field_values("row", [address for _, address in hits])

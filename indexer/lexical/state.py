@@ -1,6 +1,11 @@
-"""What a lexical index holds, on disk beside it, exact after a kill at any moment."""
+"""What a lexical index holds, exact after a kill at any moment; its checksums; Tantivy's errors in one line."""
 
 import json
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,9 +42,9 @@ def read_state(folder: Path) -> LexicalState:
         schema, confirmed = stored["schema"], stored["opstamp"] == opstamp(folder)
         state = LexicalState(**stored["state" if confirmed else "next"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise damaged(folder, f"{path.name}: {type(error).__name__}: {error}") from None
+        raise damaged_index(folder, f"{path.name}: {type(error).__name__}: {error}") from None
     if schema != SCHEMA:
-        raise damaged(folder, f"it has version {schema!r}, and this Sonde reads version {SCHEMA}")
+        raise damaged_index(folder, f"it has version {schema!r}, and this Sonde reads version {SCHEMA}")
     return state
 
 
@@ -58,7 +63,7 @@ def opstamp(folder: Path) -> int:
     return json.loads((folder / "meta.json").read_bytes())["opstamp"]
 
 
-def damaged(folder: Path, reason: object) -> SondeError:
+def damaged_index(folder: Path, reason: object) -> SondeError:
     """Return the error for an index that cannot be read."""
     line = " ".join(str(reason).split())
     return SondeError(f"the lexical index in {folder} is damaged ({line}): `sonde repair` rebuilds it from the catalog")
@@ -67,3 +72,69 @@ def damaged(folder: Path, reason: object) -> SondeError:
 def _write(folder: Path, state: LexicalState, coming: LexicalState) -> None:
     stored = {"schema": SCHEMA, "opstamp": opstamp(folder), "state": asdict(state), "next": asdict(coming)}
     write_durably(folder / "state.json", lambda stream: stream.write(json.dumps(stored).encode()))
+
+
+@contextmanager
+def tantivy_errors(folder: Path) -> Iterator[None]:
+    """Raise what Tantivy raises inside as a `SondeError` that names the index and the remedy."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise _explain(folder, str(error)) from None
+    except BaseException as error:
+        # PyO3 derives its panics from BaseException, and no module exports the class.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged_index(folder, error) from None
+
+
+def _explain(folder: Path, reason: str) -> SondeError:
+    if "LockBusy" in reason or "LockFailure" in reason:
+        return SondeError(f"another process is writing to the lexical index in {folder}: try again when it is done")
+    if "index writer was killed" in reason or "No space left" in reason:
+        # Tantivy does not tell why its writing thread died.
+        free = shutil.disk_usage(folder).free / 1e6
+        says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
+        return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+    if "Read-only" in reason or "ermission" in reason:
+        return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
+    return damaged_index(folder, reason)
+
+
+MAGIC = 1337
+TAIL = struct.Struct("<II")  # length of the JSON footer, magic number
+CHUNK = 1 << 20
+
+
+def check_files(folder: Path) -> list[str]:
+    """Return one line for every damaged or missing file of the index's last commit."""
+    meta = json.loads((folder / "meta.json").read_bytes())
+    problems = []
+    for segment in meta["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        files = sorted(folder.glob(f"{name}.*"))
+        problems += [problem for file in files if (problem := _problem(file))]
+        problems += [] if files else [f"{folder}: segment {name} is missing"]
+    return problems
+
+
+def _problem(path: Path) -> str | None:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - TAIL.size))
+        tail = stream.read()
+        length, magic = TAIL.unpack(tail) if len(tail) == TAIL.size else (0, 0)
+        body = size - TAIL.size - length
+        if magic != MAGIC or body < 0:
+            return f"{path}: cut off"
+        stream.seek(body)
+        try:
+            expected = json.loads(stream.read(length))["crc"]
+        except (ValueError, KeyError, TypeError):
+            return f"{path}: its footer is unreadable"
+        stream.seek(0)
+        checksum = 0
+        while body > 0 and (chunk := stream.read(min(CHUNK, body))):
+            checksum = zlib.crc32(chunk, checksum)
+            body -= len(chunk)
+    return None if checksum == expected else f"{path}: checksum {checksum:08x} instead of {expected:08x}"

@@ -13,8 +13,7 @@ from ..errors import SondeError
 from ..languages import normalise
 from . import state as states
 from .analysis import UNKNOWN, analyzer
-from .state import LexicalState
-from .trouble import explained
+from .state import LexicalState, tantivy_errors
 
 # More threads or memory do not index faster here, because the analysis, not the index, takes the time.
 THREADS, HEAP_BYTES = 1, 64_000_000
@@ -36,7 +35,7 @@ class LexicalWriter:
 
     def __init__(self, index: Index, folder: Path, committed: Callable[[], None]) -> None:
         self._folder, self._committed = folder, committed
-        with explained(folder):
+        with tantivy_errors(folder):
             self._writer = index.writer(HEAP_BYTES, THREADS)
         self._schema = index.schema
         self._state = states.read_state(folder)
@@ -50,7 +49,7 @@ class LexicalWriter:
         count = 0
         for entry in entries:
             document = self._document(entry)
-            with explained(self._folder):
+            with tantivy_errors(self._folder):
                 self._writer.add_document(document)
             count += 1
         return count
@@ -60,13 +59,13 @@ class LexicalWriter:
         chosen = list(rows)
         if not chosen:
             return
-        with explained(self._folder):
+        with tantivy_errors(self._folder):
             # The delete by term takes every number for a signed one, and so misses rows, which are unsigned.
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, "row", chosen))
 
     def delete_from(self, row: int) -> None:
         """Delete this row and every later one."""
-        with explained(self._folder):
+        with tantivy_errors(self._folder):
             every = Query.range_query(self._schema, "row", FieldType.Unsigned, lower_bound=row)
             self._writer.delete_documents_by_query(every)
 
@@ -81,7 +80,7 @@ class LexicalWriter:
             SondeError: The index cannot be written; the last commit stays as it was.
         """
         coming = LexicalState(through_row, settled)
-        with explained(self._folder):
+        with tantivy_errors(self._folder):
             states.announce(self._folder, self._state, coming)
             self._writer.commit()
             states.confirm(self._folder, coming)
@@ -91,7 +90,7 @@ class LexicalWriter:
 
     def close(self) -> None:
         """Drop what was not committed, wait for merges, and let another writer in."""
-        with explained(self._folder):
+        with tantivy_errors(self._folder):
             self._writer.rollback()
             self._writer.wait_merging_threads()
 

@@ -7,12 +7,9 @@ from statistics import fmean
 
 from ..document import Document, Value
 from ..errors import UsageError
-from .celltypes import ColumnType, decide_type
-from .column_names import LANGUAGE, id_rank, plain, text_rank, title_rank
-from .columns import Columns
-from .natives import as_text, natural
-from .options import ReadOptions, did_you_mean
-from .source import Row
+from .columns import LANGUAGE, Columns, id_rank, normalised_name, text_rank, title_rank
+from .source import ReadOptions, Row, did_you_mean
+from .values import ColumnType, cell_text, decide_type, natural
 
 _LONGEST_TITLE = 300
 _REPEATS_ALLOWED = 0.5
@@ -36,12 +33,12 @@ class Profile:
     @property
     def mean_length(self) -> float:
         """Characters per row of the sample."""
-        return fmean(map(len, map(as_text, self.values))) if self.values else 0.0
+        return fmean(map(len, map(cell_text, self.values))) if self.values else 0.0
 
     @property
     def distinct(self) -> float:
         """Distinct values per row of the sample, 0 to 1."""
-        return len(set(map(as_text, self.values)) - {""}) / max(len(self.values), 1)
+        return len(set(map(cell_text, self.values)) - {""}) / max(len(self.values), 1)
 
 
 def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note: str) -> "Roles":
@@ -156,8 +153,8 @@ class _Finder:
         if self._options.language is not None:
             return self._set("language", self._options.language)
         for profile in self._strings:
-            codes = [as_text(value) for value in profile.values if value is not None]
-            named = plain(profile.name) in LANGUAGE and profile.name not in taken
+            codes = [cell_text(value) for value in profile.values if value is not None]
+            named = normalised_name(profile.name) in LANGUAGE and profile.name not in taken
             if named and codes and all(_CODE.fullmatch(code.strip()) for code in codes):
                 return profile.name, "by name"
         return None, ""
@@ -187,9 +184,9 @@ def _is_id(profile: Profile) -> bool:
     whole = all(value.is_integer() for value in profile.values if isinstance(value, float))
     if profile.kind not in ("text", "integer", "real") or not whole or any(value is None for value in profile.values):
         return False
-    own = plain(profile.name) in ("id", "_id", "uuid", "guid", "uid")
+    own = normalised_name(profile.name) in ("id", "_id", "uuid", "guid", "uid")
     return profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0
 
 
 def _is_no_prose(profile: Profile) -> bool:
-    return all(_NO_PROSE.fullmatch(as_text(value)) for value in profile.values if value is not None)
+    return all(_NO_PROSE.fullmatch(cell_text(value)) for value in profile.values if value is not None)

@@ -5,23 +5,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import UsageError
-from . import contents
+from . import text_files
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream
-from .column_names import text_rank
-from .delimited import Delimited, sample_lines
-from .dialect import sniff_dialect
+from .columns import text_rank
+from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
-from .json_array import JsonArray
-from .linewise import JsonLines, PlainLines
-from .options import ReadOptions
+from .json_files import JsonArray, JsonLines, PlainLines
 from .parquet import Parquet
-from .source import Source
+from .source import ReadOptions, Source
 from .text_files import TextStream
 from .workbook import Workbook
 
 TEXT_FORMATS = ("text", "markdown", "html", "pdf")
 
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
 _SUFFIXES |= {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -30,7 +29,11 @@ _SUFFIXES |= {
     ".xls": "xlsx",
     ".xlsb": "xlsx",
 }
-_SUFFIXES |= {".ods": "xlsx"} | contents.SUFFIXES
+
+
+_SUFFIXES |= {".ods": "xlsx"} | text_files.SUFFIXES
+
+
 _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "csv": Delimited,
     "tsv": Delimited,

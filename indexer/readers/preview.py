@@ -9,11 +9,10 @@ from ..document import Document, Skipped
 from ..errors import UsageError
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
-from .natives import as_text, natural
-from .options import ReadOptions
 from .read import file_sources
 from .reading import check_sample
-from .source import Item, Meter, Place, Row, Source, explained
+from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
+from .values import cell_text, natural
 
 SAMPLE = 1_000
 """Rows on which columns are decided, as they are when the source is read."""
@@ -77,7 +76,7 @@ def preview(paths: Sequence[Path], options: ReadOptions) -> Preview:
 
 def _look(source: Source, options: ReadOptions) -> Preview:
     meter, limit = Meter(), SAMPLE if source.columns is None else FILES
-    with explained(source.name, Place()):
+    with source_errors(source.name, Place()):
         stream = source.items(meter)
         items = list(islice(stream, limit))
         check_sample(source, items)
@@ -120,7 +119,7 @@ def _cells(item: Item) -> dict[str, str]:
         values: Iterable[tuple[str, object]] = {"title": item.title, "content": item.text, **item.metadata}.items()
     else:
         values = item.values.items() if isinstance(item, Row) else ()
-    return {name: _short(as_text(natural(value))) for name, value in values}
+    return {name: _short(cell_text(natural(value))) for name, value in values}
 
 
 def _short(text: str) -> str:

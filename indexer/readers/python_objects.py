@@ -6,9 +6,9 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import UsageError
-from .arrow import BATCH_ROWS, rows_of
-from .natives import flattened, natural
+from .parquet import BATCH_ROWS, rows_of
 from .source import Item, Meter, Row, Source
+from .values import flattened, natural
 
 _ACCEPTED = (
     "a path, a list or generator of str, dict or Document, a pandas or Polars DataFrame or Series, an Arrow table or "

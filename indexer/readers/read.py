@@ -1,23 +1,24 @@
-"""From what the user names as a source to a `Reading`."""
+"""From what the user names as a source to a `Reading`, or to the rows of one table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..document import Skipped
 from ..errors import SondeError, UsageError
 from .bytestream import ByteStream
+from .delimited import Delimited
 from .formats import TEXT_FORMATS, format_by_name, table_source
-from .options import ReadOptions, did_you_mean
 from .python_objects import python_source
 from .reading import Part, Reading
-from .source import Place, Source, explained
+from .source import Meter, Place, ReadOptions, Row, Source, did_you_mean, source_errors
 from .text_files import TextFiles
 
 _STDIN = "-"
 _DEFAULTS = ReadOptions()
 
 
-def read(source: Any, *, options: ReadOptions = _DEFAULTS) -> Reading:
+def read_source(source: Any, *, options: ReadOptions = _DEFAULTS) -> Reading:
     """Open a source and find out what its columns are.
 
     Args:
@@ -65,7 +66,7 @@ def file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[
 
 
 def _table(name: str, path: Path | None, options: ReadOptions) -> Source:
-    with explained(name, Place()):
+    with source_errors(name, Place()):
         return table_source(ByteStream(name, path), options)
 
 
@@ -96,3 +97,51 @@ def present(path: Path) -> Path:
     except (OSError, ValueError) as error:
         raise SondeError(f"{path!s:.200} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return path
+
+
+Heading = Callable[[Sequence[str]], bool]
+
+
+def read_rows(path: Path, is_heading: Heading, options: ReadOptions = ReadOptions()) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the origin and the cells of every row; that of the names, if there is one, has the origin "".
+
+    A CSV file may have no heading. Where the usual rule sees one, `is_heading` is asked too; if it says no, the first
+    row is a row like the others. Records of JSON and Parquet have names; all rows have the columns of the first.
+
+    Args:
+        path: CSV, TSV, JSON, JSONL, Parquet or XLSX, also compressed. Any other text is taken for CSV.
+        is_heading: Whether the first cells of a CSV file are names.
+        options: Delimiter, encoding, format and sheet, where they are known.
+
+    Raises:
+        UsageError: The format is unknown.
+        SondeError: The file is missing, empty or damaged, or a row cannot be read.
+    """
+    present(path)
+    if options.format is None and format_by_name(path) in TEXT_FORMATS:
+        options = ReadOptions(format="csv", delimiter=options.delimiter, encoding=options.encoding)
+    if options.format is None and path.is_file() and format_by_name(path) is None:
+        raise UsageError(f"cannot tell the format of {path}: name it .csv, .tsv, .jsonl, .parquet or .xlsx")
+    name, place = str(path), Place()
+    with source_errors(name, place):
+        source = table_source(ByteStream(name, path), options)
+        names: list[str] = []
+        shift = 0
+        for number, item in enumerate(source.items(Meter()), start=1):
+            place.origin = item.origin
+            if isinstance(item, Skipped):
+                raise SondeError(f"{name}, {item.origin}: {item.reason}")
+            if not isinstance(item, Row):
+                raise SondeError(f"{name} holds texts, not rows with columns: give CSV, TSV, JSONL or Parquet")
+            if not names:
+                names = list(item.values)
+                heading = source.heading if isinstance(source, Delimited) else tuple(names)
+                shift = int(bool(heading) and isinstance(source, Delimited) and not is_heading(heading))
+                if heading:
+                    yield "row 1" if shift else "", list(heading)
+            yield f"row {number + 1}" if shift else item.origin, [item.values.get(name) for name in names]
+        if not names:
+            if isinstance(source, Delimited) and source.heading and not is_heading(source.heading):
+                yield "row 1", list(source.heading)
+                return
+            raise SondeError(f"{name} {source.nothing}")

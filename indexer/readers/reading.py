@@ -1,16 +1,89 @@
-"""A pass over one or several sources: documents, how far it has come, and what its columns are."""
+"""One pass over one or several sources: rows become documents, or reasons why not."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, Value
 from ..errors import SondeError
 from .column_finder import Roles, document_columns, find_columns
 from .columns import Columns, merged
-from .document_maker import DocumentMaker
-from .options import ReadOptions
-from .source import Item, Meter, Place, Row, Source, explained
+from .encoding import broken_byte
+from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
+from .values import ColumnType, cell_text, natural
+
+
+class DocumentMaker:
+    """Turns what a source yields into what the build takes."""
+
+    def __init__(self, roles: Roles, max_chars: int, leave_out: Collection[str] = ()) -> None:
+        columns = roles.columns
+        self._columns = columns
+        self._types = roles.types
+        self._max_chars = max_chars
+        self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out}
+
+    def make(self, item: Item) -> Document | Skipped:
+        """A `Document` for a row that can be one; anything that cannot be stored or searched is `Skipped`."""
+        if isinstance(item, Skipped):
+            return item
+        document = item if isinstance(item, Document) else self._document(item)
+        reason = self._fault(document)
+        return Skipped(document.origin, reason) if reason else document
+
+    def _document(self, row: Row) -> Document:
+        columns, values = self._columns, row.values
+        texts = [_prose(natural(values.get(name))) for name in columns.text]
+        return Document(
+            text="\n\n".join(text for text in texts if text.strip()),
+            title=self._string(values, columns.title) or "",
+            key=self._string(values, columns.id),
+            metadata=self._metadata(values),
+            language=self._string(values, columns.language),
+            origin=row.origin,
+        )
+
+    def _string(self, values: Mapping[str, object], name: str | None) -> str | None:
+        value = natural(values.get(name)) if name is not None else None
+        text = cell_text(int(value) if isinstance(value, float) and value.is_integer() else value)
+        return text if text.strip() else None
+
+    def _metadata(self, values: Mapping[str, object]) -> dict[str, Value]:
+        metadata = {}
+        for name, raw in values.items():
+            if name not in self._taken:
+                kind: ColumnType | None = self._types.get(name)
+                metadata[name] = kind.value(raw) if kind else natural(raw)
+        return metadata
+
+    def _fault(self, document: Document) -> str | None:
+        if not document.text.strip() and not document.title.strip():
+            return "no text and no title: " + ("only white space" if document.text else "empty")
+        for name, text in _strings(document):
+            if len(text) > self._max_chars:
+                return f"the {name} has {len(text):,} characters, more than the limit of {self._max_chars:,}"
+            if "\0" in text:
+                return f"the {name} contains a NUL byte at character {text.index(chr(0)) + 1}"
+            if broken := broken_byte(text):
+                return f"{broken} of the {name}"
+        return None
+
+
+def _prose(value: Value) -> str:
+    return "\n".join(map(cell_text, value)) if isinstance(value, list) else cell_text(value)
+
+
+def _strings(document: Document) -> Iterator[tuple[str, str]]:
+    yield "text", document.text
+    yield "title", document.title
+    yield "id", document.key or ""
+    yield "language", document.language or ""
+    for name, value in document.metadata.items():
+        yield "name of a column", name
+        for part in value if isinstance(value, list) else (value,):
+            if isinstance(part, str):
+                yield f"column {name!r}", part
+
 
 _SAMPLE_ROWS = 1000
 _SAMPLE_CHARS = 50_000_000
@@ -19,7 +92,7 @@ _Step = tuple[tuple[int, int], Document | Skipped]
 
 
 @dataclass(frozen=True)
-class Progress:
+class ReadProgress:
     """How far a reading has come, in rows or in bytes as stored (so compressed ones); `total` is None where unknown."""
 
     done: int
@@ -64,7 +137,7 @@ class Part:
 
     def _items(self) -> Iterator[tuple[int, Item]]:
         meter, place = Meter(), Place()
-        with explained(self.source.name, place):
+        with source_errors(self.source.name, place):
             for item in self.source.items(meter):
                 place.origin = item.origin
                 yield meter.done, item
@@ -128,14 +201,14 @@ class Reading:
             found += [item] if isinstance(item, Document) else []
         return found
 
-    def progress(self) -> Progress:
+    def progress(self) -> ReadProgress:
         """How far the latest pass, or `head`, has come."""
         index, done = self._at
         sources = [part.source for part in self._parts]
         totals = [source.total for source in sources]
         before = sum(total or 0 for total in totals[:index])
         known = [total for total in totals if total is not None]
-        return Progress(before + done, sum(known) if len(known) == len(totals) else None, sources[0].unit)
+        return ReadProgress(before + done, sum(known) if len(known) == len(totals) else None, sources[0].unit)
 
     def _walk(self) -> Iterator[_Step]:
         for index, part in enumerate(self._parts):

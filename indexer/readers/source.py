@@ -1,5 +1,7 @@
-"""What every reader of a format offers: items, one after the other."""
+"""What a user may say about a source, and what every reader of a format offers."""
 
+import codecs
+import difflib
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -8,8 +10,89 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError
+from ..errors import SondeError, UsageError
 from .columns import Columns
+
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a source. None means: find out.
+
+    Args:
+        text: Column of the text, or several whose texts are joined by a blank line.
+        title: Column of the title; "" for none.
+        id: Column of the key; "" for none (the build then takes a hash of the text).
+        language: Column of each text's language; "" for none.
+        leave_out: Columns that do not become metadata.
+        delimiter: One character between the cells of a CSV file, or a name such as "tab".
+        encoding: Encoding of text files, by any name that Python knows.
+        format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
+        sheet: Name of the worksheet; the first one with content otherwise.
+        max_chars: Longer texts are skipped.
+
+    Raises:
+        UsageError: A value that cannot be right for any source.
+    """
+
+    text: str | tuple[str, ...] | None = None
+    title: str | None = None
+    id: str | None = None
+    language: str | None = None
+    leave_out: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    format: str | None = None
+    sheet: str | None = None
+    max_chars: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            raise UsageError(
+                f"unknown format {self.format!r}{did_you_mean(self.format, FORMATS)}: {', '.join(FORMATS)}"
+            )
+        if self.max_chars < 1:
+            raise UsageError(f"max_chars is {self.max_chars}; it must be at least 1")
+        if self.text is not None and (not self.text or "" in self.texts):
+            raise UsageError(f"text is {self.text!r}; name at least one column")
+        self._check_delimiter()
+        self._check_encoding()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text columns that were set, none if they are to be found."""
+        return (self.text,) if isinstance(self.text, str) else tuple(self.text or ())
+
+    @property
+    def separator(self) -> str | None:
+        """The delimiter as one character."""
+        return _DELIMITERS.get(self.delimiter.lower(), self.delimiter) if self.delimiter is not None else None
+
+    def _check_delimiter(self) -> None:
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n"\0'):
+            names = ", ".join(name for name in _DELIMITERS if name != "\\t")
+            raise UsageError(
+                f"delimiter {self.delimiter!r} must be one character, no quote or line end, or one of: {names}"
+            )
+
+    def _check_encoding(self) -> None:
+        if self.encoding is None:
+            return
+        try:
+            "".encode(codecs.lookup(self.encoding).name)  # LookupError also for bytes-to-bytes codecs such as hex
+        except LookupError:
+            common = ("utf-8", "utf-16", "latin-1", "cp1252", "cp1251", "shift_jis", "gb18030", "big5", "euc-kr")
+            near = did_you_mean(self.encoding, common)
+            raise UsageError(f"unknown encoding {self.encoding!r}{near}: for example {', '.join(common)}") from None
+
+
+def did_you_mean(given: str, known: tuple[str, ...] | list[str]) -> str:
+    """`" (did you mean 'x'?)"` where something known is near, else nothing."""
+    lowered = {name.lower(): name for name in reversed(known)}
+    near = difflib.get_close_matches(given.lower(), lowered, n=1)
+    return f" (did you mean {lowered[near[0]]!r}?)" if near else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +148,7 @@ class Place:
 
 
 @contextmanager
-def explained(name: str, place: Place) -> Iterator[None]:
+def source_errors(name: str, place: Place) -> Iterator[None]:
     """Turn what goes wrong with the bytes of `name` into one line.
 
     Raises:

@@ -5,9 +5,8 @@ from typing import Any
 
 from ..errors import SondeError, UsageError
 from .bytestream import ByteStream
-from .dialect import column_names
-from .options import ReadOptions, did_you_mean
-from .source import Item, Meter, Row, Source
+from .delimited import column_names
+from .source import Item, Meter, ReadOptions, Row, Source, did_you_mean
 
 
 class Workbook(Source):

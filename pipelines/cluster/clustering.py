@@ -1,4 +1,4 @@
-"""`cluster`: a clustering of a collection, measured, described and stored as a run."""
+"""Cluster a collection: fit, measure, describe, store as a run; and the clusters nearest to a query."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
+from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import NewRun, check_name, write_run
-from ...indexer.runs import Item
-from ...indexer.view import View
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import NewRun, check_run_name, write_run
+from ...indexer.store.runs import Item, array_of, find_run, items_of
+from ...indexer.store.view import View
 from ...indexer.wording import counted
-from ..filters import documents_where
+from ..analysis.corpus import Corpus, texts_of
+from ..analysis.describe import centroids, describe, silhouettes
+from ..search.filters import documents_where
 from . import choice, density, kmeans
-from .carrying import centroids
-from .corpus import Corpus, texts_of
-from .describe import describe
+from .choice import stability
 from .labelled import label_groups, label_names
 from .settings import ClusterSettings
-from .silhouette import silhouettes
-from .stability import stability
 
 SILHOUETTE_SAMPLE = 50_000
 LIBRARIES = {
@@ -92,7 +91,7 @@ def cluster(
     settings.check()
     began, name = time.perf_counter(), settings.method if name is None else name
     with collection.view() as view:
-        check_name(view.catalog, "cluster", name, replace)
+        check_run_name(view.catalog, "cluster", name, replace)
         corpus = Corpus.of(view, None if settings.where is None else documents_where(view.catalog, settings.where))
         if not corpus.documents:
             none = f"no document passes the filter {settings.where!r}"
@@ -115,31 +114,20 @@ def cluster(
     return Clustering(name, items, report, taken, left_out)
 
 
-def faiss_package() -> str:
-    """Return the distribution that FAISS came in."""
-    from importlib import metadata
-
-    try:
-        metadata.version("faiss-gpu")
-    except metadata.PackageNotFoundError:
-        return "faiss-cpu"
-    return "faiss-gpu"
-
-
 def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found:
-    points = choice.curve(corpus.vectors, settings.seed, notify) if settings.k == "auto" else []
-    k = choice.choose(points) if settings.k == "auto" else settings.k
+    points = choice.k_curve(corpus.vectors, settings.seed, notify) if settings.k == "auto" else []
+    k = choice.choose_k(points) if settings.k == "auto" else settings.k
     if k > len(corpus.vectors):
         same = "" if len(corpus.vectors) == corpus.documents else " with different texts"
         there = f"there {'is' if len(corpus.vectors) == 1 else 'are'} only {counted(len(corpus.vectors), 'document')}"
         raise UsageError(f"k is {k}, and {there}{same}: give a smaller k")
-    fitted = kmeans.fit(corpus.vectors, k, settings.seed, settings.restarts)
+    fitted = kmeans.fit_kmeans(corpus.vectors, k, settings.seed, settings.restarts)
     report = {"k": k, "curve": [point.to_dict() for point in points]} if points else {"k": k}
     return _Found(fitted.labels, fitted.cosines, {"centroids": fitted.centroids}, report)
 
 
 def _density(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found:
-    found = density.fit(corpus.vectors, settings, notify)
+    found = density.fit_density(corpus.vectors, settings, notify)
     count = int(found.labels.max(initial=-1)) + 1
     if not count:
         size = density.smallest(settings, len(found.fitted))
@@ -193,3 +181,28 @@ def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[st
         "stability": round(float(steady.mean()), 6) if steady is not None else None,
         **found.report,
     }
+
+
+def clusters_near(collection: Collection, query: str, run: str | None = None, k: int = 10) -> list[tuple[Item, float]]:
+    """Return the clusters whose mean is nearest to a query, with their cosines, the nearest first.
+
+    Args:
+        collection: The collection.
+        query: In words.
+        run: The cluster run; the newest where None.
+        k: How many, 1 or more.
+
+    Raises:
+        UsageError: The query is empty, or k below 1.
+        SondeError: There is no such run, or the collection's model cannot be had.
+    """
+    if not query.strip() or k < 1:
+        raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
+    with collection.view() as view:
+        found = find_run(view.catalog, "cluster", run)
+        means = array_of(view.catalog, found, "centroids")
+        items = {item.number: item for item in items_of(view.catalog, found)}
+    [vector] = collection.encoder.encode_texts([query], query=True)
+    cosines = np.round((means @ vector).astype(np.float64), 6)
+    order = [number for number in np.argsort(-cosines, kind="stable").tolist() if number in items]
+    return [(items[number], float(cosines[number])) for number in order[:k]]

@@ -1,22 +1,109 @@
-"""Density clusters: UMAP to a few dimensions, then the dense groups there.
-
-What lies in no dense region stays an outlier, number -1, unless it is to be put elsewhere.
-"""
+"""Density clusters: UMAP to a few dimensions, then HDBSCAN (Campello, Moulavi and Sander, PAKDD 2013)."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ...indexer.errors import MissingExtraError
 from ...indexer.progress import Notify, silent
 from ...indexer.wording import counted
-from .carrying import VOTERS, centroids
-from .groups import dense_groups, hdbscan
+from ..analysis.describe import VOTERS, ballot, centroids
+from ..analysis.neighbours import neighbours, one_thread
+from ..analysis.umap import project, umap
 from .kmeans import nearest
-from .membership import belong, limits, nearness
-from .neighbours import neighbours
-from .projection import project, umap
 from .settings import ClusterSettings
-from .threads import one_thread
+
+LARGEST = 0.5
+"""A group of more than this share of the places is parted into the groups that HDBSCAN finds in it, if there are two.
+
+Where texts differ little, HDBSCAN's own choice is often one group with nearly all of them and a few small ones beside
+it: 500,000 sentences of one kind gave two groups, one with 98 % of the texts.
+"""
+
+
+def hdbscan() -> Any:
+    """The module hdbscan; MissingExtraError where it is not installed."""
+    try:
+        import hdbscan as module
+    except ImportError as error:
+        raise MissingExtraError("hdbscan", "cluster", "clustering by density") from error
+    return module
+
+
+def dense_groups(places: np.ndarray, min_size: int, min_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the dense group of each place, int64 [n], -1 for none, and how firmly it belongs, float64 [n], 0 to 1.
+
+    Args:
+        places: float [n, d], n larger than `min_size` and `min_samples`.
+        min_size: Fewest places of a group.
+        min_samples: From how many neighbours the density around a place is measured.
+
+    Raises:
+        MissingExtraError: hdbscan is not installed.
+    """
+    library, exact = hdbscan(), places.astype(np.float64)
+
+    def fitted(**more: Any) -> tuple[np.ndarray, np.ndarray]:
+        settings = {"min_cluster_size": min_size, "min_samples": min_samples, "core_dist_n_jobs": 1} | more
+        found = library.HDBSCAN(**settings).fit(exact)
+        return found.labels_.astype(np.int64), np.nan_to_num(found.probabilities_)
+
+    with one_thread():
+        labels, firmness = fitted()
+        largest = _largest(labels)
+        if largest.sum() <= LARGEST * len(places):
+            return labels, firmness
+        parts, firmness_of_parts = fitted(max_cluster_size=int(LARGEST * len(places)))
+    return (parts, firmness_of_parts) if len(np.unique(parts[largest & (parts >= 0)])) > 1 else (labels, firmness)
+
+
+def _largest(labels: np.ndarray) -> np.ndarray:
+    sizes = np.bincount(labels + 1)
+    sizes[0] = 0
+    return labels == (int(sizes.argmax()) - 1 if sizes.any() else 0)
+
+
+STRANGE = 0.05
+
+
+def nearness(cosines: np.ndarray) -> np.ndarray:
+    """Return float64 [n]: the mean of the cosines, float32 [n, k], to the nearest fitted texts, the nearest first."""
+    some = cosines[:, :VOTERS]
+    return some.mean(axis=1, dtype=np.float64) if some.shape[1] else np.zeros(len(some))
+
+
+def limits(labels: np.ndarray, near: np.ndarray, count: int) -> np.ndarray:
+    """Return float32 [count]: the nearness below which a text does not belong to a cluster.
+
+    Args:
+        labels: int64 [n], the cluster of each fitted text, -1 for outliers.
+        near: float64 [n], the nearness of each to the others.
+        count: Of clusters.
+    """
+    found = np.full(count, -1, np.float32)
+    for number in np.unique(labels[labels >= 0]).tolist():
+        found[number] = np.quantile(near[labels == number], STRANGE)
+    return found
+
+
+def belong(
+    queries: np.ndarray, fitted: np.ndarray, labels: np.ndarray, least: np.ndarray, notify: Notify = silent
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cluster of each text, int64 [m], -1 for outliers, and float32 [m] shares of the neighbours' votes.
+
+    Args:
+        queries: float32 [m, d], of length 1.
+        fitted: float32 [n, d], of length 1, n at least 1.
+        labels: int64 [n], the cluster of each; outliers vote like any other.
+        least: float32 [clusters], as `limits` gave them.
+        notify: Receives progress.
+    """
+    rows, cosines = neighbours(queries, fitted, VOTERS, notify)
+    found, shares = ballot(labels[rows], cosines)
+    strange = nearness(cosines) < np.append(least, -1)[found]  # the last one is what -1 looks up
+    return np.where(strange, -1, found), shares
+
 
 MIN_SAMPLES = 1
 """HDBSCAN's neighbours for a core distance: on five sets fewer outliers than with more, and about the same NMI."""
@@ -25,7 +112,7 @@ LEAST_SIZE, ENOUGH = 5, 15
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class DenseClusters:
     """A density clustering of vectors.
 
     Attributes:
@@ -51,7 +138,7 @@ def smallest(settings: ClusterSettings, count: int) -> int:
     return settings.min_size or max(LEAST_SIZE, min(ENOUGH, count // 100), round(count**0.5 / 5))
 
 
-def fit(vectors: np.ndarray, settings: ClusterSettings, notify: Notify = silent) -> Dense:
+def fit_density(vectors: np.ndarray, settings: ClusterSettings, notify: Notify = silent) -> DenseClusters:
     """Cluster distinct float32 [n, d] vectors of length 1.
 
     Raises:
@@ -75,7 +162,7 @@ def fit(vectors: np.ndarray, settings: ClusterSettings, notify: Notify = silent)
         least = limits(found, near, int(found.max(initial=-1)) + 1)
         labels[rest], strengths[rest] = belong(vectors[rest], some, found, least, notify)
     labels, strengths = _outliers(vectors, labels, strengths, settings, notify)
-    return Dense(by_size(labels), np.where(labels < 0, 0, strengths).astype(np.float32), rows, near)
+    return DenseClusters(groups_by_size(labels), np.where(labels < 0, 0, strengths).astype(np.float32), rows, near)
 
 
 def _fit(
@@ -100,7 +187,7 @@ def _outliers(
         labels[outside], scores[outside] = to_nearest(vectors[outside], centroids(vectors, labels, count))
     if settings.outliers == "recluster" and len(outside):
         labels, scores = labels.copy(), scores.copy()
-        again = fit(vectors[outside], replace(settings, outliers="keep"), notify)
+        again = fit_density(vectors[outside], replace(settings, outliers="keep"), notify)
         labels[outside] = np.where(again.labels >= 0, again.labels + count, -1)
         scores[outside] = again.scores
     return labels, scores
@@ -113,7 +200,7 @@ def to_nearest(vectors: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.n
     return labels, np.clip(cosines, 0, 1)
 
 
-def by_size(labels: np.ndarray) -> np.ndarray:
+def groups_by_size(labels: np.ndarray) -> np.ndarray:
     """Return the labels with clusters numbered by size, the largest first, equal ones by their first vector."""
     inside = labels >= 0
     numbers, first, sizes = np.unique(labels[inside], return_index=True, return_counts=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss, has_gpu
-from .threads import one_thread
+from ..analysis.neighbours import one_thread
 
 ROUNDS = 25
 POINTS_PER_CENTROID = 256
@@ -42,7 +42,7 @@ class Fitted:
         return float(self.cosines.mean(dtype=np.float64))
 
 
-def fit(vectors: np.ndarray, k: int, seed: int, restarts: int = 1, rounds: int = ROUNDS) -> Fitted:
+def fit_kmeans(vectors: np.ndarray, k: int, seed: int, restarts: int = 1, rounds: int = ROUNDS) -> Fitted:
     """Return the best of several fits of k clusters to float32 [n, d] vectors of length 1; k is at most n.
 
     Clusters are numbered by size, the largest first. None is empty as long as there are k distinct vectors.
@@ -50,7 +50,7 @@ def fit(vectors: np.ndarray, k: int, seed: int, restarts: int = 1, rounds: int =
     with one_thread():
         found = [fit_from(vectors, seeds(vectors, k, seed + start), seed + start, rounds) for start in range(restarts)]
     best = max(found, key=lambda fitted: fitted.objective)
-    return best if k == 1 else by_size(best)
+    return best if k == 1 else clusters_by_size(best)
 
 
 def seeds(vectors: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -99,7 +99,7 @@ def nearest(vectors: np.ndarray, centroids: np.ndarray) -> tuple[np.ndarray, np.
     return labels, cosines
 
 
-def by_size(fitted: Fitted) -> Fitted:
+def clusters_by_size(fitted: Fitted) -> Fitted:
     """Return the same clusters without empty ones, the largest first; equal ones in the order of their first vector."""
     k = len(fitted.centroids)
     sizes = np.bincount(fitted.labels, minlength=k)

@@ -12,7 +12,7 @@ from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.wording import counted
-from .threads import one_thread
+from ..analysis.neighbours import one_thread
 
 ENGINES = ("similarity", "nli")
 READ = 5
@@ -92,8 +92,7 @@ def label_groups(
     Raises:
         SondeError: A model cannot be had.
     """
-    from ..label.labels import make_labels
-    from ..label.scale import probabilities
+    from ..label.labels import make_labels, probabilities
 
     if not typical:
         return []
@@ -114,7 +113,7 @@ def label_groups(
 
 def _nli(notify: Notify) -> Any:
     from ..label.engines import BUNDLED_MODEL, load_nli
-    from ..label.hypotheses import BUNDLED_TEMPLATE, TEMPLATE
+    from ..label.labels import BUNDLED_TEMPLATE, TEMPLATE
     from ..label.nli import NliJudge
 
     pairs = load_nli(notify=notify)

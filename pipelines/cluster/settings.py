@@ -4,14 +4,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError
+from ..analysis.neighbours import SAMPLE
 from .labelled import check_labels
 
 Method = Literal["kmeans", "density"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Outliers = Literal["keep", "nearest", "recluster"]
 OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
-SAMPLE = 50_000
-"""Documents that a density clustering is fitted on; the rest is carried over."""
 
 
 @dataclass(frozen=True, slots=True)

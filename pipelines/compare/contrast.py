@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
-from ...indexer.document_vectors import document_vectors, normalized
 from ...indexer.errors import UsageError
-from ...indexer.runs import assignments_of, find_run, items_of
-from ...indexer.view import View
-from ..cluster.corpus import texts_of
-from ..cluster.describe import ids_of, languages
-from ..cluster.terms import Counts, count_terms
-from ..filters import documents_where
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import assignments_of, find_run, items_of
+from ...indexer.store.view import View, document_vectors, normalized
+from ..analysis.corpus import texts_of
+from ..analysis.describe import ids_of, languages
+from ..analysis.terms import Counts, count_terms
+from ..search.filters import documents_where
 
 SAMPLE = 10_000
 """Documents of each side that are read for terms."""
@@ -102,7 +101,8 @@ def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEP
         UsageError: k or a query cannot be right, or both find the same documents.
         SondeError: The collection's model cannot be had.
     """
-    from ..search import SearchSettings, search_many
+    from ..search.search import search_many
+    from ..search.settings import SearchSettings
 
     found = [[hit.id for hit in results] for results in search_many(collection, queries, SearchSettings(k=k))]
     with collection.view() as view:
@@ -151,7 +151,7 @@ def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list
     counts = count_terms(texts_of(view, np.concatenate(some)), languages(view))
     if counts is None:
         return [(), ()]
-    scores = log_odds(counts, np.repeat([0, 1], [len(part) for part in some]))
+    scores = term_log_odds(counts, np.repeat([0, 1], [len(part) for part in some]))
     found = []
     for sign in (1, -1):
         order = np.lexsort((counts.terms, -sign * scores))[:TERMS]
@@ -161,7 +161,7 @@ def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list
     return found
 
 
-def log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
+def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
     """Return float64 [terms] z-scores of each term's log odds on side 0 against side 1.
 
     The prior is the terms' frequency on both sides together (Monroe, Colaresi and Quinn, "Fightin' Words", Political

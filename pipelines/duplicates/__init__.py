@@ -1,6 +1,6 @@
 """Duplicates: documents that say the same, exactly, nearly or by meaning."""
 
 from .finding import Duplicate, Duplicates, Group, find_duplicates
-from .settings import DuplicateSettings
+from .pairs import DuplicateSettings
 
 __all__ = ["Duplicate", "DuplicateSettings", "Duplicates", "Group", "find_duplicates"]

@@ -8,15 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import Snapshot
-from ...indexer.view import View
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import Snapshot
+from ...indexer.store.view import View
 from ...indexer.wording import existing
-from .likeness import likenesses
-from .pairs import Pairs, closest_pairs, meaning_pairs, near_pairs, plain
-from .settings import DuplicateKind, DuplicateSettings
+from .pairs import (
+    DuplicateKind,
+    DuplicateSettings,
+    Pairs,
+    closest_pairs,
+    likenesses,
+    meaning_pairs,
+    near_pairs,
+    normalised_text,
+)
 
 TEXTS_AT_ONCE = 50_000
 
@@ -110,7 +117,7 @@ def find_duplicates(
 
 def _plain_texts(view: View, docs: np.ndarray) -> list[str]:
     sql = "SELECT title, text FROM documents ORDER BY doc"
-    return [plain(f"{title} {text}") for title, text in view.catalog.connection.execute(sql)]
+    return [normalised_text(f"{title} {text}") for title, text in view.catalog.connection.execute(sql)]
 
 
 def _pairs(

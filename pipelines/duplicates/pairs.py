@@ -1,18 +1,73 @@
-"""Pairs of documents that are alike: by their words (MinHash), and by their vectors."""
+"""Pairs of similar documents, by their words (MinHash) and by their embeddings; what counts as one."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ...indexer.ann.exact import inner_products
-from ...indexer.document_vectors import document_vectors, normalized
-from ...indexer.errors import MissingExtraError
+from ...indexer.arguments import as_texts
+from ...indexer.errors import MissingExtraError, UsageError
 from ...indexer.progress import Notify, Progress
-from ...indexer.view import View
-from ..cluster.neighbours import neighbours
+from ...indexer.store.view import View, document_vectors, normalized
+from ..analysis.neighbours import neighbours
+
+DuplicateKind = Literal["exact", "near", "meaning"]
+KINDS: tuple[DuplicateKind, ...] = get_args(DuplicateKind)
+Keep = Literal["first", "longest", "newest"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateSettings:
+    """Settings of a search for duplicates.
+
+    Attributes:
+        kinds: "exact" (the same words, whatever their case, spaces and punctuation), "near" (most of their sequences of
+            words in common) and "meaning" (near vectors).
+        near: Least Jaccard similarity of two texts' shingles, above 0, at most 1.
+        meaning: Least cosine of two documents, above 0, at most 1.
+        keep: The representative of a group: the "first" document that was stored, the "longest", or the "newest" by
+            `date`, or by the order of storing where there is none.
+        date: A date column, for "newest".
+        pairs: Closest pairs by meaning to return besides, exact duplicates left out.
+    """
+
+    kinds: tuple[DuplicateKind, ...] = KINDS
+    near: float = 0.8
+    meaning: float = 0.95
+    keep: Keep = "first"
+    date: str | None = None
+    pairs: int = 0
+
+    def __post_init__(self) -> None:
+        """Take one kind as one kind."""
+        object.__setattr__(self, "kinds", tuple(as_texts(self.kinds, "kind of duplicate")))
+
+    def check(self) -> None:
+        """Check what can be checked without the collection.
+
+        Raises:
+            UsageError: A setting cannot be right; the message names the alternatives.
+        """
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown or not self.kinds:
+            raise UsageError(
+                f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of duplicate: use {', '.join(KINDS)}"
+            )
+        if self.keep not in KEEPS:
+            raise UsageError(f"keep is {self.keep!r}: use {', '.join(KEEPS)}")
+        if self.date is not None and self.keep != "newest":
+            raise UsageError("a date column only serves to keep the newest: use --keep newest")
+        for name in ("near", "meaning"):
+            if not 0 < getattr(self, name) <= 1:
+                raise UsageError(f"{name} is {getattr(self, name)}: give a similarity above 0 and at most 1")
+        if self.pairs < 0:
+            raise UsageError(f"pairs is {self.pairs}: give a whole number from 0")
+
 
 Pairs = list[tuple[int, int, float]]
 """Places a < b of two documents, and how alike they are."""
@@ -25,7 +80,7 @@ DEPTH = 50
 BLOCK = 1_024
 
 
-def plain(text: str) -> str:
+def normalised_text(text: str) -> str:
     """Return the words of a text in one form: compatible characters, no case, single spaces, no punctuation."""
     words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(words) or text.strip()
@@ -39,7 +94,7 @@ def shingles(words: str) -> frozenset[str]:
     return frozenset(words[at : at + SHINGLE] for at in range(max(1, len(words) - SHINGLE + 1)))
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def shingle_jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """Return how much of two sets is in both, 0 to 1."""
     return len(one & other) / len(one | other)
 
@@ -65,7 +120,7 @@ def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
         sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
         sketch.update_batch([shingle.encode("utf-8", "replace") for shingle in sorted(mine)])
         for other in sorted(index.query(sketch)):
-            alike = jaccard(mine, sets[other])
+            alike = shingle_jaccard(mine, sets[other])
             if alike >= least:
                 found.append((other, place, alike))
         index.insert(place, sketch)
@@ -142,3 +197,32 @@ def _indexed(
         places = np.minimum(np.searchsorted(docs, owners), len(docs) - 1)
         known = docs[places] == owners
         yield min(start + BLOCK, len(docs)), _ordered(query[known] + start, places[known])
+
+
+Likeness = tuple[DuplicateKind, float]
+
+
+def likenesses(
+    view: View, docs: np.ndarray, texts: Sequence[str], pairs: Sequence[tuple[int, int]], settings: DuplicateSettings
+) -> list[Likeness]:
+    """Return for pairs of places, a representative and another each, the strictest kind that holds, and how far."""
+    found = {pair: like for pair in pairs if (like := _by_words(texts, pair, settings))}
+    rest = [pair for pair in pairs if pair not in found]
+    if rest:
+        places, both = np.unique(np.array(rest), return_inverse=True)
+        vectors = normalized(document_vectors(view, docs[places]))
+        both = both.reshape(-1, 2)
+        cosines = np.minimum(inner_products(vectors, both[:, 0], vectors, both[:, 1]), 1)
+        found |= {pair: ("meaning", cosine) for pair, cosine in zip(rest, cosines.tolist(), strict=True)}
+    return [found[pair] for pair in pairs]
+
+
+def _by_words(texts: Sequence[str], pair: tuple[int, int], settings: DuplicateSettings) -> Likeness | None:
+    one, other = (texts[place] for place in pair)
+    if "exact" in settings.kinds and one == other:
+        return "exact", 1.0
+    if "near" in settings.kinds:
+        alike = shingle_jaccard(shingles(one), shingles(other))
+        if alike >= settings.near or "meaning" not in settings.kinds:
+            return "near", alike
+    return None

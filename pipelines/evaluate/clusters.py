@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
-from ...indexer.document_vectors import document_vectors, normalized
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.runs import Item, assignments_of, items_of
-from ...indexer.view import View
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import Item, assignments_of, items_of
+from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
-from ..cluster.corpus import texts_of
-from ..cluster.describe import languages
-from ..cluster.silhouette import silhouettes
-from ..cluster.terms import count_terms
-from ..runs import named
+from ..analysis.corpus import texts_of
+from ..analysis.describe import AGREEMENT, agreement, languages, silhouettes
+from ..analysis.runs import named
+from ..analysis.terms import count_terms
 
 SAMPLE = 20_000
 TOP = 10
@@ -96,22 +94,6 @@ def evaluate_clusters(collection: Collection, run: str, truth: str | None = None
         run=run, documents=len(docs), clusters=int(np.unique(labels[labels >= 0]).size), outlier_share=share,
         truth=truth, classes=None if classes is None else len(np.unique(classes)), **outer, **inner,
     )  # fmt: skip
-
-
-AGREEMENT = ("nmi", "ari", "v_measure", "purity")
-
-
-def agreement(classes: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Return nmi, ari, v_measure and purity of two labellings, int64 [n] each; -1 is a cluster like any other."""
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, v_measure_score
-    from sklearn.metrics.cluster import contingency_matrix
-
-    table: Any = contingency_matrix(classes, labels)
-    values = (
-        normalized_mutual_info_score(classes, labels), adjusted_rand_score(classes, labels),
-        v_measure_score(classes, labels), table.max(axis=0).sum() / table.sum(),
-    )  # fmt: skip
-    return {name: float(value) for name, value in zip(AGREEMENT, values, strict=True)}
 
 
 def _with_truth(

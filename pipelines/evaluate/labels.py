@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...indexer.collection import Collection
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.runs import find_run, items_by_document, items_of
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import find_run, items_by_document, items_of
 
 
 @dataclass(frozen=True, slots=True)

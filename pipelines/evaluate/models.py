@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.chunker import passage_text
 from ...indexer.document import Document
-from ...indexer.document_vectors import normalized
 from ...indexer.encoder import DEFAULT_MODEL
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.ingest.chunker import passage_text
 from ...indexer.progress import Notify, silent
-from ...indexer.readers import read
-from ..embedding import embed
-from ..pair_file import PairFile
-from ..trec import read_queries
+from ...indexer.readers import read_source
+from ...indexer.store.view import normalized
+from ..search.trec import read_queries
+from ..similarity.embedding import cosines, embed_texts
+from ..similarity.pair_file import PairFile
 from .footprint import Cost, settled_memory, watched, weights_size
 from .search import Qrels, randomisation, read_qrels
-from .sts import Correlation, check_scores, correlation, cosines
+from .sts import Correlation, check_scores, correlation
 from .variants import DIMENSIONS, EXACT, check_form, load_form, usual_forms
 
 DEPTH = 10
@@ -110,7 +110,7 @@ def read_retrieval(folder: Path) -> Retrieval:
     corpus = _file(folder, "corpus.jsonl.gz", "corpus.jsonl")
     queries = read_queries(_file(folder, "queries.jsonl.gz", "queries.jsonl"))
     qrels = read_qrels(_file(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv"))
-    documents = [item for item in read(corpus) if isinstance(item, Document)]
+    documents = [item for item in read_source(corpus) if isinstance(item, Document)]
     ids = tuple(document.key or "" for document in documents)
     asked = tuple((key, text) for key, text in queries if key in qrels)
     if not asked or not {doc for key, _ in asked for doc in qrels[key]} & set(ids):
@@ -183,7 +183,7 @@ def _measured(
     encoded = np.empty((0, encoder.spec.dimension), np.float32)
     for _ in range(repeats):
         with watched(before, encoder.devices[0]) as cost:
-            encoded = embed(encoder, texts, notify)
+            encoded = embed_texts(encoder, texts, notify)
         costs.append(cost)
     fastest = min(costs, key=lambda cost: cost.seconds)
     dimension = encoder.spec.dimension

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from ...indexer.build.estimate import size
 from ...indexer.encoder import STATIC_MODEL
+from ...indexer.ingest.report import size
 from .footprint import BUSY
 from .models import FormQuality
 from .variants import DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
@@ -55,7 +55,7 @@ def title(form: str) -> str:
     )
 
 
-def notes(rows: Sequence[FormQuality]) -> list[str]:
+def table_notes(rows: Sequence[FormQuality]) -> list[str]:
     """Return what the table does not say by itself."""
     found = []
     if any(row.form.startswith(PRUNED) for row in rows):
@@ -88,7 +88,7 @@ def markdown(rows: Sequence[FormQuality], model: str, pairs: str, retrieval: str
         f"|{'---|' * len(HEADINGS)}",
         *(f"| {' | '.join(row)} |" for row in cells(rows)),
         "",
-        *(f"{note}\n" for note in notes(rows)),
+        *(f"{note}\n" for note in table_notes(rows)),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.encoder import Encoder, load_encoder
+from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ..embedding import embed
-from ..pair_file import PairFile
+from ..similarity.embedding import angular_similarities, cosines, embed_texts, load_symmetric
+from ..similarity.pair_file import PairFile
 from .footprint import Cost, settled_memory, watched, weights_size
 
 FEWEST = 3
@@ -97,24 +97,9 @@ def evaluate_sts(
         before = settled_memory()
         encoder = load_symmetric(name, prompt, notify=notify, **options)
         for number, file in enumerate(files):
-            found[number, place] = quality(encoder, file, before, notify)
+            found[number, place] = sts_quality(encoder, file, before, notify)
         del encoder
     return [found[key] for key in sorted(found)]
-
-
-def load_symmetric(name: str, prompt: str | None = None, *, notify: Notify = silent, **options: Any) -> Encoder:
-    """Load a model for texts of equal role: without prompts of queries and documents, with its default one if any.
-
-    Raises:
-        UsageError: The name or an option cannot be right.
-        SondeError: The model cannot be had.
-    """
-    encoder = load_encoder(name, query_prompt=prompt or "", document_prompt=prompt or "", notify=notify, **options)
-    if prompt is not None:
-        return encoder
-    model: Any = encoder.replicas[0].model
-    usual = model.prompts.get(model.default_prompt_name or "") or ""
-    return load_symmetric(name, usual, notify=notify, **options) if usual else encoder
 
 
 def check_scores(file: PairFile) -> None:
@@ -128,7 +113,7 @@ def check_scores(file: PairFile) -> None:
         )
 
 
-def quality(encoder: Encoder, file: PairFile, before: int, notify: Notify = silent) -> StsQuality:
+def sts_quality(encoder: Encoder, file: PairFile, before: int, notify: Notify = silent) -> StsQuality:
     """Judge one encoder on one file; `before` is the process's memory before it was loaded.
 
     Raises:
@@ -158,7 +143,7 @@ def encoded(
     ]
     encoder.encode_texts(list(numbers)[:8])  # whatever is set up at the first batch is no part of the time
     with watched(before, encoder.devices[0]) as cost:
-        vectors = embed(encoder, list(numbers), notify)
+        vectors = embed_texts(encoder, list(numbers), notify)
     return cost, vectors, np.array(places, np.int64).reshape(-1, 2)
 
 
@@ -175,33 +160,6 @@ def correlation(similarities: np.ndarray, scores: Sequence[float], model: str, f
     rank = float(spearmanr(similarities, scores).statistic)  # type: ignore[union-attr]
     linear = float(pearsonr(similarities, scores).statistic)  # type: ignore[union-attr]
     return Correlation(linear, rank, _interval(rank, len(scores)))
-
-
-def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return float64 [n], the cosine of each pair of rows, -1 to 1; that of equal rows is exactly 1."""
-    return np.cos(_angles(first, second))
-
-
-def angular_similarities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return float64 [n], 1 - angle / pi of each pair of rows: 1 for equal directions, 0 for opposite ones.
-
-    Cer et al., "Universal Sentence Encoder", arXiv:1803.11175.
-    """
-    return 1 - _angles(first, second) / np.pi
-
-
-def _angles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the angle of each pair of rows, 0 to pi.
-
-    By Kahan's formula: arccos loses half of the digits of small angles, and two equal texts would not be at 0.
-    """
-    one, two = (_unit(vectors.astype(np.float64)) for vectors in (first, second))
-    return 2 * np.arctan2(np.linalg.norm(one - two, axis=1), np.linalg.norm(one + two, axis=1))
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
 
 
 def _interval(rank: float, count: int) -> tuple[float, float]:

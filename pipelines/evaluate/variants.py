@@ -6,11 +6,11 @@ from typing import Any
 
 from ...indexer.encoder import STATIC_MODEL, Encoder, load_encoder
 from ...indexer.encoder.assembly import quantize
-from ...indexer.encoder.devices import resolve_devices
 from ...indexer.encoder.loading import quiet
+from ...indexer.encoder.settings import resolve_devices
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from .sts import load_symmetric
+from ..similarity.embedding import load_symmetric
 
 EXACT = "float32"
 DTYPES = (EXACT, "bfloat16", "float16")

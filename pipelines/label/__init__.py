@@ -1,6 +1,6 @@
 """Zero-shot labelling: labels for texts from their names, without training data."""
 
-from .corrections import Correction, correct, corrections, forget
+from .corrections import Correction, correct, corrections, forget_corrections
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import Label, Labels, make_labels, read_labels
 from .nli import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
@@ -33,7 +33,7 @@ __all__ = [
     "correct",
     "corrections",
     "entail",
-    "forget",
+    "forget_corrections",
     "label_collection",
     "load_nli",
     "make_labels",

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.catalog import Catalog
-from ...indexer.collection import Collection
-from ...indexer.delete import numbers_of
+from ...indexer.arguments import Ids, as_text, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import write_durably
-from ...indexer.run_writing import NewRun, change_run, delete_run
-from ...indexer.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.store.catalog import Catalog
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import NewRun, change_run, delete_run
+from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import existing
-from ..texts import Ids, as_text, as_texts
 from .labels import Label
 from .outcome import NONE, NONE_NAME
 
@@ -88,7 +88,7 @@ def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], ru
     return int(change_run(collection.path, KIND, run, changed).report["documents"])
 
 
-def forget(collection: Collection, ids: Ids, run: str = "labels") -> int:
+def forget_corrections(collection: Collection, ids: Ids, run: str = "labels") -> int:
     """Forget corrections of documents; return how many are left.
 
     Raises:

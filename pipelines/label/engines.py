@@ -1,4 +1,4 @@
-"""The engines: what judges a text against a label, and which of them runs when nobody chose."""
+"""The engines: what judges a text against a label, and which of them runs by default."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,14 +6,56 @@ from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 
-from ...indexer.encoder.devices import resolve_devices
+from ...indexer.encoder import Encoder
+from ...indexer.encoder.settings import resolve_devices
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ..pairs import PairModel, load_pair_model
-from .hypotheses import BUNDLED_TEMPLATE, TEMPLATE
-from .labels import Label
-from .late import LATE, LateJudge
+from ..search.rerank.late import BACKWARD, Rarity, maxsim
+from .labels import BUNDLED_TEMPLATE, TEMPLATE, Label
 from .nli import HUB_MODEL, NliJudge
+
+LATE = "late"
+TEMPERATURE = 0.05
+"""Scores are divided by it before the softmax."""
+YES = 0.25
+"""Score from which a text is rather about a label than not, for several labels per text."""
+
+
+class LateJudge:
+    """Reads each text once, whatever the number of labels, by the token vectors that also rerank searches."""
+
+    name = "reranker"
+
+    def __init__(self, encoder: Encoder, rarity: Rarity) -> None:
+        """Take the bi-encoder and how rare its tokens are among the texts."""
+        self.encoder = encoder
+        self.rarity = rarity
+
+    @property
+    def model(self) -> str:
+        """What it is: late interaction, and over which model's token vectors."""
+        return f"{LATE}, {self.encoder.spec.name}"
+
+    def margins(
+        self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
+        chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return float32 [texts, labels] of scaled scores; higher is likelier, not calibrated.
+
+        A text is read as far as the model's window goes.
+        """
+        read = self.encoder.token_vectors(self.encoder.tokenize(list(texts)))
+        asked = self.encoder.token_vectors(self.encoder.tokenize([label.wording for label in labels], query=True))
+        vectors, weights = [each.vectors for each in read], [self.rarity(each.ids) for each in read]
+        found = np.stack(
+            [maxsim(each.vectors, vectors, self.rarity(each.ids), weights, BACKWARD) for each in asked], axis=1
+        )
+        if on_batch:
+            on_batch(found.size)
+        margins = (found - YES if multi_label else found) / TEMPERATURE
+        return (margins if chosen is None else np.where(chosen, margins, np.nan)).astype(np.float32)
+
 
 EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -138,7 +180,7 @@ def load_nli(
 
 def has_bundled() -> bool:
     """Whether this installation brings an NLI model."""
-    return any((Path(__file__).parents[1] / "bundled" / "nli").glob("*.safetensors"))
+    return any((Path(__file__).parents[1] / "pairs" / "bundled" / "nli").glob("*.safetensors"))
 
 
 def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
@@ -151,8 +193,8 @@ def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
         raise SondeError(f"this installation brings no NLI model: give --model a folder, or {HUB_MODEL}")
     import torch
 
-    from ...indexer.encoder.devices import resolve_dtype
-    from ..bundled import load_bundled
+    from ...indexer.encoder.settings import resolve_dtype
+    from ..pairs.bundled import load_bundled
 
     devices = resolve_devices(device)
     model, tokenizer, _ = load_bundled("nli", notify)

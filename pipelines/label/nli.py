@@ -6,12 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...indexer.arguments import as_text
 from ...indexer.errors import SondeError, UsageError
 from ..pairs import PairModel
-from ..texts import as_text
-from .hypotheses import TEMPLATE, check_template, hypotheses
-from .labels import Label
-from .scale import softmax
+from .labels import TEMPLATE, Label, check_template, hypotheses, softmax
 
 HUB_MODEL = "facebook/bart-large-mnli"
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .labels import Label
-from .scale import probabilities
+from .labels import Label, probabilities
 
 NONE = -1
 """The number of "none of these"."""

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
 from ...indexer.errors import UsageError
-from ...indexer.runs import array_of, assignments_of, find_run, items_of
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .corrections import KIND
+from .labels import probabilities
 from .outcome import NONE, NONE_NAME
-from .scale import probabilities
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,24 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
-from ...indexer.document_vectors import document_vectors
+from ...indexer.arguments import Texts, as_texts
 from ...indexer.encoder import Encoder, load_encoder
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import NewRun, Snapshot, check_name, write_run
-from ...indexer.runs import Item
-from ...indexer.view import View
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
+from ...indexer.store.runs import Item
+from ...indexer.store.view import View, document_vectors
 from ...indexer.wording import counted
-from ..filters import documents_where
-from ..rerank.rarity import Rarity, rarity
-from ..texts import Texts, as_texts
-from .corpus import Corpus, Found, label_corpus
+from ..search.filters import documents_where
+from ..search.rerank.late import Rarity, rarity
 from .corrections import Truths, truths_of
-from .engines import Judge, check_engine, load_judge
-from .journal import Journal, open_journal
+from .engines import Judge, LateJudge, check_engine, load_judge
 from .labels import Label, Labels, make_labels
-from .late import LateJudge
+from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
 from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide, heeded
 from .review import closeness
 from .settings import LabelSettings
@@ -59,15 +56,19 @@ def label_collection(
     began = time.monotonic()
     settings.check()
     engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
-    check_name(collection.open_catalog(), "label", settings.name, settings.replace)
+    check_run_name(collection.open_catalog(), "label", settings.name, settings.replace)
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
         vectors = document_vectors(view, docs)
         truths = _truths(view, made, settings, docs, notify)
     judge = judge or judge_of(collection, engine, settings, notify)
-    corpus = Corpus(
-        vectors, keys, lambda rows: texts_of(collection, docs[rows]), np.searchsorted(docs, truths.docs), truths.shares
+    corpus = LabelTexts(
+        vectors,
+        keys,
+        lambda rows: label_texts(collection, docs[rows]),
+        np.searchsorted(docs, truths.docs),
+        truths.shares,
     )
     fingerprint = _fingerprint(made, settings, judge)
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
@@ -111,7 +112,7 @@ def classify(
         return []
     given = encoder or load_encoder(device=settings.device, notify=notify)
     judge = judge or _judge(engine, settings, lambda: _late_among(texts, given), notify)
-    corpus = Corpus(
+    corpus = LabelTexts(
         given.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [texts[n] for n in rows]
     )
     found = label_corpus(corpus, made, label_vectors(given, made), engine, judge, settings, notify=notify)
@@ -186,7 +187,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     return Truths(found.docs[here], found.shares[here])
 
 
-def texts_of(collection: Collection, docs: np.ndarray) -> list[str]:
+def label_texts(collection: Collection, docs: np.ndarray) -> list[str]:
     """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
     with collection.view() as view:
         sql = "SELECT doc, title, text FROM documents WHERE doc IN (?)"
@@ -222,7 +223,7 @@ def _items(labels: Sequence[Label], numbers: np.ndarray) -> list[Item]:
 
 
 def _report(
-    labels: Sequence[Label], settings: LabelSettings, engine: str, model: str, found: Found, numbers: np.ndarray,
+    labels: Sequence[Label], settings: LabelSettings, engine: str, model: str, found: Margins, numbers: np.ndarray,
     documents: int, corrected: int, seconds: float,
 ) -> LabelReport:  # fmt: skip
     sizes = Counter(numbers.tolist())

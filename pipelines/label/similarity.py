@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...indexer.document_vectors import normalized
 from ...indexer.encoder import Encoder
-from .labels import Label
-from .scale import softmax
+from ...indexer.store.view import normalized
+from .labels import Label, softmax
 
 WORDINGS = (
     "{}", "This text is about {}.", "{} news", "a discussion of {}", "The topic is {}.", "This example is {}.",

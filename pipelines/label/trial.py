@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...indexer.collection import Collection
-from ...indexer.document_vectors import document_vectors
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import Snapshot
-from .corpus import Corpus, label_corpus
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import Snapshot
+from ...indexer.store.view import document_vectors
 from .engines import check_engine
 from .labels import Labels, make_labels
+from .margins import LabelTexts, label_corpus
 from .outcome import NONE_NAME, classified
 from .review import Unsure, closeness
-from .run import judge_of, texts_of
+from .run import judge_of, label_texts
 from .settings import LabelSettings
 from .similarity import ENOUGH, adapted_margins, label_vectors
 
@@ -75,7 +75,9 @@ def try_labels(
     if adapts:
         margins = adapted_margins(vectors, of_labels, settings.seed)[rows]
     else:
-        sample = Corpus(vectors, [str(row) for row in rows.tolist()], lambda some: texts_of(collection, docs[some]))
+        sample = LabelTexts(
+            vectors, [str(row) for row in rows.tolist()], lambda some: label_texts(collection, docs[some])
+        )
         judge = judge_of(collection, engine, settings, notify)
         margins = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify).margins
     given = classified(margins, made, settings.multi_label, settings.least, engine, "")

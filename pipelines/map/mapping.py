@@ -1,20 +1,81 @@
-"""`make_map`: a map of a collection, stored as a run; `update_map`: new documents on it, which moves no other."""
+"""Make a map of a collection and store it as a run; add new documents without moving any other."""
 
 import time
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
-from ...indexer.errors import SondeError
+from ...indexer.ann.library import faiss_package
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import NewRun, check_name, write_run
-from ...indexer.runs import Item, find_run, items_of, places_of
-from ..cluster.clustering import faiss_package
-from ..cluster.corpus import Corpus
-from .places import fit_places, place
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import NewRun, check_run_name, write_run
+from ...indexer.store.runs import Item, find_run, items_of, places_of
+from ...indexer.wording import counted
+from ..analysis.corpus import Corpus
+from ..analysis.neighbours import SAMPLE, place, sample_rows
+from ..analysis.umap import project
 from .regions import SMALL, find_regions, region_items, stored_regions
-from .settings import MapSettings
+
+
+@dataclass(frozen=True, slots=True)
+class MapSettings:
+    """Settings of one map.
+
+    Attributes:
+        seed: Of everything that chance decides.
+        neighbours: Neighbours of a text in UMAP's graph: fewer show finer structure, more the large one.
+        spread_out: Least distance between places, 0 to 1 (UMAP's `min_dist`).
+        sample: Distinct texts that the map is fitted on, at most; the rest is placed among them.
+    """
+
+    seed: int = 0
+    neighbours: int = 15
+    spread_out: float = 0.1
+    sample: int = SAMPLE
+
+    def check(self) -> None:
+        """Check what can be checked without the collection.
+
+        Raises:
+            UsageError: A setting cannot be right.
+        """
+        for name, low in {"seed": 0, "neighbours": 2, "sample": 100}.items():
+            if getattr(self, name) < low:
+                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+        if self.seed >= 2**31:
+            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+        if not 0 <= self.spread_out <= 1:
+            raise UsageError(f"spread_out is {self.spread_out}: give a number from 0 to 1")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+def fit_places(vectors: np.ndarray, settings: MapSettings, notify: Notify = silent) -> tuple[np.ndarray, np.ndarray]:
+    """Lay out vectors on the map.
+
+    Args:
+        vectors: float32 [n, d], of length 1, best all distinct.
+        settings: The map's.
+        notify: Receives progress.
+
+    Returns:
+        float32 [n, 2] places, and the int64 rows of the vectors that the map was fitted on.
+    """
+    chosen = sample_rows(len(vectors), settings.sample, settings.seed)
+    notify(f"laying out {counted(len(chosen), 'text')}")
+    fitted = project(
+        vectors[chosen], 2, settings.seed, neighbours=settings.neighbours, spread_out=settings.spread_out
+    )  # fmt: skip
+    places = np.empty((len(vectors), 2), np.float32)
+    places[chosen] = fitted
+    others = np.setdiff1d(np.arange(len(vectors)), chosen, assume_unique=True)
+    places[others] = place(vectors[others], vectors[chosen], fitted, notify)
+    return places, chosen
+
 
 LIBRARIES = ("numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 
@@ -46,7 +107,7 @@ def make_map(
     began = time.perf_counter()
     settings.check()
     with collection.view() as view:
-        check_name(view.catalog, "map", name, replace)
+        check_run_name(view.catalog, "map", name, replace)
         corpus = Corpus.of(view)
         if not corpus.documents:
             raise SondeError(f"{collection.path} holds no document to map")

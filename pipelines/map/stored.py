@@ -1,22 +1,88 @@
-"""A map as it is stored: where each document lies, the names of regions, and how it is drawn."""
+"""A stored map: where each document lies, the names of regions, its colours, and how it is drawn."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.run_columns import RunColumns
-from ...indexer.runs import Item, find_run, items_of, places_of
-from ...indexer.view import View
+from ...indexer.store.catalog import Catalog
+from ...indexer.store.collection import Collection
+from ...indexer.store.fields import load_value
+from ...indexer.store.runs import Item, Kind, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
+from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
-from ..plots import Label, PointsPlot, check_target, write_plot
-from ..plots.colors import Coloring
-from ..plots.text import hover
+from ..plots import PlotLabel, PointsPlot, check_plot_target, write_plot
+from ..plots.colors import Coloring, hover
 from .mapping import update_map
 from .regions import LARGE, stored_regions
+
+TAGGED = "tagged"
+KINDS: tuple[Kind, ...] = ("cluster", "topic", "label", "tag")
+
+
+def choices(catalog: Catalog) -> list[str]:
+    """Return everything that a map can be coloured by: runs as KIND:NAME, the newest first, then metadata columns."""
+    return [*(f"{run.kind}:{run.name}" for run in reversed(_runs(catalog))), *catalog.fields()]
+
+
+def coloring(catalog: Catalog, docs: np.ndarray, color: str) -> tuple[Coloring, bool]:
+    """Return the colours of documents, and whether their numbers are days since the year 1.
+
+    Args:
+        catalog: Of the collection.
+        docs: int64 [n] document numbers, ascending.
+        color: One of `choices`.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    fields = catalog.fields()
+    for run in _runs(catalog):
+        if color == f"{run.kind}:{run.name}":
+            return _by_run(catalog, docs, run, color), False
+    if color not in fields:
+        raise UsageError(f"cannot colour by {color!r}: {existing(choices(catalog), 'there is nothing')}")
+    field = fields[color]
+    stored = dict(catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
+    values = [load_value(stored.get(doc), field.type) for doc in docs.tolist()]
+    if field.type == "date":
+        days = [value.toordinal() if isinstance(value, date) else np.nan for value in values]
+        return Coloring(color, (), np.zeros(0, np.int64), np.array(days, np.float64)), True
+    return Coloring.of(color, [_single(value) for value in values]), False
+
+
+def _runs(catalog: Catalog) -> list[Run]:
+    return [run for run in list_runs(catalog, count=False) if run.complete and run.kind in KINDS]
+
+
+def _by_run(catalog: Catalog, docs: np.ndarray, run: Run, title: str) -> Coloring:
+    known, numbers, _ = assignments_of(catalog, run)
+    known, first = np.unique(known, return_index=True)  # of several labels, the likeliest
+    numbers = numbers[first]
+    names = {item.number: TAGGED if run.kind == "tag" else item.name for item in items_of(catalog, run)}
+    shown = _distinct(names)
+    place = np.clip(np.searchsorted(known, docs), 0, max(len(known) - 1, 0))
+    has = known[place] == docs if len(known) else np.zeros(len(docs), bool)
+    found = [
+        shown.get(number) if yes else None for number, yes in zip(numbers[place].tolist(), has.tolist(), strict=True)
+    ]
+    return Coloring.groups(title, found if len(known) else [None] * len(docs))
+
+
+def _distinct(names: dict[int, str]) -> dict[int, str]:
+    """Return the names of items, with the number before those that two of them share."""
+    several = {name for name in names.values() if list(names.values()).count(name) > 1}
+    return {number: f"{number} {name}" if name in several else name for number, name in names.items()}
+
+
+def _single(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return value[0] if value else None
+    return value
+
 
 DRAWN = 50_000
 """Points of a drawing, at most: more make a page of hundreds of megabytes, and hide each other."""
@@ -82,7 +148,7 @@ class Map:
             SondeError: The file cannot be written.
             MissingExtraError: What draws it is not installed.
         """
-        check_target(Path(path))
+        check_plot_target(Path(path))
         if points < 1:
             raise UsageError(f"--points is {points}: give a whole number from 1")
         rows = np.arange(len(self))
@@ -96,7 +162,7 @@ class Map:
             hovers = _hovers(view, docs)
         shown = f"{self.collection.path.name} · {counted(len(self), 'document')}"
         shown += f" ({self.name})" if self.name != "map" else ""
-        labels = [Label(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
+        labels = [PlotLabel(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
         write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), Path(path))
 
     def _coloring(self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None) -> Coloring:
@@ -125,7 +191,7 @@ def _column(view: View, docs: np.ndarray, name: str) -> list[Any]:
     for start in range(0, len(docs), AT_ONCE):
         some = docs[start : start + AT_ONCE].tolist()
         metadata = view.catalog.metadata(some)
-        values += [_single(metadata.get(doc, {}).get(name)) for doc in some]
+        values += [_stored_single(metadata.get(doc, {}).get(name)) for doc in some]
     return values
 
 
@@ -134,11 +200,11 @@ def _run_column(view: View, docs: np.ndarray, name: str) -> list[str | None]:
     for start in range(0, len(docs), AT_ONCE):
         some = docs[start : start + AT_ONCE].tolist()
         found = columns.of(some)
-        values += [None if (value := _single(found[doc][name])) is None else str(value) for doc in some]
+        values += [None if (value := _stored_single(found[doc][name])) is None else str(value) for doc in some]
     return values
 
 
-def _single(value: Any) -> Any:
+def _stored_single(value: Any) -> Any:
     """Return a value that a point can be coloured by: of a list the first, of a date the year and month."""
     if isinstance(value, (list, tuple)):
         return value[0] if value else None

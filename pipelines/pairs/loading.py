@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...indexer.encoder import hub
-from ...indexer.encoder.devices import resolve_devices, resolve_dtype
+from ...indexer.encoder import models
 from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.models import Located
+from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
 from ...indexer.errors import SondeError, UsageError
-from .activation import stored_activation
-from .model import PairModel
+from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 Notify = Callable[[str], object]
@@ -43,13 +42,13 @@ def load_pair_model(
     precision = resolve_dtype(dtype, devices[0])
     if precision == "int8":
         raise UsageError("int8 is for bi-encoders: give --dtype float32, bfloat16 or float16")
-    located = locate(name, notify, option)
+    located = locate_pair_model(name, notify, option)
     model, tokenizer = load_folder(located, precision, devices[0])
     activation = stored_activation(located.folder)
     return PairModel(model, tokenizer, name=located.name, devices=devices, window=window, activation=activation)
 
 
-def locate(name: str, notify: Notify, option: str = "--model") -> Located:
+def locate_pair_model(name: str, notify: Notify, option: str = "--model") -> Located:
     """Find a model: a folder as it is, "org/name" in the hub's cache or, said first, on the hub.
 
     Raises:
@@ -62,7 +61,7 @@ def locate(name: str, notify: Notify, option: str = "--model") -> Located:
         return Located(str(folder.resolve()), folder)
     if name[:1] in (".", "~", os.sep) or not _REPOSITORY.fullmatch(name):
         raise UsageError(f"there is no model {name!r}: give {option} a model's folder or a hub name such as org/name")
-    found = hub.fetch(name, None, notify, option)
+    found = models.fetch_model(name, None, notify, option)
     return Located(name, found, found.name)
 
 

@@ -1,27 +1,111 @@
 """A model that reads two texts at once: pairs in, logits out, in length-sorted batches of a token budget."""
 
 import copy
+import inspect
+import json
 import queue
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS
-from ...indexer.encoder.batches import by_length
-from ...indexer.encoder.crew import Crew
 from ...indexer.encoder.encoder import SMALLEST_BATCH, cores
-from ...indexer.encoder.replica import fetch
+from ...indexer.encoder.forward import Crew, by_length, fetch_vectors
 from ...indexer.errors import SondeError, UsageError
-from .activation import activation_of
-from .cutting import CUTS, Cut
 from .first_token import first_token_only
-from .forward import PairReplica
-from .tokens import Pair, PairTokenizer
-from .window import window_of
+from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
 
 if TYPE_CHECKING:
     import torch
+
+UNSTATED = 512
+"""For models whose tokenizer and configuration set no limit."""
+SANE = 1_000_000
+"""Tokenizers without a limit state 10^30."""
+
+
+def window_of(model: Any, tokenizer: Any) -> int:
+    """Return the most tokens of a pair: the tokenizer's limit, never more than the model has positions."""
+    limits = [limit for limit in (_stated(tokenizer), _positions(model)) if limit]
+    return min(limits) if limits else UNSTATED
+
+
+def _stated(tokenizer: Any) -> int | None:
+    limit = getattr(tokenizer, "model_max_length", None)
+    return int(limit) if limit and limit < SANE else None
+
+
+def _positions(model: Any) -> int | None:
+    """Return the length of the position embeddings; RoBERTa and its kin count from after the padding index."""
+    stated = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.num_embeddings) - int(module.padding_idx) - 1
+    return int(stated) if isinstance(stated, int) and stated > 0 else None
+
+
+STORED = "config_sentence_transformers.json"
+
+
+def stored_activation(folder: Path) -> str | None:
+    """Return the class in torch.nn that Sentence-Transformers 5 or newer wrote beside the weights, None without one."""
+    try:
+        stored = json.loads((folder / STORED).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return _class(stored.get("activation_fn")) if isinstance(stored, dict) else None
+
+
+def activation_of(config: Any, labels: int) -> str:
+    """Return the class that a model's own configuration names, as older versions wrote it, else what is usual."""
+    stored = getattr(config, "sentence_transformers", None) or {}
+    path = stored.get("activation_fn") or getattr(config, "sbert_ce_default_activation_function", None)
+    return _class(path) or ("Sigmoid" if labels == 1 else "Identity")
+
+
+def _class(path: object) -> str | None:
+    """Return the last part of a path inside torch; code from elsewhere is never run."""
+    return path.rpartition(".")[2] if isinstance(path, str) and path.startswith("torch.") else None
+
+
+class PairReplica:
+    """Runs batches on its device; logits stay there until they are fetched, so that a GPU never waits."""
+
+    def __init__(self, model: Any, tokenizer: PairTokenizer, device: str) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.device = device
+        # Decoders would build a cache that nothing reads.
+        cached = "use_cache" in inspect.signature(model.forward).parameters
+        self._options = {"use_cache": False} if cached else {}
+
+    def run(self, pairs: TokenPairs, batch: np.ndarray) -> "torch.Tensor":
+        """Return float32 [pairs, labels] on the device, without waiting for it.
+
+        Raises:
+            SondeError: One pair alone is too much for the device's memory.
+        """
+        import torch
+
+        try:
+            with torch.inference_mode():
+                features = self.tokenizer.collate(pairs, batch)
+                moved = {name: self._moved(value) for name, value in features.items()}
+                return self.model(**moved, **self._options).logits.float()
+        except torch.OutOfMemoryError as error:
+            if len(batch) == 1:
+                raise SondeError(f"{self.device} has too little memory for one pair: use --device cpu") from error
+        torch.cuda.empty_cache()
+        half = len(batch) // 2
+        return torch.cat([self.run(pairs, batch[:half]), self.run(pairs, batch[half:])])
+
+    def _moved(self, value: "torch.Tensor") -> "torch.Tensor":
+        if self.device == "cpu":
+            return value
+        source = value.pin_memory() if self.device.startswith("cuda") else value
+        return source.to(self.device, non_blocking=True)
 
 
 class PairModel:
@@ -116,7 +200,7 @@ class PairModel:
                 results.append((batch, self._replicas[number].run(tokens, batch)))
                 if on_batch:
                     on_batch(len(batch))
-            fetch(results, found)
+            fetch_vectors(results, found)
 
         if len(planned) > 1 and len(self._replicas) > 1:
             self._crew.run(work)

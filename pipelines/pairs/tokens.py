@@ -1,14 +1,118 @@
-"""Tokens of pairs: every distinct text is tokenised once, and joined to its partners when a batch is made."""
+"""Tokens of pairs: each distinct text is tokenised once, and joined to its partners in a batch."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...indexer.encoder.tokenizer import FastTokenizer
 from ...indexer.encoder.tokens import Tokens
-from .cutting import Cut, fit
-from .template import PairTemplate, alone, find_template
+
+Cut = Literal["first", "longest"]
+CUTS: tuple[Cut, ...] = get_args(Cut)
+
+
+def cut_to_fit(first: int, second: int, room: int, cut: Cut) -> tuple[int, int]:
+    """Return how many tokens of either text to keep, so that both fit into `room` tokens.
+
+    "first" cuts the first text alone, as zero-shot pipelines do. Where the second leaves no room for a token of it,
+    the second is cut to half the room: a pair never fails. "longest" evens both out, as cross-encoders do for
+    queries and passages (`longest_first`).
+    """
+    if first + second <= room:
+        return first, second
+    if cut == "longest":
+        return _even(first, second, room)
+    second = second if second < room else room // 2
+    return min(first, room - second), second
+
+
+def _even(first: int, second: int, room: int) -> tuple[int, int]:
+    """Cut the longer one until both are of one length, then both; an odd token stays with the longer."""
+    shorter, longer = min(first, second), max(first, second)
+    shorter, longer = (shorter, room - shorter) if shorter <= room // 2 else (room // 2, room - room // 2)
+    return (longer, shorter) if first > second else (shorter, longer)
+
+
+PROBES = (
+    ("The battery died after a week.", "a refund"),
+    ("Ünïcödé, 数字: 1,000 €?", "This example is “delivery”."),
+    ("one", "Two  spaces, and\ta tab; then an END."),
+)
+"""Pairs over which a template found by looking is compared with the tokenizer itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTemplate:
+    """How a pair is put together.
+
+    Attributes:
+        before: Ids of the special tokens before the first text.
+        between: Those between the texts.
+        after: Those after the second text.
+        types: Token types of the five parts, the special ones' token by token (XLNet ends a pair with two types), each
+            text's as one.
+    """
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]]
+
+    @property
+    def special(self) -> int:
+        """How many special tokens a pair gets."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def ids(self, first: ArrayLike, second: ArrayLike) -> np.ndarray:
+        """Return int64 [length], the ids of a pair."""
+        return np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int64)
+
+    def token_types(self, first: int, second: int) -> np.ndarray:
+        """Return int64 [length], the token types of a pair whose texts have so many tokens."""
+        before, one, between, two, after = self.types
+        return np.array([*before, *[one] * first, *between, *[two] * second, *after], np.int64)
+
+
+def find_template(tokenizer: Any) -> PairTemplate | None:
+    """Look how `tokenizer` joins a pair; None where texts tokenised apart do not give what it gives for pairs."""
+    first, second = (alone(tokenizer, text) for text in PROBES[0])
+    joined, types = _joined(tokenizer, *PROBES[0])
+    start = _find(joined, first, 0)
+    middle = _find(joined, second, start + len(first)) if start >= 0 else -1
+    if middle < 0:
+        return None
+    ends = (0, start, start + len(first), middle, middle + len(second), len(joined))
+    parts = [slice(*ends[n : n + 2]) for n in range(5)]
+    kinds = [tuple(types[part]) for part in parts]
+    template = PairTemplate(
+        *(tuple(joined[part]) for part in parts[::2]), types=(kinds[0], kinds[1][0], kinds[2], kinds[3][0], kinds[4])
+    )
+    return template if all(_agrees(template, tokenizer, *probe) for probe in PROBES) else None
+
+
+def alone(tokenizer: Any, text: str) -> list[int]:
+    """Return the ids of a text without special tokens."""
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _joined(tokenizer: Any, first: str, second: str) -> tuple[list[int], list[int]]:
+    found = tokenizer(first, second, return_token_type_ids=True)
+    return list(found["input_ids"]), list(found["token_type_ids"])
+
+
+def _find(ids: list[int], part: list[int], start: int) -> int:
+    places = range(start, len(ids) - len(part) + 1)
+    return next((place for place in places if part and ids[place : place + len(part)] == part), -1)
+
+
+def _agrees(template: PairTemplate, tokenizer: Any, first: str, second: str) -> bool:
+    one, two = alone(tokenizer, first), alone(tokenizer, second)
+    ids, types = _joined(tokenizer, first, second)
+    return template.ids(one, two).tolist() == ids and template.token_types(len(one), len(two)).tolist() == types
+
 
 Pair = tuple[str, str]
 
@@ -38,7 +142,7 @@ class JoinedPairs:
         sizes = np.fromiter((text.total for text in texts), np.int64, len(texts))[places].reshape(-1, 2)
         room = window - template.special
         for row in np.flatnonzero(sizes.sum(axis=1) > room):
-            sizes[row] = fit(int(sizes[row, 0]), int(sizes[row, 1]), room, cut)
+            sizes[row] = cut_to_fit(int(sizes[row, 0]), int(sizes[row, 1]), room, cut)
         self._sizes = sizes
         self.lengths = sizes.sum(axis=1) + template.special
 

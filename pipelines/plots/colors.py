@@ -1,11 +1,36 @@
-"""Which colour a document has on a map: by its group, or by a number."""
+"""Colours of groups and numbers on plots, and text that is never markup and never too long."""
 
+import html
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+HOVER = 240
+LINE = 60
+
+
+def one_line(text: str, length: int) -> str:
+    """Return text as one line of printable characters, shortened at a word."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: length * 4]).split())
+    return line if len(line) <= length else line[: length - 1].rsplit(" ", 1)[0] + " …"
+
+
+def escaped(text: str) -> str:
+    """Return text that Plotly shows as it stands: it would take tags for markup."""
+    return html.escape(text, quote=True)
+
+
+def hover(title: str, text: str, more: str = "") -> str:
+    """Return what is shown over a point: a title, the beginning of the text, in lines."""
+    parts = [f"<b>{escaped(one_line(title, LINE))}</b>"] if title.strip() else []
+    parts += [escaped(line) for line in textwrap.wrap(one_line(text, HOVER), LINE)]
+    parts += [f"<i>{escaped(one_line(more, LINE))}</i>"] if more else []
+    return "<br>".join(parts)
+
 
 PALETTE = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#393b79",

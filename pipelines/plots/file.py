@@ -24,7 +24,7 @@ class Plot(Protocol):
         ...
 
 
-def check_target(path: Path) -> None:
+def check_plot_target(path: Path) -> None:
     """Check where a plot is to be written, before anything is computed.
 
     Raises:
@@ -47,7 +47,7 @@ def write_plot(plot: Plot, path: Path) -> None:
         SondeError: The file cannot be written.
         MissingExtraError: The library that draws it is not installed.
     """
-    check_target(path)
+    check_plot_target(path)
     write_durably(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot))
 
 

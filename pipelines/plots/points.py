@@ -1,4 +1,4 @@
-"""The map: one point for each document, coloured, with the names of regions at two zoom levels."""
+"""The map as a plot: coloured points with named regions, or linked pairs of points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .colors import GREY, NONE, Coloring
+from .colors import GREY, NONE, Coloring, escaped, one_line
 from .file import FONT, new_figure, plotly
-from .text import escaped, plain
 
 LEGEND = 40
 """Characters of a group's name in the legend."""
@@ -19,7 +18,7 @@ NEAR = 0.45
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class PlotLabel:
     """The name of a region: level 1 is seen from afar, level 2 from near."""
 
     level: int
@@ -44,7 +43,7 @@ class PointsPlot:
     places: np.ndarray
     hovers: Sequence[str]
     coloring: Coloring
-    labels: Sequence[Label] = ()
+    labels: Sequence[PlotLabel] = ()
 
     @property
     def size(self) -> float:
@@ -81,7 +80,7 @@ class PointsPlot:
             figure.add_trace(self._numbers(go))
         else:
             for name, color, rows in self.groups():
-                figure.add_trace(self._points(go, rows, escaped(plain(name, LEGEND)), {"color": color}))
+                figure.add_trace(self._points(go, rows, escaped(one_line(name, LEGEND)), {"color": color}))
         axis = {"visible": False, "showgrid": False, "zeroline": False}
         figure.update_layout(
             title=escaped(self.title), xaxis=axis, yaxis=axis | {"scaleanchor": "x"}, hovermode="closest",
@@ -142,7 +141,7 @@ class PointsPlot:
 
     def _legend(self, axes: Any, size: float) -> None:
         for name, color, rows in self.groups():
-            axes.scatter(*self.places[rows].T, s=size, c=color, alpha=0.75, linewidths=0, label=plain(name, LEGEND))
+            axes.scatter(*self.places[rows].T, s=size, c=color, alpha=0.75, linewidths=0, label=one_line(name, LEGEND))
         if self.coloring.names:
             found = axes.legend(
                 title=self.coloring.title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9,
@@ -152,7 +151,7 @@ class PointsPlot:
                 handle.set_sizes([40])
 
 
-def _write_labels(axes: Any, labels: Sequence[Label]) -> None:
+def _write_labels(axes: Any, labels: Sequence[PlotLabel]) -> None:
     """Write the names of large regions, then those of small ones where there is room."""
     from matplotlib.patheffects import withStroke
 
@@ -206,3 +205,59 @@ plot.on('plotly_relayout', show);
 plot.on('plotly_afterplot', tidy);
 tidy();
 """
+
+COLOR = "#9a9a9a"
+LINKED_INK = 120
+"""Lines that are drawn at full strength together: many faint ones show where they go, where strong ones are a smear."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedPlot:
+    """A map with lines.
+
+    Attributes:
+        points: The map.
+        links: Pairs of the numbers of points.
+    """
+
+    points: PointsPlot
+    links: Sequence[tuple[int, int]]
+
+    @property
+    def strength(self) -> float:
+        """How opaque a line is, 0 to 1."""
+        return min(0.6, max(0.06, LINKED_INK / max(len(self.links), 1)))
+
+    @property
+    def script(self) -> str:
+        """JavaScript of the map."""
+        return self.points.script
+
+    def interactive(self) -> Any:
+        """Return a Plotly figure, the lines below the points."""
+        go = plotly()
+        figure = self.points.interactive()
+        places = self.points.places
+        xs, ys = (
+            [value for one, two in self.links for value in (float(places[one, axis]), float(places[two, axis]), None)]
+            for axis in (0, 1)
+        )
+        lines = go.Scattergl(
+            x=xs, y=ys, mode="lines", line={"color": COLOR, "width": 0.6}, opacity=self.strength, hoverinfo="skip",
+            name=f"{len(self.links):,} pairs",
+        )  # fmt: skip
+        figure.add_trace(lines)
+        figure.data = (figure.data[-1], *figure.data[:-1])
+        return figure
+
+    def still(self) -> Any:
+        """Return a matplotlib figure, the lines below the points."""
+        from matplotlib.collections import LineCollection
+
+        figure = self.points.still()
+        places = self.points.places
+        segments = [places[[one, two]] for one, two in self.links]
+        figure.axes[0].add_collection(
+            LineCollection(segments, colors=COLOR, linewidths=0.5, alpha=self.strength, zorder=0), autolim=False
+        )
+        return figure

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .colors import escaped, one_line
 from .file import new_figure, plotly
-from .text import escaped, plain
 
 NAME = 60
 COLOR = "#1f77b4"
@@ -62,7 +62,7 @@ class TreePlot:
                     mode="lines",
                     line={"color": COLOR, "width": 1.5},
                     showlegend=False,
-                    text=[escaped(plain(self.joined[node], NAME * 2))] * 4,
+                    text=[escaped(one_line(self.joined[node], NAME * 2))] * 4,
                     hovertemplate="%{x:.3f}: %{text}<extra></extra>",
                 )
             )
@@ -72,7 +72,7 @@ class TreePlot:
             title=escaped(self.title), hovermode="closest", height=max(400, 130 + 24 * len(leaves)),
             margin={"l": 10, "r": 30, "t": 60, "b": 50}, xaxis={"title": "distance", "range": [0, self._far()]},
             yaxis={"tickvals": list(range(len(leaves))), "automargin": True, "showgrid": False, "zeroline": False,
-                   "ticktext": [escaped(plain(self.names[leaf], NAME)) for leaf in leaves], "autorange": "reversed"},
+                   "ticktext": [escaped(one_line(self.names[leaf], NAME)) for leaf in leaves], "autorange": "reversed"},
         )  # fmt: skip
         return figure
 
@@ -84,7 +84,7 @@ class TreePlot:
             axes.plot(far, places, color=COLOR, linewidth=1.2)
         if self.cut is not None:
             axes.axvline(self.cut, color="#888888", linestyle=":", linewidth=1)
-        axes.set_yticks(range(len(leaves)), [plain(self.names[leaf], NAME) for leaf in leaves], fontsize=9)
+        axes.set_yticks(range(len(leaves)), [one_line(self.names[leaf], NAME) for leaf in leaves], fontsize=9)
         axes.set_ylim(len(leaves) - 0.5, -0.5)
         axes.set_xlim(0, self._far())
         axes.set_xlabel("distance")

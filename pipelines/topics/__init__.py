@@ -3,6 +3,16 @@
 from .fit import make_topics
 from .over import Breakdown
 from .settings import TopicSettings, seed_words
-from .stored import Answer, Member, Node, Topic, Topics
+from .stored import Node, Topic, TopicMatch, TopicMember, Topics
 
-__all__ = ["Answer", "Breakdown", "Member", "Node", "Topic", "TopicSettings", "Topics", "make_topics", "seed_words"]
+__all__ = [
+    "Breakdown",
+    "Node",
+    "Topic",
+    "TopicMatch",
+    "TopicMember",
+    "TopicSettings",
+    "Topics",
+    "make_topics",
+    "seed_words",
+]

@@ -1,22 +1,63 @@
-"""BERTopic with our vectors and our parts: nothing in it is random, and no model is loaded."""
+"""BERTopic (Grootendorst, arXiv:2203.05794) with our vectors and parts: no randomness, no model loaded."""
 
+import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..cluster.groups import dense_groups
-from ..cluster.projection import project
-from ..cluster.terms import Counts
-from .counts import VOCABULARY, Words
-from .library import bertopic
+from ...indexer.errors import MissingExtraError
+from ..analysis.terms import VOCABULARY, Counts, Words
+from ..analysis.umap import project
+from ..cluster.density import dense_groups
+
+SILENCED = (UserWarning, FutureWarning)
+"""Which warnings BERTopic turns off, everywhere and for good, when it is imported."""
+
+
+def bertopic() -> Any:
+    """The module bertopic; warnings and its logger are then as they would be without it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    if sys.modules.get("bertopic") is not None:
+        return sys.modules["bertopic"]
+    before = list(warnings.filters)
+    with warnings.catch_warnings():  # its end makes Python forget which warnings it had decided to ignore
+        try:
+            import bertopic as module
+        except ImportError as error:
+            raise MissingExtraError("BERTopic", "topics", "topics") from error
+        after = [entry for entry in warnings.filters if entry in before or not _silences_all(entry)]
+    filters: Any = warnings.filters
+    filters[:] = after
+    _restore_logger()
+    return module
+
+
+def _silences_all(entry: Any) -> bool:
+    action, message, category, module, line = entry
+    return action == "ignore" and category in SILENCED and message is None and module is None and not line
+
+
+def _restore_logger() -> None:
+    """Let BERTopic's logger do what any does: hand its messages to the root, at the root's level."""
+    import logging
+
+    logger = logging.getLogger("BERTopic")
+    logger.handlers.clear()
+    logger.propagate = True
+    logger.setLevel(logging.NOTSET)
+
 
 NEAR = 5
 """HDBSCAN's `min_samples`: from how many neighbours the density around a text is measured."""
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseTopics:
     """What BERTopic found.
 
     Attributes:
@@ -30,7 +71,7 @@ class Dense:
     probabilities: np.ndarray
 
 
-def fit(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_size: int) -> Dense:
+def fit_bertopic(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_size: int) -> DenseTopics:
     """Run BERTopic on texts that are all distinct.
 
     Args:
@@ -44,7 +85,7 @@ def fit(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_
         MissingExtraError: BERTopic is not installed.
     """
     if len(texts) <= min_size:  # too few for a single group
-        return Dense(np.full(len(texts), -1), Counts(_no_counts(), np.array([], object)), np.zeros(len(texts)))
+        return DenseTopics(np.full(len(texts), -1), Counts(_no_counts(), np.array([], object)), np.zeros(len(texts)))
     counter = Counter(words)
     model = _without_samples(bertopic().BERTopic)(
         language="multilingual",  # "english" would drop every letter that is not ASCII; no model is loaded for either
@@ -54,7 +95,7 @@ def fit(texts: list[str], vectors: np.ndarray, words: Words, settings: Any, min_
     labels = np.array(model.fit_transform(texts, vectors)[0], np.int64)
     first = 1 if -1 in labels else 0  # BERTopic's rows are in the order of the labels
     counts = Counts(counter.matrix[first:], counter.get_feature_names_out())
-    return Dense(labels, counts, np.asarray(model.probabilities_, np.float64))
+    return DenseTopics(labels, counts, np.asarray(model.probabilities_, np.float64))
 
 
 class Reducer:

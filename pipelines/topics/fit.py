@@ -1,30 +1,88 @@
-"""Making a topic run: fit on a sample, tell every document its topic, name the topics, write it all at once."""
+"""Make a topic run: fit on a sample, assign every document, name the topics, write all at once."""
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
+from ...indexer.ann.library import faiss_package
 from ...indexer.progress import Notify, silent
-from ...indexer.run_writing import NewRun, check_name, write_run
-from ...indexer.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
-from ...indexer.view import View
+from ...indexer.store.collection import Collection
+from ...indexer.store.run_writing import NewRun, check_run_name, write_run
+from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
+from ...indexer.store.view import View
 from ...indexer.wording import counted
-from ..cluster.clustering import faiss_package
-from ..cluster.corpus import Corpus, texts_of
-from ..cluster.describe import OUTLIERS
-from ..cluster.terms import Counts
-from ..cluster.threads import one_thread
-from ..map.places import sample_rows
+from ..analysis.corpus import Corpus, texts_of
+from ..analysis.describe import OUTLIERS
+from ..analysis.neighbours import one_thread, sample_rows
+from ..analysis.terms import Counts, from_arrays, to_arrays
 from . import adapter
-from .counts import from_arrays, to_arrays
+from .adapter import bertopic
 from .items import Before, topic_items, words_of
-from .library import bertopic
-from .matching import matched
 from .model import OUTLIER, Assigned, TopicModel, leaves_of
 from .settings import TopicSettings
+
+LEAST = 0.1
+"""Two topics are the same only if they share this much of their common documents (Jaccard), or,"""
+ALIKE = 0.9
+"""where they have none in common, if the cosine of their vectors is at least this."""
+
+
+def matched(
+    new: TopicModel, new_topics: np.ndarray, old: TopicModel, old_topics: np.ndarray
+) -> tuple[TopicModel, dict[int, int]]:
+    """Number the topics of a model like those of an older one.
+
+    The assignment is the one of the largest total overlap and similarity (Kuhn, Naval Research Logistics Quarterly 2,
+    1955).
+
+    Args:
+        new: The model to be numbered.
+        new_topics: int64 [n], its topics of the documents that both know.
+        old: The model before it.
+        old_topics: int64 [n], its topics of the same documents.
+
+    Returns:
+        The model with other numbers, and which of them are matched: the old number by the new model's own. A topic
+        that is new gets a number above all old ones.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    ours, theirs = list(new.groups), list(old.groups)
+    pairs: dict[int, int] = {}
+    if ours and theirs:
+        overlap = _jaccard(new_topics, ours, old_topics, theirs)
+        cosines = np.round((new.topic_vectors() @ old.topic_vectors().T).astype(np.float64), 5)
+        rows, columns = linear_sum_assignment(-(overlap + 0.5 * cosines))
+        shared = np.isin(old_topics, theirs).any()
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            if overlap[row, column] >= LEAST or (not shared and cosines[row, column] >= ALIKE):
+                pairs[ours[row]] = theirs[column]
+    fresh = max([*theirs, -1]) + 1
+    numbers = dict(pairs)
+    for topic in ours:
+        if topic not in numbers:
+            numbers[topic] = fresh
+            fresh += 1
+    groups = {numbers[topic]: leaves for topic, leaves in new.groups.items()}
+    return replace(new, groups=dict(sorted(groups.items()))), pairs
+
+
+def renumbered(topics: np.ndarray, numbers: Mapping[int, int]) -> np.ndarray:
+    """Return int64 [n] topics under other numbers; outliers stay."""
+    return np.array([numbers.get(topic, OUTLIER) for topic in topics.tolist()], np.int64)
+
+
+def _jaccard(ours: np.ndarray, our_topics: list[int], theirs: np.ndarray, their_topics: list[int]) -> np.ndarray:
+    known = np.isin(ours, our_topics) | np.isin(theirs, their_topics)
+    one = (ours[known, None] == np.array(our_topics)).astype(np.float64)
+    other = (theirs[known, None] == np.array(their_topics)).astype(np.float64)
+    both = one.T @ other
+    either = one.sum(axis=0)[:, None] + other.sum(axis=0) - both
+    return both / np.maximum(either, 1)
+
 
 ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
 LIBRARIES = ("bertopic", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
@@ -59,7 +117,7 @@ def make_topics(
     began = time.perf_counter()
     settings.check()
     with collection.view() as view:
-        check_name(view.catalog, "topic", name, replace)
+        check_run_name(view.catalog, "topic", name, replace)
         earlier = _earlier(view, name, match)
         bertopic()
         corpus = Corpus.of(view)
@@ -102,7 +160,7 @@ def rewrite(
     write_run(collection.path, _timed(new, time.perf_counter() - began), corpus.snapshot, replace=True)
 
 
-def load_model(view: View, run: Run) -> TopicModel:
+def load_topic_model(view: View, run: Run) -> TopicModel:
     """Return the model that a run keeps."""
     arrays = {name: array_of(view.catalog, run, name) for name in ARRAYS}
     groups = {item.number: tuple(item.data["leaves"]) for item in items_of(view.catalog, run) if item.number != OUTLIER}
@@ -127,7 +185,7 @@ def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) ->
     texts = texts_of(view, corpus.snapshot.docs[corpus.first[chosen]])
     notify(f"fitting topics on {counted(len(chosen), 'distinct text')}, of at least {min_size} each")
     words = words_of(view)
-    dense = adapter.fit(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
+    dense = adapter.fit_bertopic(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
     found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
     model = TopicModel.of(found, thresholds, Counts(dense.counts.matrix[groups], dense.counts.terms))
     if settings.reduce_to is not None:
@@ -141,7 +199,7 @@ def _guided(collection: Collection, vectors: np.ndarray, settings: TopicSettings
     """Return vectors for the fit: those nearer to a group of seed words than to the mean of all are drawn to it."""
     if not settings.seed_words:
         return vectors
-    from ...indexer.document_vectors import normalized
+    from ...indexer.store.view import normalized
 
     seeds = collection.encoder.encode_texts([" ".join(group) for group in settings.seed_words])
     every = np.vstack([seeds, normalized(vectors.mean(axis=0, keepdims=True))])
@@ -159,7 +217,7 @@ def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned,
     docs, items, _ = assignments_of(view.catalog, run)
     known = np.isin(corpus.snapshot.docs, docs)
     old = items[np.searchsorted(docs, corpus.snapshot.docs[known])]
-    before = load_model(view, run)
+    before = load_topic_model(view, run)
     model, _ = matched(model, assigned.topics[corpus.group[known]], before, old)
     return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True)
 

@@ -1,24 +1,89 @@
-"""The topics of a run as items: their sizes, terms, typical documents and names."""
+"""The topics of a run as items: sizes, terms, typical documents, and names."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...indexer.collection import Collection
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ...indexer.runs import Item
-from ...indexer.view import View
-from ..cluster.corpus import Corpus, texts_of
-from ..cluster.describe import ids_of, languages
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import Item
+from ...indexer.store.view import View
+from ..analysis.corpus import Corpus, texts_of
+from ..analysis.describe import ids_of, languages
+from ..analysis.neighbours import one_thread
+from ..analysis.terms import Weighted, Words, tokenizer, topic_name
 from ..cluster.labelled import GroupLabel, label_groups, label_names
-from ..cluster.terms import tokenizer
-from ..cluster.threads import one_thread
-from .counts import Words
 from .model import Assigned, TopicModel
-from .naming import Embed, name_topics
+
+CANDIDATES = 15
+"""Words of a topic that are compared with its vector, and as many pairs at most."""
+PAIR_TEXTS = 3
+"""A pair of words must stand in so many of the topic's typical texts."""
+RARITY = 0.3
+"""The weight of a term counts with this power beside its cosine."""
+
+Embed = Callable[[list[str]], np.ndarray]
+
+
+def name_topics(
+    terms: Sequence[Weighted], typical: Sequence[Sequence[str]], vectors: np.ndarray, words: Words, embed: Embed | None
+) -> list[tuple[str, Weighted]]:
+    """Return a name, and the terms nearest to the topic's vector with their cosines, for each topic.
+
+    Args:
+        terms: Of each topic, by c-TF-IDF, the heaviest first.
+        typical: Texts of each topic.
+        vectors: float32 [topics, d], of length 1.
+        words: Takes the describing words out of a text.
+        embed: Turns terms into vectors of length 1; None names topics by the weights alone.
+    """
+    if embed is None or not len(terms):
+        return [(_named(number, [term for term, _ in weighted]), []) for number, weighted in enumerate(terms)]
+    candidates = [_candidates(weighted, texts, words) for weighted, texts in zip(terms, typical, strict=True)]
+    every = sorted({term for weighted in candidates for term, _ in weighted})
+    places = {term: place for place, term in enumerate(every)}
+    embedded = embed(every) if every else np.zeros((0, vectors.shape[1]))
+    found = []
+    for number, (weighted, vector) in enumerate(zip(candidates, vectors, strict=True)):
+        cosines = embedded[[places[term] for term, _ in weighted]] @ vector if weighted else np.zeros(0)
+        ranked = _ranked(weighted, cosines)
+        found.append((_named(number, [term for term, _ in ranked]), ranked))
+    return found
+
+
+def _named(number: int, terms: list[str]) -> str:
+    return topic_name(terms) or f"topic {number}"
+
+
+def _candidates(weighted: Weighted, texts: Sequence[str], words: Words) -> Weighted:
+    """Return the heaviest words and their frequent pairs; a pair weighs what its words weigh on average."""
+    weights = dict(weighted)
+    seen: Counter[str] = Counter()
+    for text in texts:
+        found = words(text)
+        pairs = pairwise(found)
+        seen.update({f"{one} {other}" for one, other in pairs if one in weights and other in weights and one != other})
+    frequent = [pair for pair, count in seen.items() if count >= PAIR_TEXTS]
+    frequent.sort(key=lambda pair: (-seen[pair], pair))
+    pairs = [(pair, sum(weights[word] for word in pair.split()) / 2) for pair in frequent[:CANDIDATES]]
+    return [*weighted[:CANDIDATES], *pairs]
+
+
+def _ranked(weighted: Weighted, cosines: np.ndarray) -> Weighted:
+    """Order terms by cosine and weight; cosines are rounded, so that noise in their last digits decides nothing."""
+    if not weighted:
+        return []
+    weights = np.array([weight for _, weight in weighted])
+    rounded = np.round(cosines.astype(np.float64), 3)
+    scores = np.maximum(rounded, 0) * (weights / weights.max()) ** RARITY
+    order = sorted(range(len(weighted)), key=lambda place: (-scores[place], weighted[place][0]))
+    return [(weighted[place][0], float(rounded[place])) for place in order]
+
 
 TYPICAL = 30
 """Texts nearest to a topic's vector: from them come pairs of words for its name, and labels are compared with them."""
@@ -122,7 +187,9 @@ def topic_items(
             said[topic] = _Said.again(item)
     fresh = [place for place, topic in enumerate(model.groups) if topic not in said]
     topics = list(model.groups)
-    for place, one in zip(fresh, _named(view, corpus, fresh, terms, typical, model, parameters, notify), strict=True):
+    for place, one in zip(
+        fresh, _items_named(view, corpus, fresh, terms, typical, model, parameters, notify), strict=True
+    ):
         own, keywords, label = one
         said[topics[place]] = _Said(own, keywords, label, given_name(known.items.get(topics[place])))
     automatic = label_names([said[topic].label for topic in topics], [said[topic].own for topic in topics])
@@ -139,7 +206,7 @@ def topic_items(
     ]  # fmt: skip
 
 
-def _named(
+def _items_named(
     view: View, corpus: Corpus, fresh: Sequence[int], terms: Sequence[Any], typical: Sequence[np.ndarray],
     model: TopicModel, parameters: Mapping[str, Any], notify: Notify,
 ) -> list[tuple[str, Any, GroupLabel | None]]:  # fmt: skip

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...indexer.document_vectors import normalized
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.store.view import normalized
 from ...indexer.wording import existing
-from ..cluster.neighbours import neighbours
-from ..cluster.terms import Counts
-from ..cluster.threads import one_thread
-from .counts import Weighted, terms_of
+from ..analysis.neighbours import neighbours, one_thread
+from ..analysis.terms import Counts, Weighted, terms_of
 
 OUTLIER = -1
 CORE = 0.05

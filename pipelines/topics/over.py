@@ -12,12 +12,11 @@ import numpy as np
 
 from ...indexer.document import Value
 from ...indexer.errors import UsageError
-from ...indexer.runs import assignments_of, find_run
-from ...indexer.view import View
+from ...indexer.store.runs import assignments_of, find_run
+from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
-from ..cluster.corpus import texts_of
-from ..cluster.terms import Counts
-from .counts import Weighted, terms_of
+from ..analysis.corpus import texts_of
+from ..analysis.terms import Counts, Weighted, terms_of
 from .items import words_of
 
 if TYPE_CHECKING:

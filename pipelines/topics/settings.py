@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from ...indexer.arguments import as_texts
 from ...indexer.errors import UsageError
+from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
-from ..cluster.settings import SAMPLE
-from ..texts import as_texts
 
 Outliers = Literal["keep", "nearest"]
 OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)

@@ -7,18 +7,18 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...indexer.chunker import Chunker
-from ...indexer.collection import Collection
+from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Document
-from ...indexer.document_vectors import normalized
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
-from ...indexer.runs import Item, Run, assignments_of, find_run, items_of
+from ...indexer.store.collection import Collection
+from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
+from ...indexer.store.view import normalized
 from ...indexer.wording import counted
-from ..cluster.threads import one_thread
-from ..texts import Texts, as_text, as_texts
-from .counts import short_name, terms_of
-from .fit import load_model, rewrite
+from ..analysis.neighbours import one_thread
+from ..analysis.terms import terms_of, topic_name
+from .fit import load_topic_model, rewrite
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
 
@@ -53,7 +53,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TopicMember:
     """A document of a topic: `score` is the cosine to the vector of the dense group that it is in, higher is closer."""
 
     rank: int
@@ -68,7 +68,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TopicMatch:
     """The topic of a text: -1 if it is none; `score` is the cosine to the nearest group, `probability` 0 to 1."""
 
     topic: int
@@ -119,7 +119,7 @@ class Topics(Sequence[Topic]):
         self._notify = notify
         with collection.view() as view:
             self.run: Run = find_run(view.catalog, "topic", name)
-            self.model: TopicModel = load_model(view, self.run)
+            self.model: TopicModel = load_topic_model(view, self.run)
             docs, numbers, _ = assignments_of(view.catalog, self.run)
             items = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(docs)
@@ -158,7 +158,7 @@ class Topics(Sequence[Topic]):
         self.model.check(number)
         return next(topic for topic in self if topic.number == number)
 
-    def documents(self, number: int, k: int = 10, offset: int = 0) -> list[Member]:
+    def documents(self, number: int, k: int = 10, offset: int = 0) -> list[TopicMember]:
         """Return the documents of a topic, the most typical first; -1 gives the outliers.
 
         Raises:
@@ -179,7 +179,9 @@ class Topics(Sequence[Topic]):
             found = view.catalog.connection.execute(sql, values).fetchall()
             documents = view.documents([doc for doc, _ in found])
         return [
-            Member(rank, documents[doc].id, -1.0 if score is None else score, documents[doc].title, documents[doc].text)
+            TopicMember(
+                rank, documents[doc].id, -1.0 if score is None else score, documents[doc].title, documents[doc].text
+            )
             for rank, (doc, score) in enumerate(found, offset + 1)
         ]
 
@@ -201,7 +203,7 @@ class Topics(Sequence[Topic]):
         order = sorted(range(len(self)), key=lambda place: (-cosines[place], place))[:k]
         return [(self._topics[place], float(cosines[place])) for place in order]
 
-    def of(self, texts: Texts) -> list[Answer]:
+    def of(self, texts: Texts) -> list[TopicMatch]:
         """Return the topic of texts that need not be in the collection.
 
         Raises:
@@ -215,7 +217,7 @@ class Topics(Sequence[Topic]):
         found = self.model.assign(vectors.reshape(len(texts), self.model.vectors.shape[1]))
         names = {topic.number: topic.name for topic in self} | {OUTLIER: "outliers"}
         return [
-            Answer(topic, names[topic], round(score, 6), probability)
+            TopicMatch(topic, names[topic], round(score, 6), probability)
             for topic, score, probability in zip(
                 found.topics.tolist(), found.cosines.tolist(), found.probabilities.tolist(), strict=True
             )
@@ -243,7 +245,7 @@ class Topics(Sequence[Topic]):
     def _name(self, leaves: tuple[int, ...]) -> str:
         groups = np.ones(len(self.model.vectors), np.int64)
         groups[list(leaves)] = 0
-        return short_name(term for term, _ in terms_of(self.model.counts, groups, 2)[0]) or f"groups {leaves}"
+        return topic_name(term for term, _ in terms_of(self.model.counts, groups, 2)[0]) or f"groups {leaves}"
 
     def over(self, column: str, period: str | None = None) -> Breakdown:
         """Return how many documents each topic has in each period, by a metadata column of dates or years.
@@ -313,9 +315,9 @@ class Topics(Sequence[Topic]):
             SondeError: There is no topic, or the file cannot be written.
             MissingExtraError: What draws it is not installed.
         """
-        from ..plots import TreePlot, check_target, write_plot
+        from ..plots import TreePlot, check_plot_target, write_plot
 
-        check_target(path)
+        check_plot_target(path)
         if not len(self):
             raise SondeError(f"the topic run {self.name!r} has no topic to draw")
         named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in self}

@@ -1,4 +1,4 @@
-"""The training loop: batches, rising and falling rate, checkpoints; the same for every kind of model."""
+"""The training loop: settings, batches of similar length, learning rate schedule, checkpoints."""
 
 import math
 import time
@@ -9,13 +9,104 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .batches import plan_epoch
-from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from ...indexer.errors import UsageError
+from .folder import Checkpoint, load_checkpoint, save_checkpoint
 from .precision import MasterWeights, training_dtype
-from .settings import TrainSettings
 
 if TYPE_CHECKING:
     import torch
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """Settings of one training run; with the same ones and the same data it makes the same weights on one machine.
+
+    Attributes:
+        epochs: Passes over the data.
+        rate: The highest learning rate, reached after the warm-up; it then falls to 0 along a cosine.
+        batch_tokens: Tokens of a batch, padding included.
+        max_tokens: A longer pair is cut, its premise first.
+        warmup: Share of the steps over which the rate rises.
+        decay: Weight decay of AdamW, on matrices only.
+        compare: Weight of the comparison between the hypotheses of one premise, beside the loss of each pair.
+        clip: Longest gradient.
+        seed: Decides the order of the data and the new weights.
+        dtype: "float32", "bfloat16" (weights are kept in float32 beside), or "auto": bfloat16 where the hardware
+            multiplies it fast.
+        save_every: Seconds between checkpoints.
+    """
+
+    epochs: float = 1.0
+    rate: float = 1e-4
+    batch_tokens: int = 2048
+    max_tokens: int = 160
+    warmup: float = 0.06
+    decay: float = 0.01
+    compare: float = 0.5
+    clip: float = 1.0
+    seed: int = 7
+    dtype: str = "auto"
+    save_every: float = 60.0
+
+    def check(self) -> None:
+        """Refuse what cannot be trained with.
+
+        Raises:
+            UsageError: A setting is out of its range; the message names it.
+        """
+        if not 0 < self.epochs <= 1000:
+            raise UsageError(f"epochs must be above 0 and at most 1000, not {self.epochs:g}")
+        if not 0 < self.rate <= 1:
+            raise UsageError(f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual")
+        if self.max_tokens < 16 or self.batch_tokens < self.max_tokens:
+            raise UsageError(
+                f"a pair needs at least 16 tokens and a batch at least one pair: {self.max_tokens} and "
+                f"{self.batch_tokens} were given"
+            )
+        if self.dtype not in ("auto", "float32", "bfloat16"):
+            raise UsageError(f"training knows auto, float32 and bfloat16, not {self.dtype!r}")
+
+
+WINDOW = 64  # batches' worth of shuffled groups that are sorted by length together
+
+
+def plan_epoch(lengths: Sequence[np.ndarray], budget: int, seed: int, epoch: int) -> list[np.ndarray]:
+    """Return the batches of one epoch; the same arguments give the same ones.
+
+    Args:
+        lengths: The tokens of the pairs of each group; a group is never torn apart.
+        budget: Tokens of a batch, padding included. A group that alone exceeds it is a batch of its own.
+        seed: Of the run.
+        epoch: Counted from 0.
+
+    Returns:
+        Group numbers of each batch; each group is in exactly one.
+    """
+    chance = np.random.default_rng((seed, epoch))
+    longest = np.array([int(group.max()) for group in lengths])
+    sizes = np.array([len(group) for group in lengths])
+    order = chance.permutation(len(lengths))
+    batches: list[np.ndarray] = []
+    for window in _windows(order, longest * sizes, budget * WINDOW):
+        window = window[np.argsort(longest[window], kind="stable")]
+        found = list(_cut(window, longest, sizes, budget))
+        batches += [found[place] for place in chance.permutation(len(found))]
+    return batches
+
+
+def _windows(order: np.ndarray, tokens: np.ndarray, budget: int) -> list[np.ndarray]:
+    edges = np.cumsum(tokens[order]) // budget
+    return np.split(order, np.flatnonzero(np.diff(edges)) + 1)
+
+
+def _cut(window: np.ndarray, longest: np.ndarray, sizes: np.ndarray, budget: int) -> list[np.ndarray]:
+    batches, start, pairs = [], 0, 0
+    for place, group in enumerate(window):  # sorted, so the group at hand is the longest yet
+        if place > start and (pairs + sizes[group]) * longest[group] > budget:
+            batches.append(window[start:place])
+            start, pairs = place, 0
+        pairs += sizes[group]
+    return [*batches, window[start:]]
 
 
 class Learner(Protocol):

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.encoder.devices import resolve_devices
 from ...indexer.encoder.models import DEFAULT_MODEL, STATIC_MODEL, canonical_name, locate
+from ...indexer.encoder.settings import resolve_devices
 from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, Progress, silent
-from .classifier import PairLearner, new_classifier
-from .evaluate import PairQuality, evaluate_pairs
+from .classifier import PairLearner, PairQuality, evaluate_pairs, new_classifier
 from .folder import finish, work_folder
-from .loop import Report, train
+from .loop import Report, TrainSettings, train
 from .pairs import Premise, digest_of, read_pairs
-from .settings import TrainSettings
 
 
 @dataclass(frozen=True, slots=True)

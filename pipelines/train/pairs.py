@@ -1,14 +1,24 @@
-"""Training data for a model of pairs: JSONL lines with premise, hypothesis and label."""
+"""Training data: labelled sentence pairs, queries with their passages, and mined hard negatives."""
 
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ...indexer.document import Document
+from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.ingest.index import index_documents
+from ...indexer.progress import Notify, silent
+from ...indexer.store.collection import Collection
+from ..search.search import search_many
+from ..search.settings import SearchSettings
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -91,3 +101,109 @@ def _text(row: dict[str, Any], name: str, path: Path, number: int) -> str:
     if not isinstance(value, str) or not value.strip():
         raise SondeError(f"{path}, line {number}: {name!r} must be a text, not {value!r}")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuery:
+    """A query, the passages that answer it, and passages known not to."""
+
+    text: str
+    right: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
+
+
+def read_training_queries(path: Path) -> list[TrainingQuery]:
+    """Read queries; lines of the same query, wherever they stand, become one `Query`.
+
+    Args:
+        path: JSONL, perhaps gzipped, with "query" and "passage" in each line and, if wanted, "negatives", a list.
+
+    Raises:
+        UsageError: There is no such file, or no query in it.
+        SondeError: A line cannot be used; the message has its number.
+    """
+    right: dict[str, dict[str, None]] = {}
+    wrong: dict[str, dict[str, None]] = {}
+    for number, row in read_lines(path):
+        where = f"{path}, line {number}"
+        query, passage = (_queries_text(row.get(name), name, where) for name in ("query", "passage"))
+        negatives = row.get("negatives") or []
+        if not isinstance(negatives, list):
+            raise SondeError(f"{where}: 'negatives' must be a list of texts, not {negatives!r}")
+        right.setdefault(query, {})[passage] = None
+        wrong.setdefault(query, {}).update((_queries_text(each, "negatives", where), None) for each in negatives)
+    if not right:
+        raise UsageError(f"{path} holds no queries: give lines of JSON with query and passage")
+    return [
+        TrainingQuery(query, tuple(passages), tuple(text for text in wrong[query] if text not in passages))
+        for query, passages in right.items()
+    ]
+
+
+def _queries_text(value: Any, name: str, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SondeError(f"{where}: {name!r} must be a text, not {value!r}")
+    return value
+
+
+DEPTH = 20
+"""Candidates of each half that are looked at."""
+SAME = 0.92
+"""A candidate this similar to a right passage is taken for right as well, and left out."""
+BETTER = 1.05
+"""So is one whose similarity to the query exceeds the best right passage's by this factor: most such are unjudged
+answers (RocketQA, Qu et al., NAACL 2021)."""
+
+
+def mine_negatives(
+    queries: Sequence[TrainingQuery], encoder: Encoder, count: int, notify: Notify = silent
+) -> list[TrainingQuery]:
+    """Return the queries with wrong passages added until each has `count`, or no more are found.
+
+    Args:
+        queries: Their passages together are the collection that is searched.
+        encoder: A bi-encoder for the dense half and for recognising false negatives.
+        count: Wrong passages wanted of each query; its own come first.
+        notify: Receives progress.
+    """
+    texts = list(dict.fromkeys(text for query in queries for text in (*query.right, *query.wrong)))
+    places = {text: place for place, text in enumerate(texts)}
+    with tempfile.TemporaryDirectory(prefix="sonde-mining-") as folder:
+        path = Path(folder) / "passages.sonde"
+        documents = (Document(text, key=str(place)) for place, text in enumerate(texts))
+        # What the index says of itself is of no interest here: it is gone when the passages are found.
+        index_documents(
+            documents, path, encoder=encoder, notify=lambda event: None if isinstance(event, str) else notify(event)
+        )
+        collection = Collection.open(path, encoder=encoder)
+        asked = [query.text for query in queries]
+        found = [
+            [
+                [int(hit.id) for hit in hits]
+                for hits in search_many(collection, asked, SearchSettings(k=DEPTH, mode=mode))
+            ]
+            for mode in ("dense", "lexical")
+        ]
+        collection.close()
+    vectors, wanted = encoder.encode_texts(texts), encoder.encode_texts(asked, query=True)
+    mined = []
+    for number, query in enumerate(queries):
+        right = np.array([places[text] for text in query.right])
+        taken = {*right.tolist(), *(places[text] for text in query.wrong)}
+        both = _interleaved(found[0][number], found[1][number])
+        kept = [place for place in both if place not in taken and _wrong(place, right, vectors, wanted[number])]
+        added = tuple(texts[place] for place in kept[: max(0, count - len(query.wrong))])
+        mined.append(replace(query, wrong=(query.wrong + added)[:count]))
+    return mined
+
+
+def _interleaved(first: list[int], second: list[int]) -> list[int]:
+    longest = max(len(first), len(second))
+    pairs = (each for place in range(longest) for each in (first[place : place + 1], second[place : place + 1]))
+    return list(dict.fromkeys(number for pair in pairs for number in pair))
+
+
+def _wrong(place: int, right: np.ndarray, vectors: np.ndarray, query: np.ndarray) -> bool:
+    if float((vectors[right] @ vectors[place]).max()) >= SAME:
+        return False
+    return float(vectors[place] @ query) <= BETTER * float((vectors[right] @ query).max())

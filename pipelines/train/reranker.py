@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.encoder import load_encoder
-from ...indexer.encoder.devices import resolve_devices
 from ...indexer.encoder.models import DEFAULT_MODEL
+from ...indexer.encoder.settings import resolve_devices
 from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, Progress, silent
-from .classifier import new_classifier, pad, tokenize
-from .evaluate import pair_logits
+from .classifier import new_classifier, pad, pair_logits, tokenize
 from .folder import finish, work_folder
-from .loop import Report, train
-from .mining import mine
+from .loop import Report, TrainSettings, train
 from .nli import base_folder, save_model
-from .pairs import Premise, digest_of
-from .queries import Query, read_queries
-from .settings import TrainSettings
+from .pairs import Premise, TrainingQuery, digest_of, mine_negatives, read_training_queries
 
 if TYPE_CHECKING:
     import torch
@@ -126,7 +122,7 @@ def train_reranker(
     taught, kept = _divided(data, held_out, share, settings.seed)
     folder, place = base_folder(base, notify), resolve_devices(device)[0]
     encoder = load_encoder(base, device=place)
-    mined = [query for query in mine([*taught, *kept], encoder, negatives, notify) if query.wrong]
+    mined = [query for query in mine_negatives([*taught, *kept], encoder, negatives, notify) if query.wrong]
     asked = {query.text for query in kept}
     kept = [query for query in mined if query.text in asked]
     lists = [one for query in mined if query.text not in asked for one in _lists(query)]
@@ -134,18 +130,18 @@ def train_reranker(
         raise SondeError(f"no wrong passages were found for the queries of {data}: give more passages, or negatives")
     model, tokenizer = new_classifier(str(folder), settings.seed, ("relevance",))
     model.to(place).eval()
-    before = quality(kept, [_similarities(query, encoder) for query in kept])
+    before = rank_quality(kept, [_similarities(query, encoder) for query in kept])
     run = digest_of(settings, negatives, lists, kept, weights_digest(folder))
     learner = RankLearner(model, tokenizer, lists, settings.max_tokens)
     report = train(learner, settings, work, run, lambda step, steps, _: notify(Progress("train", step, steps, "steps")))
-    after = quality(kept, _scores(kept, model, tokenizer, settings.max_tokens))
+    after = rank_quality(kept, _scores(kept, model, tokenizer, settings.max_tokens))
     card = {"base": base, "data": data.name, "run": run, "settings": asdict(settings), "negatives": negatives}
     figures = {"before": asdict(before), "after": asdict(after)}
     finish(to, lambda made: save_model(model, tokenizer, made), card | figures)
     return TrainedReranker(to, before, after, report)
 
 
-def quality(queries: Sequence[Query], scores: Sequence[np.ndarray]) -> RankQuality:
+def rank_quality(queries: Sequence[TrainingQuery], scores: Sequence[np.ndarray]) -> RankQuality:
     """Judge scores of the right passages of each query followed by its wrong ones; a tie counts against it."""
     ranks = []
     for query, found in zip(queries, scores, strict=True):
@@ -155,34 +151,36 @@ def quality(queries: Sequence[Query], scores: Sequence[np.ndarray]) -> RankQuali
     return RankQuality(len(queries), float(inverse.mean()), float((inverse == 1).mean()))
 
 
-def _divided(data: Path, held_out: Path | None, share: float, seed: int) -> tuple[list[Query], list[Query]]:
-    queries = read_queries(data)
+def _divided(
+    data: Path, held_out: Path | None, share: float, seed: int
+) -> tuple[list[TrainingQuery], list[TrainingQuery]]:
+    queries = read_training_queries(data)
     if held_out:
-        kept = read_queries(held_out)
+        kept = read_training_queries(held_out)
         asked = {query.text for query in kept}
         return [query for query in queries if query.text not in asked], kept
     if len(queries) < 2:
         raise SondeError(f"{data} has one query only: training needs others to measure on")
     count = min(len(queries) - 1, max(1, round(len(queries) * share)))
     chosen = set(np.random.default_rng(seed).choice(len(queries), count, replace=False).tolist())
-    both: tuple[list[Query], list[Query]] = [], []
+    both: tuple[list[TrainingQuery], list[TrainingQuery]] = [], []
     for place, query in enumerate(queries):
         both[place in chosen].append(query)
     return both
 
 
-def _lists(query: Query) -> list[Premise]:
+def _lists(query: TrainingQuery) -> list[Premise]:
     """Return a list for each right passage, which stands first, with all wrong ones."""
     wrong = tuple((text, WRONG) for text in query.wrong)
     return [Premise(query.text, ((text, RIGHT), *wrong)) for text in query.right]
 
 
-def _similarities(query: Query, encoder: Any) -> np.ndarray:
+def _similarities(query: TrainingQuery, encoder: Any) -> np.ndarray:
     vectors = encoder.encode_texts([*query.right, *query.wrong])
     return vectors @ encoder.encode_texts([query.text], query=True)[0]
 
 
-def _scores(queries: Sequence[Query], model: Any, tokenizer: Any, max_tokens: int) -> list[np.ndarray]:
+def _scores(queries: Sequence[TrainingQuery], model: Any, tokenizer: Any, max_tokens: int) -> list[np.ndarray]:
     asked = [Premise(query.text, tuple((text, "") for text in (*query.right, *query.wrong))) for query in queries]
     found = pair_logits(model, tokenizer, asked, max_tokens)[:, 0]
     return np.split(found, np.cumsum([len(one.pairs) for one in asked])[:-1])

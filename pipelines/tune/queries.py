@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...indexer.collection import Collection
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.readers.rows import read_rows
+from ...indexer.readers.read import read_rows
+from ...indexer.store.collection import Collection
 from ..evaluate.search import read_qrels
-from ..trec import read_queries
+from ..search.trec import read_queries
 
 FEWEST = 10
 """Queries with a known answer below which nothing can be chosen and checked."""
@@ -30,7 +30,7 @@ _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KnownQuery:
     """Queries with the documents that answer them.
 
     Attributes:
@@ -46,17 +46,17 @@ class Asked:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def take(self, places: Sequence[int]) -> "Asked":
+    def take(self, places: Sequence[int]) -> "KnownQuery":
         """Return the queries at some places."""
-        return Asked(tuple(self.texts[p] for p in places), tuple(self.truth[p] for p in places), self.source)
+        return KnownQuery(tuple(self.texts[p] for p in places), tuple(self.truth[p] for p in places), self.source)
 
-    def halves(self, seed: int) -> tuple["Asked", "Asked"]:
+    def halves(self, seed: int) -> tuple["KnownQuery", "KnownQuery"]:
         """Return two halves: to choose on, and to check on."""
         order = np.random.default_rng(seed).permutation(len(self)).tolist()
         return self.take(sorted(order[::2])), self.take(sorted(order[1::2]))
 
 
-def judged(queries: Path, qrels: Path) -> Asked:
+def judged(queries: Path, qrels: Path) -> KnownQuery:
     """Return the queries of a file that have judgements.
 
     Raises:
@@ -66,10 +66,12 @@ def judged(queries: Path, qrels: Path) -> Asked:
     known = [
         (text, truth[key]) for key, text in read_queries(queries) if any(g > 0 for g in truth.get(key, {}).values())
     ]
-    return _enough(Asked(tuple(t for t, _ in known), tuple(j for _, j in known), f"judged queries of {queries.name}"))
+    return _enough(
+        KnownQuery(tuple(t for t, _ in known), tuple(j for _, j in known), f"judged queries of {queries.name}")
+    )
 
 
-def clicked(path: Path) -> Asked:
+def clicked(path: Path) -> KnownQuery:
     """Return the queries of a log: rows with a query and the id of a document that was taken for it.
 
     Raises:
@@ -87,10 +89,10 @@ def clicked(path: Path) -> Asked:
         text, document = str(cells[query] or "").strip(), cells[key]
         if text and document not in (None, ""):
             found.setdefault(text, {})[str(document)] = 1
-    return _enough(Asked(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
+    return _enough(KnownQuery(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
 
 
-def checked(asked: Asked, collection: Collection) -> Asked:
+def checked(asked: KnownQuery, collection: Collection) -> KnownQuery:
     """Return the queries with a right document in the collection.
 
     Raises:
@@ -109,7 +111,7 @@ def checked(asked: Asked, collection: Collection) -> Asked:
 
 def made(
     collection: Collection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
-) -> tuple[Asked, list[Document]]:
+) -> tuple[KnownQuery, list[Document]]:
     """Make known-item queries, and the documents to search: with what became a query taken out of them.
 
     A title asks for its text, which is searched without titles. A document without one is asked for by the rarest
@@ -140,7 +142,7 @@ def made(
             truth.append({key: 1})
     kind = "titles, asking for their texts" if titled else "sentences, taken out of their texts"
     source = f"{len(texts)} queries made of {kind}, among {len(documents):,} documents"
-    return _enough(Asked(tuple(texts), tuple(truth), source)), documents
+    return _enough(KnownQuery(tuple(texts), tuple(truth), source)), documents
 
 
 def _titled(title: str, text: str) -> tuple[str, str]:
@@ -168,7 +170,7 @@ def _rarity(texts: Sequence[str]) -> dict[str, float]:
     return {word: math.log(len(texts) / n) if n > 1 else 0.0 for word, n in found.items()}
 
 
-def _enough(asked: Asked) -> Asked:
+def _enough(asked: KnownQuery) -> KnownQuery:
     if len(asked) < FEWEST:
         raise SondeError(
             f"{asked.source}: {len(asked)} can be used, and at least {FEWEST} are needed to choose and check"

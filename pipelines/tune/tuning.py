@@ -1,4 +1,4 @@
-"""`sonde tune`: the settings that search a collection best, chosen on one half of the queries, checked on the other."""
+"""`sonde tune`: choose the best search settings on one half of the queries, check them on the other."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -10,20 +10,84 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.build.index import index_documents
-from ...indexer.collection import Collection
+from ...indexer.ann import exact_search
 from ...indexer.document import Document
 from ...indexer.errors import UsageError
+from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
-from ...indexer.view import View
-from ..defaults import SearchDefaults, store_defaults, stored_defaults
-from ..evaluate.paired import Gain, gain
-from ..fusion import WEIGHT
-from ..rerank.choice import reranker_for
-from ..rerank.stage import DEPTH as RERANK_DEPTH
-from ..search import DEPTH, SearchSettings
-from .queries import Asked, checked, clicked, judged, made
-from .trial import Remembering, Trial
+from ...indexer.store.collection import Collection
+from ...indexer.store.view import View
+from ..evaluate.search import Gain, gain, per_query
+from ..search.candidates import DenseSearch
+from ..search.fusion import WEIGHT, Ranked
+from ..search.rerank.choice import reranker_for
+from ..search.rerank.reranker import Reranker, TokenMatch
+from ..search.rerank.stage import DEPTH as RERANK_DEPTH
+from ..search.rerank.stage import SecondStage
+from ..search.search import FirstStage
+from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
+from .queries import KnownQuery, checked, clicked, judged, made
+
+K = 10
+
+
+class TuneTrial:
+    """Queries with their vectors over one view of a collection."""
+
+    def __init__(self, view: View, asked: KnownQuery, vectors: np.ndarray) -> None:
+        """Take the queries' vectors, float32 [n, d], as the collection's encoder gives them."""
+        self.view = view
+        self.asked = asked
+        self.vectors = vectors
+        self._keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
+
+    def values(self, settings: SearchSettings, reranker: Reranker | None = None) -> np.ndarray:
+        """Return float64 [n]: nDCG@10 of every query."""
+        ranked = FirstStage.over(self.view, settings).run(self.asked.texts, self.vectors)
+        if reranker is not None:
+            resolved = settings.resolved(self.view)
+            second = SecondStage(self.view, reranker, resolved.rerank_depth or K, weight=resolved.rerank_weight)
+            ranked = [second.run(text, found)[0] for text, found in zip(self.asked.texts, ranked, strict=True)]
+        run = {str(number): self._hits(found) for number, found in enumerate(ranked)}
+        truth = {str(number): judged for number, judged in enumerate(self.asked.truth)}
+        return per_query(run, truth, ("nDCG@10",))["ndcg@10"]
+
+    def recall(self, breadth: int | None) -> np.ndarray:
+        """Return float64 [n]: the share of the ten nearest passages that the approximate index finds, by query."""
+        segments = self.view.generation.segments
+        scores, _ = exact_search(segments, self.vectors, K, rows=np.flatnonzero(self.view.generation.alive))
+        least = scores[:, -1]
+        found = DenseSearch(self.view, None, breadth).search(self.vectors, K)
+        reached = zip(found, least, strict=True)
+        return np.array([(one.scores >= least - 1e-6).sum() / max(1, len(one.scores)) for one, least in reached])
+
+    def _hits(self, ranked: Ranked) -> dict[str, float]:
+        owners = self.view.generation.owners[ranked.rows[:K]]
+        return {self._keys[doc]: -float(place) for place, doc in enumerate(owners.tolist())}
+
+
+class Remembering:
+    """A second stage that scores every pair of query and passage once."""
+
+    def __init__(self, inner: Reranker) -> None:
+        """Take the second stage that does the work."""
+        self.inner = inner
+        self.name, self.kind, self.unit = inner.name, inner.kind, inner.unit
+        self.weight, self.agreement = inner.weight, inner.agreement
+        self._known: dict[tuple[str, str], float] = {}
+
+    def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
+        """Return the scores, those that are known already among them."""
+        new = [text for text in dict.fromkeys(passages) if (query, text) not in self._known]
+        if new:
+            scores = np.asarray(self.inner.score(query, new), np.float64)
+            self._known |= {(query, text): float(score) for text, score in zip(new, scores, strict=True)}
+        return np.array([self._known[query, text] for text in passages])
+
+    def matches(self, query: str, passage: str) -> list[TokenMatch]:
+        """Return what the second stage itself says."""
+        return self.inner.matches(query, passage)
+
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
 DEPTHS = (25, 50, 100, 200)
@@ -109,15 +173,16 @@ def tune_search(
         if over is not collection:
             with collection.view() as view:
                 found.breadth(
-                    Trial(view, found.halves[0], found.vectors[0]), Trial(view, found.halves[1], found.vectors[1])
+                    TuneTrial(view, found.halves[0], found.vectors[0]),
+                    TuneTrial(view, found.halves[1], found.vectors[1]),
                 )
     return _stored(collection, asked, found, settings)
 
 
 @contextmanager
 def _searched(
-    collection: Collection, given: Asked | None, settings: TuneSettings, notify: Notify
-) -> Iterator[tuple[Collection, Asked]]:
+    collection: Collection, given: KnownQuery | None, settings: TuneSettings, notify: Notify
+) -> Iterator[tuple[Collection, KnownQuery]]:
     """Give the collection to search and its queries: made ones search a small one of its own, made for the purpose."""
     if given is not None:
         yield collection, checked(given, collection)
@@ -144,13 +209,13 @@ class _Tuning:
     """One setting after the other, each with the best of those before it."""
 
     def __init__(
-        self, collection: Collection, view: View, asked: Asked, settings: TuneSettings, notify: Notify
+        self, collection: Collection, view: View, asked: KnownQuery, settings: TuneSettings, notify: Notify
     ) -> None:
         self.collection, self.view, self.settings, self.notify = collection, view, settings, notify
         self.halves = asked.halves(settings.seed)
         encoder = collection.encoder
         self.vectors = [encoder.encode(encoder.tokenize(half.texts, query=True)) for half in self.halves]
-        self.trials = [Trial(view, half, vectors) for half, vectors in zip(self.halves, self.vectors, strict=True)]
+        self.trials = [TuneTrial(view, half, vectors) for half, vectors in zip(self.halves, self.vectors, strict=True)]
         self.plain = SearchSettings(weight=WEIGHT, depth=DEPTH, rerank_depth=RERANK_DEPTH)
         self.chosen: dict[str, float] = {}
         self.gains: list[Gain] = []
@@ -171,7 +236,7 @@ class _Tuning:
         self.breadth(*self.trials)
         return self
 
-    def breadth(self, learn: Trial, check: Trial) -> None:
+    def breadth(self, learn: TuneTrial, check: TuneTrial) -> None:
         """Take the least breadth whose recall on the first half reaches the index's target; an exact one has none."""
         ann = learn.view.generation.ann
         if ann is None or not ann.info.breadth:
@@ -206,7 +271,7 @@ class _Tuning:
             self.sure |= {name: self.chosen[name] for name in names}
 
 
-def _stored(collection: Collection, asked: Asked, found: _Tuning, settings: TuneSettings) -> TuneReport:
+def _stored(collection: Collection, asked: KnownQuery, found: _Tuning, settings: TuneSettings) -> TuneReport:
     notes: list[str] = []
     if not found.sure:
         notes.append("nothing was stored: no gain on the other half is sure, so what holds now is kept")
@@ -224,7 +289,7 @@ def _stored(collection: Collection, asked: Asked, found: _Tuning, settings: Tune
     return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
 
 
-def forget(collection: Collection) -> SearchDefaults:
+def forget_defaults(collection: Collection) -> SearchDefaults:
     """Remove what was tuned, and return it.
 
     Raises:

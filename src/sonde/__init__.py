@@ -7,24 +7,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sonde.app.api import Collection, classify, entail, index, open
+    from sonde.app.api.collection import Collection, classify, entail, index, open
     from sonde.app.http.client import RemoteCollection, connect
     from sonde.indexer.ann import AnnSettings
-    from sonde.indexer.build import BuildReport, BuildSettings
     from sonde.indexer.document import Document
     from sonde.indexer.encoder import Encoder, load_encoder
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
+    from sonde.indexer.ingest import BuildReport, BuildSettings
     from sonde.indexer.progress import Progress
     from sonde.indexer.readers import ReadOptions
-    from sonde.pipelines.ask import AskSettings
-    from sonde.pipelines.bitext import Translation, mine_bitext
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
     from sonde.pipelines.label import Label, LabelSettings
     from sonde.pipelines.map import MapSettings
-    from sonde.pipelines.results import Hit, Results
-    from sonde.pipelines.search import SearchSettings
-    from sonde.pipelines.similarity import Similarity, similarity
+    from sonde.pipelines.search.ask import AskSettings
+    from sonde.pipelines.search.results import Hit, Results
+    from sonde.pipelines.search.settings import SearchSettings
+    from sonde.pipelines.similarity.bitext import Translation, mine_bitext
+    from sonde.pipelines.similarity.similarity import Similarity, similarity
     from sonde.pipelines.topics import TopicSettings
 
 _HOMES = {

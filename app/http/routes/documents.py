@@ -1,19 +1,20 @@
-"""Documents: get, put, delete, embed."""
+"""Routes of documents (get, put, delete, embed) and of the service's state."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
-from ....indexer.build import BuildReport, BuildSettings, index_documents
 from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError
-from ....indexer.fields import plain
-from ....indexer.view import StoredDocument
-from ....pipelines.delete import delete
+from ....indexer.ingest import BuildReport, BuildSettings, index_documents
+from ....indexer.store.fields import json_value
+from ....indexer.store.view import StoredDocument
+from ....pipelines.analysis.selection import delete
 from ..context import PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
-from ..problems import ProblemError
+from ..metrics import CONTENT_TYPE
+from ..problems import ProblemError, busy
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
 router = APIRouter(tags=["documents"], responses=PROBLEMS)
@@ -27,7 +28,7 @@ async def get_document(id: str, context: Reader, collection: Named = None) -> JS
     found = await context.in_thread(_stored, host, id)
     if found is None:
         raise ProblemError(404, f"there is no document with the id {id!r}", "id")
-    metadata = {name: plain(value) for name, value in found.metadata.items()}
+    metadata = {name: json_value(value) for name, value in found.metadata.items()}
     return JSONResponse({"id": found.id, "title": found.title, "text": found.text, "metadata": metadata})
 
 
@@ -94,3 +95,38 @@ def _write(host: Hosted, documents: list[Document]) -> BuildReport:
         return index_documents(documents, host.collection.path, settings=settings, encoder=host.collection.encoder)
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
+
+
+state_router = APIRouter(tags=["state"])
+
+
+@state_router.get("/health", summary="Is the process alive?")
+async def health() -> dict[str, str]:
+    """Answer as long as the event loop runs; needs no key."""
+    return {"status": "alive"}
+
+
+@state_router.get("/ready", summary="Can it answer searches?", responses={503: PROBLEMS[503]})
+async def ready(request: Request) -> Response:
+    """Answer 200 once models and indexes are loaded, 503 before; needs no key."""
+    if not request.app.state.ready.is_set():
+        return busy("models and indexes are being loaded")
+    return JSONResponse({"status": "ready"})
+
+
+@state_router.get(
+    "/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS, response_class=PlainTextResponse
+)
+async def metrics(request: Request, context: Reader) -> Response:
+    """Requests by route and status, their seconds, what waits, and how many documents there are."""
+    return Response(await context.in_thread(request.app.state.metrics.text), media_type=CONTENT_TYPE)
+
+
+@state_router.get("/collections", summary="The collections and what they hold", responses=PROBLEMS)
+async def collections(context: Reader) -> list[dict[str, Any]]:
+    """Return for every collection what `sonde info --json` prints, under the name that requests use."""
+    found = []
+    for name, host in context.hosts.hosted.items():
+        info = (await context.in_thread(host.collection.info)).to_dict()
+        found.append({"name": name} | {key: value for key, value in info.items() if key != "path"})
+    return found

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from ....indexer.errors import SondeError
-from ....indexer.runs import Kind, Run, find_run, items_of, list_runs, places_of
-from ....indexer.view import View
+from ....indexer.store.runs import Kind, Run, find_run, items_of, list_runs, places_of
+from ....indexer.store.view import View
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
 from ..problems import ProblemError

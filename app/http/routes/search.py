@@ -1,17 +1,32 @@
-"""Searching: in words, and by example."""
+"""Routes of searching, and of judging texts that are in no collection."""
 
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from ....indexer.errors import SondeError, UsageError
-from ....pipelines.results import Results
-from ....pipelines.search import SearchSettings
+from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, classify, entail
+from ....pipelines.search.rerank.choice import reranker_for
+from ....pipelines.search.results import Results
+from ....pipelines.search.settings import SearchSettings
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted, SearchJob
 from ..problems import ProblemError
-from ..schemas import Found, Hits, SearchRequest, SimilarRequest
+from ..schemas import (
+    EntailRequest,
+    Found,
+    Hits,
+    Judged,
+    Labelled,
+    LabelRequest,
+    Reranked,
+    RerankRequest,
+    SearchRequest,
+    SimilarRequest,
+)
+from .documents import check_texts
 
 router = APIRouter(tags=["search"], responses=PROBLEMS)
 
@@ -87,3 +102,63 @@ def _missing(host: Hosted, key: str | None, error: SondeError) -> Exception:
     with host.collection.view() as view:
         known = key is None or view.document_number(key) is not None
     return error if known else ProblemError(404, f"there is no document with the id {key!r}", "id")
+
+
+judge_router = APIRouter(tags=["judge"], responses=PROBLEMS)
+MOST_LABELS = 100
+
+
+@judge_router.post("/label", response_model=Labelled, summary="Label texts from the labels' names")
+async def label(body: LabelRequest, context: Reader) -> JSONResponse:
+    """Return the labels of each text with the probability of every label; one label for each, or several."""
+    host = context.hosts.find(body.collection)
+    check_texts(context, body.texts, "texts")
+    if len(body.labels) > MOST_LABELS:
+        raise ProblemError(422, f"{len(body.labels):,} labels, and at most {MOST_LABELS} are taken", "labels")
+    for name, description in body.labels.items():
+        context.check_text(name + " " + description, f"labels.{name[:40]}")
+    return JSONResponse({"texts": await context.in_thread(_label, context, host, body)})
+
+
+@judge_router.post("/entail", response_model=Judged, summary="Does a sentence follow from another?")
+async def judge(body: EntailRequest, context: Reader) -> JSONResponse:
+    """Return the probabilities of entailment, neutral and contradiction."""
+    context.check_text(body.premise, "premise")
+    context.check_text(body.hypothesis, "hypothesis")
+    return JSONResponse((await context.in_thread(_entail, context, body)).to_dict())
+
+
+@judge_router.post("/rerank", response_model=Reranked, summary="Order texts by how well they answer a query")
+async def rerank(body: RerankRequest, context: Reader) -> JSONResponse:
+    """Return the texts' places, best first, with the score of late interaction by the collection's bi-encoder."""
+    host = context.hosts.find(body.collection)
+    context.check_text(body.query, "query")
+    check_texts(context, body.texts, "texts")
+    return JSONResponse(await context.in_thread(_rerank, host, body))
+
+
+def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str, Any]]:
+    engine = body.engine or DEFAULT_ENGINE
+    settings = LabelSettings(
+        engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
+    )
+    try:
+        check_classify(body.texts, body.labels, settings)
+        judging = None if engine == "similarity" else context.models.nli()
+        found = classify(body.texts, body.labels, settings, encoder=host.collection.encoder, judge=judging)
+    except UsageError as error:
+        raise ProblemError(422, str(error), "template" if "template" in str(error) else "labels") from None
+    return [each.to_dict() for each in found]
+
+
+def _entail(context: Context, body: EntailRequest) -> Any:
+    return entail(body.premise, body.hypothesis, context.models.nli().pairs)
+
+
+def _rerank(host: Hosted, body: RerankRequest) -> dict[str, Any]:
+    with host.collection.view() as view:
+        reranker = reranker_for(view, None)
+    scores = np.asarray(reranker.score(body.query, body.texts))
+    order = np.argsort(-scores, kind="stable")
+    hits = [{"place": int(place), "score": float(scores[place])} for place in order]
+    return {"reranker": reranker.name, "unit": reranker.unit, "texts": hits}

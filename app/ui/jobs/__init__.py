@@ -1,8 +1,7 @@
 """Work that goes on while pages come and go: commands of `sonde` in processes of their own."""
 
-from .events import Pace
-from .job import Job, State
+from .job import Job, JobPace, State
 from .queue import Jobs
 from .uploads import Uploads
 
-__all__ = ["Job", "Jobs", "Pace", "State", "Uploads"]
+__all__ = ["Job", "JobPace", "Jobs", "State", "Uploads"]

@@ -150,7 +150,7 @@ def _launch(job: Job) -> Job:
     with (job.folder / "stdout.jsonl").open("wb") as out, (job.folder / "stderr.txt").open("wb") as errors:
         process = subprocess.Popen(
             # -P: a file torch.py in the folder where the server was started must not be taken for the library
-            [sys.executable, "-P", "-m", "sonde.app.ui.jobs.worker", str(job.folder)],
+            [sys.executable, "-P", "-m", "sonde.app.cli.job", str(job.folder)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ....indexer.errors import SondeError, UsageError
-from ....indexer.readers.options import did_you_mean
-from ....indexer.readers.rows import read_rows
+from ....indexer.readers.read import read_rows
+from ....indexer.readers.source import did_you_mean
 
 Kind = Literal["pairs", "scores", "labels"]
 KINDS = ("pairs", "scores", "labels")

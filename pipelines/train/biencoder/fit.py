@@ -1,4 +1,4 @@
-"""The training itself: Sentence-Transformers' trainer, with checkpoints that a killed run goes on from."""
+"""The training itself: Sentence-Transformers' trainer with checkpoints, and LoRA (Hu et al., ICLR 2022)."""
 
 import importlib.util
 import json
@@ -12,13 +12,36 @@ from ....indexer.errors import MissingExtraError, SondeError, UsageError
 from ....indexer.files import sync_folder
 from ....indexer.progress import Notify, Progress, silent
 from ..precision import training_dtype
-from . import lora
 from .batches import columns_of, loss_of, prompts_of
 from .examples import Examples
 from .settings import BiencoderSettings
 
 if TYPE_CHECKING:
-    from .masters import MasterAdamW
+    from ..precision import MasterAdamW
+
+
+def add(model: Any, rank: int, seed: int) -> None:
+    """Put adapters of some rank beside every linear layer of a bi-encoder's transformer, and train nothing else."""
+    import torch
+    from peft import LoraConfig, inject_adapter_in_model
+
+    torch.manual_seed(seed)
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", bias="none")
+    for weight in model.parameters():
+        weight.requires_grad_(False)
+    inject_adapter_in_model(config, model.transformers_model)
+
+
+def merge(model: Any) -> None:
+    """Add the adapters' products to the matrices that they belong to, and take the adapters away."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, module in list(model.named_modules()):
+        if isinstance(module, BaseTunerLayer):
+            module.merge()
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, module.get_base_layer())
+
 
 MARK = "complete.json"
 """Written last into a checkpoint: one without it was being written when the run was killed."""
@@ -58,7 +81,7 @@ def load_base(folder: str, device: str) -> Any:
     return model
 
 
-def fit(
+def fit_biencoder(
     model: Any, examples: Examples, settings: BiencoderSettings, folder: Path, run: str = "", *,
     logs: Path | None = None, notify: Notify = silent, on_step: Callable[[int], object] = lambda _: None,
 ) -> Fit:  # fmt: skip
@@ -82,7 +105,7 @@ def fit(
     from ....indexer.encoder.loading import quiet
 
     trainer_class, arguments = _library()
-    from .masters import MasterAdamW
+    from ..precision import MasterAdamW
 
     began = time.monotonic()
     last = newest_checkpoint(folder, run)
@@ -251,7 +274,7 @@ def _watcher(settings: BiencoderSettings, run: str, notify: Notify, on_step: Cal
 def _freeze(model: Any, settings: BiencoderSettings) -> None:
     """Hold word embeddings still: what few pairs teach about a word would be lost on all others."""
     if settings.lora:
-        lora.add(model, settings.lora, settings.seed)
+        add(model, settings.lora, settings.seed)
         return
     model.transformers_model.get_input_embeddings().weight.requires_grad_(False)
 
@@ -267,6 +290,6 @@ def _finish(model: Any, optimizer: "MasterAdamW", still: dict[str, Any], setting
         for name, weight in still.items():
             named[name].copy_(weight)
     if settings.lora:
-        lora.merge(model)
+        merge(model)
     for weight in model.parameters():
         weight.requires_grad_(False)

@@ -1,18 +1,20 @@
-"""How good a bi-encoder is on examples that it was not trained on."""
+"""How good a tuned bi-encoder is on held-out examples, and its model card."""
 
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ....indexer.build.index import index_documents
-from ....indexer.collection import Collection
 from ....indexer.document import Document
 from ....indexer.encoder import Encoder
+from ....indexer.ingest.index import index_documents
 from ....indexer.progress import Notify, Progress, silent
-from ...evaluate.paired import Gain, gain, per_query, run_of
-from ...results import Mode
-from ...search import SearchSettings
-from ...trec import run_queries
+from ....indexer.store.collection import Collection
+from ...evaluate.search import Gain, gain, per_query, run_of
+from ...search.results import Mode
+from ...search.settings import SearchSettings
+from ...search.trec import run_queries
 from .examples import Examples
 
 CORPUS = 5_000
@@ -107,3 +109,56 @@ def _progress_only(notify: Notify) -> Notify:
     return lambda event: (
         notify(Progress("measure", event.done, event.total, event.unit)) if isinstance(event, Progress) else None
     )
+
+
+LIBRARIES = ("sentence-transformers", "transformers", "torch")
+_KINDS = {
+    "pairs": "pairs of a query and a passage that answers it (multiple negatives ranking loss)",
+    "scores": "pairs of texts with a score (CoSENT loss)",
+    "labels": "texts with labels, as pairs of the same label and of two (CoSENT loss)",
+}
+
+
+def model_card(facts: dict[str, Any], found: tuple[Gain, ...]) -> str:
+    """Return the card in Markdown, with the metadata that the model hub reads."""
+    settings = facts["settings"]
+    kind = "a low-rank change (LoRA, rank {lora}), merged" if settings["lora"] else "all weights but word embeddings"
+    rows = [f"| {g.measure} | {g.before:.4f} | {g.after:.4f} | {g.low:+.4f} to {g.high:+.4f} |" for g in found]
+    mined = f"{facts['with_wrong_passages']:,} of them have wrong passages beside the right one. "
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)
+    lines = [
+        "---",
+        "library_name: sentence-transformers",
+        "pipeline_tag: sentence-similarity",
+        "tags: [sentence-transformers, sentence-similarity]",
+        "---",
+        "",
+        f"# A bi-encoder tuned from {facts['base']}",
+        "",
+        "Made by `sonde train biencoder`; `sonde index --model FOLDER` uses it.",
+        "",
+        "## Data",
+        "",
+        f"{facts['trained']:,} examples of {facts['data']}: {_KINDS[facts['kind']]}. "
+        + (mined if facts["kind"] == "pairs" else "")
+        + f"{facts['held_out']:,} others were held back; no text of theirs was trained on.",
+        "",
+        "## Recipe",
+        "",
+        f"- trained: {kind.format(lora=settings['lora'])}",
+        f"- steps: {facts['steps']:,} with {settings['batch']} examples each; epochs: {settings['epochs']:g}",
+        f"- highest rate: {settings['rate']:g}, after {settings['warmup']:.0%} of the steps; then it falls in a line",
+        f"- texts cut at {settings['max_tokens']} tokens while training",
+        f"- seed: {settings['seed']}",
+        f"- versions: {versions}",
+        "",
+        "## Figures",
+        "",
+        "On the examples held back; the interval is of the difference (95 %, paired bootstrap).",
+        "",
+        "| measure | before | after | interval of the difference |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]  # fmt: skip
+    return "\n".join(lines)

@@ -1,30 +1,65 @@
-"""`sonde train biencoder`: from examples to a tuned model's folder, with what it gained."""
+"""`sonde train biencoder`: from examples to a tuned model's folder, with what it gained; resumable."""
 
+import json
+import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ....indexer.collection import Collection
+import numpy as np
+
 from ....indexer.encoder import Encoder, load_encoder
-from ....indexer.encoder.devices import resolve_devices
 from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.models import DEFAULT_MODEL
+from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import SondeError, UsageError
+from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
-from ...evaluate.paired import Gain
+from ....indexer.store.collection import Collection
+from ...evaluate.search import Gain
 from ..folder import finish, work_folder
 from ..nli import base_folder
 from ..pairs import digest_of
 from ..precision import training_dtype
-from .card import model_card
-from .corpus import SOURCES, pairs_of_collection
 from .examples import Examples, divided, read_examples, without
-from .fit import Fit, check_libraries, fit, load_base
-from .measure import CORPUS, gains, outcome
-from .negatives import mined
+from .fit import Fit, check_libraries, fit_biencoder, load_base
+from .measure import CORPUS, Outcome, gains, model_card, outcome
+from .mined import SOURCES, mined, pairs_of_collection
 from .settings import BiencoderSettings
-from .work import begin_work, kept, kept_outcome
+
+RUN = "run.json"
+
+
+def begin_work(folder: Path, run: str) -> None:
+    """Make the folder of a run, or check that it is this run's.
+
+    Raises:
+        SondeError: It belongs to a run with other data or settings.
+    """
+    folder.mkdir(exist_ok=True)
+    if kept(folder / RUN, lambda: run) != run:
+        raise SondeError(
+            f"{folder} is of a run with other data or settings: give the same ones to go on, or remove the folder"
+        )
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """Return what a file holds, as JSON; what `make` returns is written where there is none."""
+    if path.is_file():
+        return json.loads(path.read_text("utf-8"))
+    made = make()
+    write_durably(path, lambda stream: stream.write(json.dumps(made, ensure_ascii=False).encode()))
+    return made
+
+
+def kept_outcome(folder: Path, make: Callable[[], Outcome]) -> Outcome:
+    """Return a measurement, from its file if it was made before; the collection made for it is removed."""
+    path = folder.with_suffix(".json")
+    found = kept(path, lambda: {name: values.tolist() for name, values in make().items()})
+    shutil.rmtree(folder, ignore_errors=True)
+    return {name: np.array(values, np.float64) for name, values in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +146,7 @@ def train_biencoder(
         wrong = kept(work / "wrong.json", lambda: _wrong(plain, base, place, dtype, window, settings, notify))
         taught = replace(taught, wrong=tuple(tuple(texts) for texts in wrong))
     model = load_base(str(folder), place)
-    report = fit(model, taught, settings, work, run, logs=logs, notify=notify)
+    report = fit_biencoder(model, taught, settings, work, run, logs=logs, notify=notify)
     made = work / "tuned"
     with quiet():
         model.save(str(made), create_model_card=False)

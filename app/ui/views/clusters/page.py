@@ -1,27 +1,68 @@
-"""The page Clusters and topics: which run, and what of it."""
+"""The page Clusters and topics: choose a run or start one."""
 
 import streamlit as st
 
-from .....indexer.runs import Item, Run, counted_run, items_of, list_runs
+from .....indexer.store.runs import Item, Run, counted_run, items_of, list_runs
 from .....indexer.wording import counted
 from ....api import Collection
-from ...gate import may_write
-from ...members import show_members
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
-from ...work import may_start, show_work
-from .cards import show_cards
-from .change import show_change
-from .compare import show_compare
-from .graphs import show_breakdown, show_curve, show_tree
-from .new_run import show_new
+from ...jobs.panel import ask_name, may_start, show_work, start
+from ...page import empty, escape_markdown, sentences, show_members
+from ...workspace import Workspace, may_write
+from .cards import show_change, show_group_cards
+from .charts import show_breakdown, show_compare, show_curve, show_tree
+
+METHODS = {
+    "topics": "Topics: dense groups, joined in a tree",
+    "kmeans": "KMeans: every document in one of k clusters",
+    "density": "Density: clusters of any shape, and outliers",
+}
+
+
+def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: bool = False) -> None:
+    """Show the form of a new run."""
+    if not may_write():
+        st.text("This key may read only.")
+        return
+    method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
+    kind = "topic" if method == "topics" else "cluster"
+    name, replace = ask_name(collection, "Name", method, kind, f"new_name_{method}")
+    options = _options(collection, method)
+    where = st.text_input(
+        "Only documents that pass", key="new_where", placeholder="year >= 2020", disabled=method == "topics"
+    )  # fmt: skip
+    if where.strip() and method != "topics":
+        options += ["--where", where.strip()]
+    disabled = not may_start(running) or not name
+    if st.button("Start", type="primary", key="new_start", disabled=disabled):
+        st.session_state["_run"] = f"{kind}:{name}"
+        command = ["topics"] if method == "topics" else ["cluster", "--method", method]
+        start(
+            shelf, collection, f"{'Topics' if method == 'topics' else 'Clusters'} {name}", command[0],
+            *command[1:], "--name", name, *replace, *options,
+        )  # fmt: skip
+
+
+def _options(collection: Collection, method: str) -> list[str]:
+    if method == "kmeans":
+        if st.toggle("Choose k for me", value=True, key="new_auto", help="By silhouette and stability over many k."):
+            return ["-k", "auto"]
+        most = max(1, len(collection))
+        return ["-k", str(st.number_input("k", 1, most, min(10, most), key="new_k"))]
+    options = []
+    if st.toggle("Choose the smallest size for me", value=True, key="new_size_auto") is False:
+        options += ["--min-size", str(st.number_input("Smallest size", 2, 100_000, 10, key="new_size"))]
+    keep = "nearest" if method == "topics" else "keep"
+    ways = ["nearest", "keep"] if method == "topics" else ["keep", "nearest", "recluster"]
+    names = {"keep": "keep apart", "nearest": "put in the nearest group", "recluster": "cluster among themselves"}
+    outliers = st.selectbox("Outliers", ways, format_func=names.__getitem__, key=f"new_outliers_{method}")
+    return options + (["--outliers", outliers] if outliers != keep else [])
+
 
 KINDS = ("cluster", "topic")
 GROUPS, TREE, CURVE, DOCUMENTS = "groups", "hierarchy", "choice of k", "documents"
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Clusters and topics", anchor=False)
     running = show_work(shelf, collection)
@@ -44,7 +85,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
         _part(shelf, collection, runs, run, items, part, running)
 
 
-def _chosen(shelf: Shelf, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:
+def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:
     by_name = {f"{run.kind}:{run.name}": run for run in reversed(runs)}
     left, middle, right = st.columns([5, 10, 4], vertical_alignment="bottom")
     if st.session_state.get("_run") in by_name:  # of a job, which may still run
@@ -80,7 +121,7 @@ def _facts(run: Run, items: list[Item]) -> None:
 
 
 def _part(
-    shelf: Shelf, collection: Collection, runs: list[Run], run: Run, items: list[Item], part: str, running: bool
+    shelf: Workspace, collection: Collection, runs: list[Run], run: Run, items: list[Item], part: str, running: bool
 ) -> None:
     if part == TREE:
         show_tree(shelf, collection, run, items, running)
@@ -99,4 +140,4 @@ def _part(
             empty(
                 "No group", f"{counted(run.documents, 'document')} lie in no dense region. Try a smaller smallest size."
             )
-        show_cards(collection, run, items)
+        show_group_cards(collection, run, items)

@@ -1,27 +1,84 @@
-"""Texts into a collection, a new one or one that is there."""
+"""Add texts to a collection, a new one or an existing one."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from .....indexer.build import BuildSettings, Estimate, estimate_source
-from .....indexer.build.index import encoder_for
 from .....indexer.encoder import DEFAULT_MODEL, Encoder, canonical_name
 from .....indexer.encoder.models import STATIC_MODEL, at_hand
 from .....indexer.errors import SondeError
+from .....indexer.ingest import BuildSettings, Estimate, estimate_source
+from .....indexer.ingest.index import encoder_for
+from .....indexer.ingest.report import size
 from .....indexer.readers import ReadOptions
-from ...plain import escape_markdown
-from ...shelf import SUFFIX, Shelf
-from .columns import choose_columns, stamps, words
-from .damage import model_missing
-from .source import choose_source, forget_source
+from .....indexer.readers.read import present
+from ...page import escape_markdown
+from ...workspace import SUFFIX, Workspace
+from .columns import choose_columns, role_words, stamps
+from .health import model_missing
+
+UPLOAD, PATH = "Upload", "A path on this machine"
+
+
+def choose_source(shelf: Workspace, key: str) -> list[Path]:
+    """Return the files or folders that the visitor chose, an empty list as long as there are none.
+
+    Raises:
+        SondeError: A path does not exist.
+    """
+    kept = [path for path in st.session_state.get(f"{key}-kept", []) if path.exists()]
+    if kept:
+        return _kept(key, kept)
+    how = UPLOAD
+    if shelf.settings.local:
+        how = st.segmented_control(
+            "Where from", [UPLOAD, PATH], default=UPLOAD, required=True, key=f"{key}-from", label_visibility="collapsed"
+        )
+    return _named(key) if how == PATH else _sent(shelf, key)
+
+
+def forget_source(key: str) -> None:
+    """Start over: no files are chosen. They stay on the disk for the job that reads them."""
+    st.session_state.pop(f"{key}-kept", None)
+    st.session_state[f"{key}-time"] = st.session_state.get(f"{key}-time", 0) + 1
+
+
+def _sent(shelf: Workspace, key: str) -> list[Path]:
+    files: Any = st.file_uploader(
+        "Files: CSV, TSV, JSON, JSONL, Parquet, XLSX, text, Markdown, HTML, PDF; also .gz and .zst",
+        accept_multiple_files=True,
+        key=f"{key}-files-{st.session_state.get(f'{key}-time', 0)}",
+    )
+    if files:
+        st.session_state[f"{key}-kept"] = shelf.jobs.uploads.keep(files)
+        st.rerun()  # without the uploader, which holds the files in memory as long as it is there
+    return []
+
+
+def _kept(key: str, paths: list[Path]) -> list[Path]:
+    cells = st.columns([5, 1], vertical_alignment="center")
+    with cells[0]:
+        st.text(", ".join(f"{path.name} ({size(path.stat().st_size)})" for path in paths))
+    if cells[1].button("Other files", key=f"{key}-again", icon=":material/upload_file:"):
+        forget_source(key)
+        st.rerun()
+    return paths
+
+
+def _named(key: str) -> list[Path]:
+    given = st.text_input(
+        "File or folder", key=f"{key}-path", placeholder="~/texts/reviews.csv", autocomplete="off"
+    ).strip()
+    return [present(Path(given).expanduser().absolute())] if given else []
+
 
 DEFAULT, STATIC, OTHER = f"{DEFAULT_MODEL} (the default)", "static (fast, for drafts)", "another"
 ADD = "Add texts"
 
 
-def show_making(shelf: Shelf) -> None:
+def show_making(shelf: Workspace) -> None:
     """Make a collection."""
     st.subheader("New collection", anchor=False)
     paths = choose_source(shelf, "new")
@@ -39,7 +96,7 @@ def show_making(shelf: Shelf) -> None:
         shelf,
         name,
         paths,
-        [*words(options), *extra],
+        [*role_words(options), *extra],
         "new",
         f"Make {name}",
         f"Index {found.count:,} {'files' if found.fixed else 'rows'}",
@@ -48,7 +105,7 @@ def show_making(shelf: Shelf) -> None:
         _expect(paths, options, settings, found.count)
 
 
-def show_adding(shelf: Shelf, name: str) -> None:
+def show_adding(shelf: Workspace, name: str) -> None:
     """Add texts to a collection, or bring it in step with its files."""
     busy = shelf.jobs.running(name)
     if busy:
@@ -71,14 +128,14 @@ def show_adding(shelf: Shelf, name: str) -> None:
         shelf,
         name,
         paths,
-        [*words(options), *extra],
+        [*role_words(options), *extra],
         "add",
         f"{'Sync' if sync else 'Add to'} {name}",
         "Sync" if sync else "Add",
     )
 
 
-def _settings(shelf: Shelf, paths: Sequence[Path]) -> tuple[str | None, str | None, str]:
+def _settings(shelf: Workspace, paths: Sequence[Path]) -> tuple[str | None, str | None, str]:
     cells = st.columns([2, 2, 1])
     suggestion = paths[0].name.split(".")[0] or "texts"
     given = cells[0].text_input("Name", suggestion, key="new-name", autocomplete="off").strip().removesuffix(SUFFIX)
@@ -90,7 +147,7 @@ def _settings(shelf: Shelf, paths: Sequence[Path]) -> tuple[str | None, str | No
     return _name(shelf, given), chosen, language
 
 
-def _name(shelf: Shelf, given: str) -> str | None:
+def _name(shelf: Workspace, given: str) -> str | None:
     try:
         path = shelf.path(given)
     except SondeError as error:
@@ -112,7 +169,7 @@ def _add_instead(name: str) -> None:
     st.session_state["add-kept"] = st.session_state.pop("new-kept", [])
 
 
-def _other(shelf: Shelf) -> str | None:
+def _other(shelf: Workspace) -> str | None:
     what = "Name of a model, or its folder" if shelf.settings.local else "Name of a model"
     given = st.text_input(
         what, key="new-other", placeholder="intfloat/multilingual-e5-small", autocomplete="off"
@@ -132,7 +189,9 @@ def _other(shelf: Shelf) -> str | None:
     return name
 
 
-def _start(shelf: Shelf, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str) -> None:
+def _start(
+    shelf: Workspace, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str
+) -> None:
     device = [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
     command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *device, "--json"]
     if st.button(escape_markdown(label), key=f"{key}-start", type="primary", icon=":material/play_arrow:"):

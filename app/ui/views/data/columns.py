@@ -7,7 +7,7 @@ import streamlit as st
 
 from .....indexer.readers import Preview, ReadOptions, preview
 from .....indexer.wording import counted
-from ...plain import escape_markdown
+from ...page import escape_markdown
 
 NO_TITLE, HASH = "none", "a hash of the text"
 
@@ -76,7 +76,7 @@ def _place(names: list[str], name: str | None) -> int:
     return 1 + names.index(name) if name in names else 0
 
 
-def words(options: ReadOptions) -> list[str]:
+def role_words(options: ReadOptions) -> list[str]:
     """Return the options of `sonde index` that say the same."""
     said = [word for name in options.texts for word in ("--text", name)]
     said += ["--title", options.title] if options.title is not None else []

@@ -2,18 +2,18 @@
 
 import streamlit as st
 
-from .....indexer.remove import remove_collection
+from .....indexer.upkeep.delete import remove_collection
 from .....indexer.wording import counted
-from .....pipelines.filters import documents_where
+from .....pipelines.search.filters import documents_where
 from ....api import Collection
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from .damage import damaged
+from ...page import escape_markdown
+from ...workspace import Workspace
+from .health import show_damaged
 
 EXAMPLES = 10
 
 
-def show_deleting(shelf: Shelf, name: str) -> None:
+def show_deleting(shelf: Workspace, name: str) -> None:
     """Offer to delete documents by a filter or by ids, and the collection."""
     busy = shelf.jobs.running(name)
     if busy:
@@ -22,14 +22,14 @@ def show_deleting(shelf: Shelf, name: str) -> None:
     documents, whole = st.columns(2, gap="large")
     with documents:
         st.markdown("**Documents**")
-        if not damaged(shelf, name):
+        if not show_damaged(shelf, name):
             _documents(shelf, name)
     with whole:
         st.markdown("**The collection**")
         _whole(shelf, name)
 
 
-def _documents(shelf: Shelf, name: str) -> None:
+def _documents(shelf: Workspace, name: str) -> None:
     how = st.segmented_control(
         "By", ["Filter", "Ids"], default="Filter", required=True, key="delete-by", label_visibility="collapsed"
     )
@@ -39,7 +39,7 @@ def _documents(shelf: Shelf, name: str) -> None:
         _by_ids(shelf, name)
 
 
-def _by_filter(shelf: Shelf, name: str) -> None:
+def _by_filter(shelf: Workspace, name: str) -> None:
     collection = shelf.open(name)
     where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
     if not where:
@@ -69,7 +69,7 @@ def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, st
         return len(numbers), [{"id": key, "title": title, "text": text} for key, title, text in rows]
 
 
-def _by_ids(shelf: Shelf, name: str) -> None:
+def _by_ids(shelf: Workspace, name: str) -> None:
     given = st.text_area("Ids, one a line", key="delete-ids", height=120)
     ids = list(dict.fromkeys(line.strip() for line in given.splitlines() if line.strip()))
     if not ids:
@@ -79,14 +79,14 @@ def _by_ids(shelf: Shelf, name: str) -> None:
         _delete(shelf, name, label, ["--", *ids])
 
 
-def _delete(shelf: Shelf, name: str, label: str, what: list[str]) -> None:
+def _delete(shelf: Workspace, name: str, label: str, what: list[str]) -> None:
     shelf.jobs.start(f"{label} of {name}", name, ["delete", str(shelf.path(name)), "--json", *what])
     for key in ("delete-where", "delete-ids"):
         st.session_state.pop(key, None)
     st.rerun()
 
 
-def _whole(shelf: Shelf, name: str) -> None:
+def _whole(shelf: Workspace, name: str) -> None:
     st.text("All its documents, vectors and runs. This cannot be undone.")
     with st.form("delete-collection", border=False):
         typed = st.text_input("Type its name to confirm", key="delete-name", autocomplete="off")

@@ -1,13 +1,140 @@
-"""Whether a collection is sound, mending it, and tidying it up."""
+"""What a collection holds, whether it is sound, and how to repair it."""
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from .....indexer.build.estimate import duration
+from .....indexer.errors import SondeError
+from .....indexer.ingest.report import duration, size
+from .....indexer.upkeep.info import Info, last_change
 from .....indexer.wording import counted
+from ....api import Collection
 from ...jobs import Job
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from .outcome import findings, told
+from ...page import escape_markdown
+from ...workspace import Workspace, may_write
+from .jobs import findings, told
+from .overview import look
+
+
+def show_damaged(shelf: Workspace, name: str) -> bool:
+    """Return whether a collection cannot be read, or holds nothing yet, and say what to do about it."""
+    found = look(shelf.path(name))
+    if found.problem:
+        st.error(escape_markdown(found.problem))
+        if may_write():
+            st.markdown("Health finds out what is wrong and mends what can be derived; Delete removes the collection.")
+        return True
+    if found.model is None:
+        job = shelf.jobs.running(name)
+        st.info(
+            "This collection is being made: nothing is committed yet."
+            if job
+            else "The run that was to make this collection was stopped before it wrote anything. Add texts to it."
+        )
+        return True
+    return _unreadable(shelf, name)
+
+
+def _unreadable(shelf: Workspace, name: str) -> bool:
+    try:
+        len(shelf.open(name))
+    except SondeError as error:
+        st.error(escape_markdown(str(error)))
+        st.markdown("Health finds out what is wrong and mends what can be derived.")
+        return True
+    return False
+
+
+def model_missing(collection: Collection) -> bool:
+    """Return whether the collection's model is not on this machine, and say what that means."""
+    if collection.encoder_at_hand:
+        return False
+    model = escape_markdown(collection.spec.name)
+    st.warning(
+        f"Its model, {model}, is not on this machine. Search by words (lexical) goes on working; search by meaning and "
+        "adding texts need the model: put its folder back, or see to it that it can be downloaded."
+    )
+    return True
+
+
+SKIPPED = 1_000
+"""Rows of the list of skipped ones that are shown."""
+
+
+def show_about(shelf: Workspace, name: str) -> None:
+    """Show counts, model, index, metadata, sizes, and what the last run skipped."""
+    path = shelf.path(name)
+    if show_damaged(shelf, name):
+        return
+    collection = shelf.open(name)
+    found = _info(collection, str(path), last_change(path))
+    model_missing(collection)
+    _counts(found)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Model and index**")
+        st.dataframe(_lines(found), hide_index=True)
+    with right:
+        st.markdown("**Metadata**")
+        if found.fields:
+            st.dataframe([{"Column": each, "Type": kind} for each, kind in found.fields.items()], hide_index=True)
+        else:
+            st.caption("None: its documents have texts alone.")
+        st.markdown("**Disk**")
+        st.dataframe([{"Part": part, "Size": size(count)} for part, count in found.bytes.items()], hide_index=True)
+    _skipped(path / "skipped.jsonl")
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _info(_collection: Collection, path: str, changed: float) -> Info:
+    del path, changed  # the key
+    return _collection.info()
+
+
+def _counts(found: Info) -> None:
+    cells = st.columns(4)
+    cells[0].metric("Documents", f"{found.documents:,}")
+    cells[1].metric("Passages", f"{found.passages:,}", help="Pieces of whole sentences that fit the model's window.")
+    cells[2].metric("Size", size(sum(found.bytes.values())))
+    cells[3].metric(
+        "Recall@10",
+        f"{found.ann['recall']:.3f}" if found.ann and found.ann["kind"] != "exact" else "exact",
+        help="Of the ten nearest by exact comparison, how many the FAISS index finds.",
+    )
+
+
+def _lines(found: Info) -> list[dict[str, str]]:
+    lines = {
+        "Model": found.model,
+        "Vectors": f"{found.dimension:,} dimensions, {found.model_settings['dtype']}",
+        "Language": found.language or "not known",
+        "FAISS index": _index(found.ann),
+        "Newer than it": f"{counted(found.newer, 'passage')}, compared exactly",
+        "Tombstones": f"{found.tombstones:,}",
+    }
+    return [{"What": what, "Value": value} for what, value in lines.items()]
+
+
+def _index(ann: dict[str, Any] | None) -> str:
+    if ann is None:
+        return "none: vectors are compared exactly"
+    short = "" if ann["reached"] else f", short of the target {ann['target']}"
+    return f"{ann['kind']}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms"
+
+
+def _skipped(path: Path) -> None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            rows = [json.loads(line) for line in islice(stream, SKIPPED)]
+    except (OSError, ValueError):
+        return
+    first = "The first " if len(rows) == SKIPPED else ""
+    with st.expander(escape_markdown(f"{first}{counted(len(rows), 'row')} that the last run skipped")):
+        st.dataframe([{"Where": row["origin"], "Why": row["reason"]} for row in rows], hide_index=True)
+
 
 WORK = {
     "verify": ("Verify", ":material/health_and_safety:", "Compute every digest anew, and check both indexes."),
@@ -20,7 +147,7 @@ WORK = {
 }
 
 
-def show_health(shelf: Shelf, name: str) -> None:
+def show_health(shelf: Workspace, name: str) -> None:
     """Offer to verify, repair and compact, and show what the last check found."""
     busy = shelf.jobs.running(name)
     if busy:
@@ -36,7 +163,7 @@ def show_health(shelf: Shelf, name: str) -> None:
         _finding(shelf, name, checked)
 
 
-def _finding(shelf: Shelf, name: str, job: Job) -> None:
+def _finding(shelf: Workspace, name: str, job: Job) -> None:
     st.markdown(f"**The last check** · {duration(job.seconds)}")
     found = findings(job)
     if job.state == "done":

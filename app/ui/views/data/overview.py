@@ -6,37 +6,37 @@ from typing import Any
 
 import streamlit as st
 
-from .....indexer.glance import Glance, glance, last_change
-from .....indexer.lock import being_written
+from .....indexer.store.lock import being_written
+from .....indexer.upkeep.info import Glance, glance, last_change
 from ...jobs import Job
-from ...shelf import Shelf
-from .cards import fraction, show_cards
+from ...workspace import Workspace
+from .jobs import fraction, show_job_cards
 
 REFRESH = 1.0
 """Seconds between two looks at running jobs."""
 
 
-def show_overview(shelf: Shelf, name: str | None) -> None:
+def show_overview(shelf: Workspace, name: str | None) -> None:
     """Show all collections and jobs; this part alone is drawn anew while something runs."""
     running = _running(shelf.jobs.all())
     st.fragment(_overview, run_every=REFRESH if running else None)(shelf, name, running)
 
 
-def _overview(shelf: Shelf, name: str | None, before: list[str]) -> None:
+def _overview(shelf: Workspace, name: str | None, before: list[str]) -> None:
     jobs = shelf.jobs.all()
     if _running(jobs) != before or (name and st.session_state.get("collection") != name):
         st.rerun()  # the whole page: what a job has made or changed, or another choice, shows everywhere
     names = shelf.names()
     if names:
         _table(shelf, names, name, jobs)
-    show_cards(shelf, jobs, name)
+    show_job_cards(shelf, jobs, name)
 
 
 def _running(jobs: list[Job]) -> list[str]:
     return [job.id for job in jobs if job.state == "running"]
 
 
-def _table(shelf: Shelf, names: list[str], name: str | None, jobs: list[Job]) -> None:
+def _table(shelf: Workspace, names: list[str], name: str | None, jobs: list[Job]) -> None:
     import pandas as pd
 
     key = f"collections-{name}"  # a table of its own for each, so that its mark follows the choice in the sidebar

@@ -3,16 +3,15 @@
 import streamlit as st
 
 from ....api import Collection
-from ...shelf import Shelf
-from ...work import may_start, show_work
-from .clusters import show_clusters
-from .labels import show_labels
+from ...jobs.panel import may_start, show_work
+from ...workspace import Workspace
+from .groups import show_clusters, show_labels
 from .search import show_search
 
 PARTS = {"Search": show_search, "Labels": show_labels, "Clusters": show_clusters}
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Evaluate", anchor=False)
     running = show_work(shelf, collection)

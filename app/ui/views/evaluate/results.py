@@ -1,4 +1,4 @@
-"""What `sonde evaluate` found before: the output of its jobs, which a shelf keeps."""
+"""What earlier `sonde evaluate` jobs found, and the columns that may hold the truth."""
 
 from datetime import datetime
 from typing import Any
@@ -7,11 +7,18 @@ import streamlit as st
 
 from ....api import Collection
 from ...jobs import Job
-from ...shelf import Shelf
-from ...work import WATCHED, command_line, name_of
+from ...jobs.panel import WATCHED, command_line, name_of
+from ...workspace import Workspace
+from ..search.filters import facets_of
 
 
-def measure(shelf: Shelf, collection: Collection, title: str, subject: str, *arguments: str) -> None:
+def truths(collection: Collection) -> list[str]:
+    """Return the metadata fields with few different values: classes that labels or clusters are compared with."""
+    known = [facet for facet in facets_of(collection) if not facet.run]
+    return [facet.name for facet in known if facet.choices] + [f.name for f in known if f.type == "integer"]
+
+
+def measure(shelf: Workspace, collection: Collection, title: str, subject: str, *arguments: str) -> None:
     """Start `sonde evaluate SUBJECT C.sonde …` as a job, and draw the page anew.
 
     Raises:
@@ -23,7 +30,7 @@ def measure(shelf: Shelf, collection: Collection, title: str, subject: str, *arg
     st.rerun()
 
 
-def chosen_result(shelf: Shelf, collection: Collection, subject: str) -> list[dict[str, Any]]:
+def chosen_result(shelf: Workspace, collection: Collection, subject: str) -> list[dict[str, Any]]:
     """Let the visitor choose among finished measurements, the newest first; return what the chosen one printed."""
     jobs = [job for job in shelf.jobs.of(name_of(collection)) if _is(job, subject)]
     if not jobs:

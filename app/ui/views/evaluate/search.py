@@ -5,12 +5,10 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.wording import counted
-from .....pipelines.judgements import Judgements, judgements
+from .....pipelines.evaluate.judgements import Judgements, judgements
 from ....api import Collection
-from ...going import address
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
+from ...page import address, empty, escape_markdown, sentences
+from ...workspace import Workspace
 from .results import chosen_result, measure
 
 MODES = ("dense", "lexical", "hybrid", "rerank")
@@ -19,7 +17,7 @@ FEW = 20
 """Queries below which an interval says little."""
 
 
-def show_search(shelf: Shelf, collection: Collection, may_start: bool) -> None:
+def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about search."""
     kept = judgements(collection)
     with st.container(border=True):
@@ -72,7 +70,7 @@ _HELP = {
 }
 
 
-def _show_files(shelf: Shelf) -> tuple[Any, Any] | None:
+def _show_files(shelf: Workspace) -> tuple[Any, Any] | None:
     del shelf
     left, right = st.columns(2)
     queries = left.file_uploader("Queries", ["jsonl", "gz"], key="queries", help="JSON lines with _id and text.")
@@ -80,7 +78,7 @@ def _show_files(shelf: Shelf) -> tuple[Any, Any] | None:
     return (queries, qrels) if queries and qrels else None
 
 
-def _arguments(shelf: Shelf, files: tuple[Any, Any] | None) -> tuple[str, ...]:
+def _arguments(shelf: Workspace, files: tuple[Any, Any] | None) -> tuple[str, ...]:
     if files is None:
         return ()
     queries, qrels = shelf.jobs.uploads.keep(files)

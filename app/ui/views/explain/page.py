@@ -1,23 +1,75 @@
-"""The page Explain, put together."""
+"""The page Explain: what three kinds of models say about two texts."""
 
 from pathlib import Path
 
 import streamlit as st
 
 from .....indexer.errors import UsageError
-from .....indexer.fields import plain
-from .....pipelines.rerank.choice import load_reranker
-from .....pipelines.rerank.reranker import Reranker
-from .....pipelines.similarity import LATE, Comparison, Similarity
-from .....pipelines.why import best_passage
+from .....indexer.store.fields import json_value
+from .....pipelines.label import Entailment, load_nli
+from .....pipelines.pairs import PairModel
+from .....pipelines.search.rerank import LATE
+from .....pipelines.search.rerank.choice import load_reranker
+from .....pipelines.search.rerank.reranker import Reranker
+from .....pipelines.search.why import best_passage
+from .....pipelines.similarity.similarity import Comparison, Similarity
 from ....api import Collection
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
-from .heads import show_heads
-from .models import nli
-from .tokens import show_tokens
-from .verdicts import show_verdicts
+from ...page import empty, escape_markdown, sentences
+from ...workspace import Workspace
+from .tokens import show_heads, show_tokens
+
+
+@st.cache_resource(show_spinner="Loading the NLI model …")
+def nli(device: str) -> PairModel:
+    """Return the NLI model that comes with Sonde; no page fetches another from the net.
+
+    Raises:
+        SondeError: It, or the model that it builds on, is not installed.
+    """
+    return load_nli("bundled", device=device)
+
+
+CLASSES = ("entailment", "neutral", "contradiction")
+
+
+def show_verdicts(found: Similarity, crossed: bool) -> None:
+    """Show the scores side by side, and below them the NLI model's probabilities in both directions."""
+    cosine, stage, verdict = st.columns(3, border=True)
+    cosine.metric("Bi-encoder, cosine", f"{found.cosine:.3f}", help="Of both texts' vectors, -1 to 1.")
+    cosine.caption(f"Angular similarity {found.angular:.3f}")
+    if found.second_stage is not None:
+        name = "Cross-encoder" if crossed else "Late interaction"
+        stage.metric(f"{name}, score", f"{found.second_stage:.3f}")
+        stage.caption("As the model gives it." if crossed else "Mean of each token's best cosine, -1 to 1.")
+    verdict.metric("NLI", "paraphrase" if found.paraphrase else _word(found.forward))
+    verdict.caption(
+        "Each follows from the other." if found.paraphrase else "Whether the second follows from the first."
+    )
+    for note in found.notes:
+        st.warning(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/visibility_off:")
+    if found.forward and found.backward:
+        _show_probabilities(found.forward, found.backward)
+
+
+def _word(verdict: Entailment | None) -> str:
+    return verdict.label if verdict else "–"
+
+
+def _show_probabilities(forward: Entailment, backward: Entailment) -> None:
+    rows = [(name, getattr(forward, name), getattr(backward, name)) for name in CLASSES]
+    st.dataframe(
+        {
+            "": [name for name, *_ in rows],
+            "first → second": [100 * one for _, one, _ in rows],
+            "second → first": [100 * two for *_, two in rows],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.ProgressColumn(name, min_value=0, max_value=100, format="%.1f %%")
+            for name in ("first → second", "second → first")
+        },
+    )
+
 
 LONGEST = 4_000
 EXAMPLES = (
@@ -27,7 +79,7 @@ EXAMPLES = (
 )
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Explain", anchor=False)
     _take_hit(collection)
@@ -66,7 +118,7 @@ def _own_text() -> None:
     st.query_params.pop("id", None)
 
 
-def _cross_encoder(shelf: Shelf) -> str | None:
+def _cross_encoder(shelf: Workspace) -> str | None:
     """Return the folder of a cross-encoder, None for late interaction; a model is never downloaded here."""
     if not shelf.settings.local:
         return None
@@ -78,7 +130,7 @@ def _cross_encoder(shelf: Shelf) -> str | None:
 
 
 def _compare(collection: Collection, first: str, second: str, model: str | None) -> Similarity:
-    return _compared((str(collection.path), plain(collection.spec.name), first, second, model), collection)
+    return _compared((str(collection.path), json_value(collection.spec.name), first, second, model), collection)
 
 
 @st.cache_data(show_spinner="Reading both texts …", max_entries=64)

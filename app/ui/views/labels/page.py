@@ -1,22 +1,133 @@
-"""The page Labels: type them, try them, run them, look at a run."""
+"""The page Labels: type labels, try them on a sample, run them, look at a run."""
 
 import streamlit as st
 
-from .....indexer.runs import Run, counted_run, items_of, list_runs
+from .....indexer.errors import SondeError
+from .....indexer.store.runs import Run, counted_run, items_of, list_runs
+from .....pipelines.label import ENGINES, LabelSettings, corrections, make_labels
+from .....pipelines.label.trial import Trial, try_labels
 from ....api import Collection
-from ...gate import may_write
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
-from ...work import show_work
-from .outcome import show_outcome
+from ...jobs.panel import ask_name, labels_file, may_start, show_work, start
+from ...page import documents_state, empty, sentences, show_text
+from ...workspace import Workspace, may_write
+from .outcome import show_counts, show_outcome, show_truth
 from .review import show_review
-from .truth import show_truth
-from .typed import show_typed
+
+TRIED = 50
+SHORT = 160
+COSTS = {
+    "similarity": "Instant, by the stored vectors.",
+    "nli": "A model reads each text with each label: give a budget.",
+    "reranker": "A second stage reads labels as queries, texts as passages.",
+    "ensemble": "nli and similarity together.",
+}
+ENGINES_HERE = sorted(ENGINES, key=list(COSTS).index)
+
+
+def show_typed(shelf: Workspace, collection: Collection, run: Run | None, running: bool) -> None:
+    """Show the form, a trial, and the start of a run."""
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        text = st.text_area(
+            "Labels, one a line", _lines(run), height=200, key="labels", bind="query-params",
+            placeholder="refund: the customer wants money back\ndelivery\npraise",
+            help="A description after a colon says what the name does not.",
+        )  # fmt: skip
+    with right:
+        engine = st.selectbox("Engine", ENGINES_HERE, key="engine", bind="query-params")
+        st.caption(COSTS[engine])
+        several = st.toggle("A text may get several labels, or none", key="several", bind="query-params")
+        least = st.slider("Least probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
+                          help="Below it a text gets none of these.")  # fmt: skip
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    if not lines:
+        return
+    make_labels(lines, several=several)
+    settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None)
+    cells = st.columns([1, 1, 3])
+    if cells[0].button("Try on a sample", icon=":material/science:", width="stretch"):
+        st.session_state["_tried"] = (engine, tuple(lines), several, least)
+    if may_write():
+        run_it = cells[1].popover("Run", icon=":material/play_arrow:", width="stretch", disabled=not may_start(running))
+        with run_it, sentences():
+            _run(shelf, collection, run, lines, settings)
+    if st.session_state.get("_tried") == (engine, tuple(lines), several, least):
+        _show_trial(_trial(collection, tuple(lines), settings, documents_state(collection)))
+    elif engine == "similarity":
+        st.caption(
+            "Try shows what a random sample gets. Similarity answers at once; the others take seconds to minutes."
+        )
+
+
+def _lines(run: Run | None) -> str:
+    labels = run.parameters.get("labels", []) if run else []
+    return "\n".join(
+        f"{label['name']}: {label['description']}" if label["description"] else label["name"] for label in labels
+    )
+
+
+@st.cache_data(show_spinner="Labelling a sample …", max_entries=16)
+def _trial(_collection: Collection, lines: tuple[str, ...], settings: LabelSettings, key: tuple[object, ...]) -> Trial:
+    del key
+    return try_labels(_collection, list(lines), settings, TRIED)
+
+
+def _show_trial(trial: Trial) -> None:
+    st.subheader(f"A sample of {len(trial.documents):,}", anchor=False)
+    show_counts(trial.counts, len(trial.documents))
+    st.caption(
+        f"{trial.engine}, {trial.seconds:,.1f} s. "
+        + ("Labels adapted to all documents, as a run does." if trial.adapted else "Each text was judged by itself.")
+    )
+    for document in trial.documents:
+        with st.container(border=True, gap="small"):
+            one, two = st.columns([1, 3])
+            with one:
+                show_text(", ".join(document.labels) or "none of these")
+                show_text(f"{document.score:.2f} · else {document.other}", small=True)
+            with two:
+                shown = f"{document.title}\n{document.text}".strip()
+                show_text(shown if len(shown) <= SHORT else shown[:SHORT] + " …", small=True)
+
+
+def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[str], settings: LabelSettings) -> None:
+    name, replace = ask_name(collection, "Name", run.name if run else "labels", "label", "run_name")
+    where = st.text_input("Only documents that pass", key="run_where", placeholder="stars <= 2")
+    budget = ""
+    if settings.engine != "similarity":
+        budget = st.text_input("Budget", "5m", key="budget", help="5000 judgements, 90s, 5m or 1h. Empty: every text.")
+    heed = _heeded(collection, name)
+    if st.button("Label all documents", type="primary", key="run_labels", disabled=not name):
+        options = ["--engine", str(settings.engine), "--name", name, *replace]
+        options += ["--multi-label"] if settings.multi_label else []
+        options += ["--threshold", f"{settings.threshold:g}"] if settings.threshold else []
+        options += ["--where", where.strip()] if where.strip() else []
+        options += ["--budget", budget.strip()] if budget.strip() else []
+        options += [] if heed else ["--no-corrections"]
+        st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
+        start(
+            shelf,
+            collection,
+            f"Label run {name}",
+            "label",
+            "--labels-file",
+            labels_file(shelf, lines),
+            *options,
+        )
+
+
+def _heeded(collection: Collection, name: str) -> bool:
+    try:
+        kept = len(corrections(collection, name)) if name else 0
+    except SondeError:
+        kept = 0
+    return st.toggle(f"Heed the {kept:,} corrections and learn from them", value=True, key="heed") if kept else True
+
 
 PARTS = ["labels", "documents by label", "review", "against a column"]
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Labels", anchor=False)
     running = show_work(shelf, collection)

@@ -4,23 +4,21 @@ import io
 
 import streamlit as st
 
-from .....indexer.runs import Run, items_of
+from .....indexer.store.runs import Run, items_of
 from .....indexer.wording import counted
-from .....pipelines.label import ENGINES, NONE_NAME, Unsure, correct, corrections, forget, unsure
+from .....pipelines.label import ENGINES, NONE_NAME, Unsure, correct, corrections, forget_corrections, unsure
 from .....pipelines.label.corrections import Correction
-from .....pipelines.label.late import LATE
+from .....pipelines.label.engines import LATE
 from ....api import Collection
-from ...gate import may_write
-from ...plain import escape_markdown, show_text
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
-from ...work import ask_replace, labels_file, may_start, start
+from ...jobs.panel import ask_replace, labels_file, may_start, start
+from ...page import empty, escape_markdown, sentences, show_text
+from ...workspace import Workspace, may_write
 
 PAGE = 5
 SHORT = 600
 
 
-def show_review(shelf: Shelf, collection: Collection, run: Run, running: bool) -> None:
+def show_review(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
     """Show what is least sure, and the corrections that are kept."""
     with collection.view() as view:
         names = [item.name for item in items_of(view.catalog, run) if item.number >= 0]
@@ -48,7 +46,7 @@ def show_review(shelf: Shelf, collection: Collection, run: Run, running: bool) -
         _kept(collection, run, kept)
 
 
-def _label_again(shelf: Shelf, collection: Collection, run: Run) -> None:
+def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
     st.text(
         f"The corrections belong to the run {run.name}, so its labels are made again under this name. "
         "The corrections stay. Labels that you renamed get their old names back."
@@ -106,7 +104,7 @@ def _kept(collection: Collection, run: Run, kept: list[Correction]) -> None:
             chosen = right.multiselect("Forget", [each.id for each in kept], key="forget")
             if chosen and right.button(f"Forget {counted(len(chosen), 'correction')}", key="forget_do"):
                 with sentences():
-                    forget(collection, chosen, run.name)
+                    forget_corrections(collection, chosen, run.name)
                     st.toast(escape_markdown(f"{len(chosen):,} forgotten"))
                     st.rerun()
 
@@ -117,7 +115,7 @@ def _json(each: Correction) -> str:
     return json.dumps(each.to_dict(), ensure_ascii=False)
 
 
-def _again(shelf: Shelf, run: Run) -> list[str]:
+def _again(shelf: Workspace, run: Run) -> list[str]:
     """Return the command that makes a run again as it was asked for."""
     asked = run.parameters
     lines = [

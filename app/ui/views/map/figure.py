@@ -1,5 +1,8 @@
-"""What the map's chart is given: points with their colours, names of regions, shades of where documents lie."""
+"""What the map's chart receives: points with colours, region names, density, and the legend."""
 
+import html
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -7,10 +10,90 @@ import pyarrow as pa
 import streamlit as st
 from plotly.colors import sequential
 
-from .....pipelines.plots.colors import GREY, Coloring
-from .....pipelines.plots.text import plain
+from .....indexer.store.runs import Item
+from .....indexer.store.view import View
+from .....pipelines.map import Map
+from .....pipelines.map.regions import density, spread_sample
+from .....pipelines.map.stored import coloring
+from .....pipelines.plots.colors import GREY, Coloring, one_line
+from ....api import Collection
 from .chart import Chart, Name
-from .points import Points
+
+MOST = 100_000
+"""Points that are drawn, at most; beyond, a sample."""
+BUDGET = 4_500_000
+"""Characters of all texts together that are shown over points, so that a page stays within a few megabytes."""
+TITLE, LEAST, LONGEST = 60, 30, 240
+"""Characters of a title, and of the beginning of a text where there are many points and where there are few."""
+ACROSS = 96
+"""Cells of the density across the map."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """A map's documents, and those of them that are drawn.
+
+    Attributes:
+        name: Of the run.
+        docs: int64 [n], ascending.
+        places: float64 [n, 2].
+        rows: int64, which of them are drawn.
+        titles: Of the documents that are drawn; strings.
+        texts: Their beginnings.
+        density: Of all: counts, and the cells' middles; None where all are drawn.
+        regions: Names of regions.
+        newer: Documents that are not on the map.
+    """
+
+    name: str
+    docs: np.ndarray
+    places: np.ndarray
+    rows: np.ndarray
+    titles: pa.Array
+    texts: pa.Array
+    density: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    regions: list[Item]
+    newer: int
+
+
+@st.cache_resource(show_spinner="Reading the map …", max_entries=4)
+def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: int = MOST) -> Points:
+    """Return what is drawn of a map; `key` is its `stamp` and the run's number."""
+    del key
+    found = Map(_collection, name)
+    rows = spread_sample(found.places, most)
+    spread = density(found.places, ACROSS) if len(rows) < len(found) else None
+    with _collection.view() as view:
+        titles, texts = beginnings(view, found.docs[rows])
+    return Points(found.name, found.docs, found.places, rows, titles, texts, spread, found.regions, found.newer)
+
+
+@st.cache_resource(show_spinner="Colouring …", max_entries=16)
+def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points: Points) -> tuple[Coloring, bool]:
+    """Return the colours of all documents of a map; `key` is the map's and what tells the run from others."""
+    del key
+    with _collection.view() as view:
+        return coloring(view.catalog, _points.docs, color)
+
+
+def beginnings(view: View, docs: np.ndarray) -> tuple[pa.Array, pa.Array]:
+    """Return titles and beginnings of texts, of documents in ascending order; where room is short, one of the two."""
+    length = int(np.clip(BUDGET / max(len(docs), 1), LEAST, LONGEST))
+    sql = f"SELECT doc, substr(title, 1, {2 * TITLE}), substr(text, 1, {2 * length}) FROM documents"
+    wanted = set(docs.tolist())
+    found = {
+        doc: _beginning(title, text, length)
+        for doc, title, text in view.catalog.connection.execute(sql)
+        if doc in wanted
+    }
+    shown = [found.get(doc, ("", "")) for doc in docs.tolist()]
+    return pa.array([title for title, _ in shown], pa.string()), pa.array([text for _, text in shown], pa.string())
+
+
+def _beginning(title: str, text: str, length: int) -> tuple[str, str]:
+    name = one_line(title, min(TITLE, length) if length < TITLE else TITLE) if title.strip() else ""
+    return name, "" if name and length < TITLE else one_line(text, length)
+
 
 NAME = 34
 NOWHERE = {"light": "#c8c8c8", "dark": "#5a5f6a"}
@@ -50,12 +133,12 @@ def chart_of(key: tuple[Any, ...], _points: Points, _colors: Coloring | None, mo
     }
 
 
-def names_of(points: Points, level: int) -> list[Name]:
+def region_names(points: Points, level: int) -> list[Name]:
     """Return the names of regions of a level, the largest first."""
     regions = sorted(
         (item for item in points.regions if item.data["level"] == level), key=lambda item: -item.data["size"]
     )
-    return [Name(item.data["x"], item.data["y"], plain(item.name, NAME), level) for item in regions]
+    return [Name(item.data["x"], item.data["y"], one_line(item.name, NAME), level) for item in regions]
 
 
 def _colored(coloring: Coloring | None, drawn: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
@@ -100,3 +183,42 @@ def _density(
     return {
         "bounds": bounds, "rows": rows, "columns": columns, "shades": shades.ravel().tolist(), "color": SHADE[mode],
     }  # fmt: skip
+
+
+ROW = (
+    "<div style='display:flex;gap:.5rem;align-items:baseline;font-size:.85rem'>"
+    "<span style='flex:none;width:.7rem;height:.7rem;border-radius:50%;background:{0}'></span>"
+    "<span style='flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap'>{1}</span>"
+    "<span style='flex:none;opacity:.7;font-variant-numeric:tabular-nums'>{2:,}</span></div>"
+)
+
+BAR = (
+    "<div style='margin-top:.5rem;font-size:.85rem'><div>{0}</div>"
+    "<div style='height:.7rem;border-radius:.35rem;margin:.3rem 0;background:linear-gradient(to right,{1})'></div>"
+    "<div style='display:flex;justify-content:space-between;font-variant-numeric:tabular-nums'>{2}</div></div>"
+)
+
+
+def show_legend(coloring: Coloring, days: bool, mode: str) -> None:
+    """Show each group's colour, name and number of points, or the scale of numbers and how many points have none."""
+    if len(coloring.numbers):
+        _show_scale(coloring, days, mode)
+        return
+    counts = np.bincount(coloring.codes + 1, minlength=len(coloring.names) + 1).tolist()
+    rows = [
+        ROW.format(shade(coloring, n, mode), html.escape(one_line(name, 60)), counts[n + 1])
+        for n, name in enumerate(coloring.names)
+    ]
+    if counts[0]:
+        rows.append(ROW.format(NOWHERE[mode], "none", counts[0]))
+    st.html(f"<div style='margin-top:.5rem'>{''.join(rows)}</div>")
+
+
+def _show_scale(coloring: Coloring, days: bool, mode: str) -> None:
+    known = coloring.numbers[~np.isnan(coloring.numbers)]
+    marks = np.linspace(known.min(), known.max(), 3) if len(known) else []
+    said = [date.fromordinal(round(mark)).isoformat() if days else f"{mark:,.6g}" for mark in marks]
+    spans = "".join(f"<span>{mark}</span>" for mark in said)
+    missing = len(coloring.numbers) - len(known)
+    below = ROW.format(NOWHERE[mode], "none", missing) if missing else ""
+    st.html(BAR.format(html.escape(one_line(coloring.title, 60)), ",".join(SCALE), spans) + below)

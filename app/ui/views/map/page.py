@@ -5,24 +5,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from .....indexer.runs import Run, items_of, list_runs
+from .....indexer.store.runs import Run, items_of, list_runs
 from .....indexer.wording import counted
-from .....pipelines.map.area import Outline, inside, read_outlines, write_outlines
-from .....pipelines.map.coloring import choices
-from .....pipelines.plots.colors import Coloring
-from .....pipelines.plots.text import plain
-from .....pipelines.results import Hit
+from .....pipelines.map.regions import Outline, inside, read_outlines, write_outlines
+from .....pipelines.map.stored import choices
+from .....pipelines.plots.colors import Coloring, one_line
+from .....pipelines.search.results import Hit
 from ....api import Collection
-from ...generation import stamp
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from ...theme import theme
-from ...ways_on import empty, sentences
-from ...work import ask_name, may_start, show_work, start
+from ...jobs.panel import ask_name, may_start, show_work, start
+from ...page import documents_state, empty, escape_markdown, sentences, theme
+from ...workspace import Workspace
 from .chart import Chart, Mark, Name, draw
-from .figure import HIT, chart_of, names_of
-from .legend import show_legend
-from .points import LONGEST, TITLE, Points, colors_of, points_of
+from .figure import HIT, LONGEST, TITLE, Points, chart_of, colors_of, points_of, region_names, show_legend
 from .selection import show_selection
 
 PLAIN = "nothing"
@@ -34,7 +28,7 @@ CHART = "map_chart"
 LEVELS = {"large": 1, "small": 2}
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Map", anchor=False)
     running = show_work(shelf, collection)
@@ -46,7 +40,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
         _none(shelf, collection, running)
         return
     run, color, query, names = _controls(maps, colors)
-    key = (*stamp(collection), run.number)
+    key = (*documents_state(collection), run.number)
     points = points_of(collection, run.name, key)
     if not len(points.docs):
         empty("Nothing is left on this map", "Its documents were deleted or have changed. Make the map again.")
@@ -59,7 +53,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
     marks = _hits(collection, points, query) if query.strip() else []
     drawn, side = st.columns([5, 3], gap="medium")
     with drawn:
-        outlines = _chart(chart, names_of(points, LEVELS[names]) if names in LEVELS else [], marks)
+        outlines = _chart(chart, region_names(points, LEVELS[names]) if names in LEVELS else [], marks)
     with side:
         selected = points.docs[inside(points.places, outlines)] if outlines else points.docs[:0]
         if outlines:
@@ -72,7 +66,7 @@ def show(shelf: Shelf, collection: Collection) -> None:
             show_legend(*found, mode)
 
 
-def _none(shelf: Shelf, collection: Collection, running: bool) -> None:
+def _none(shelf: Workspace, collection: Collection, running: bool) -> None:
     empty(
         "No map yet",
         "A map lays all documents out on a plane, near texts near each other, and names its regions. "
@@ -82,7 +76,7 @@ def _none(shelf: Shelf, collection: Collection, running: bool) -> None:
     _make(shelf, collection, running)
 
 
-def _make(shelf: Shelf, collection: Collection, running: bool, again: str = "") -> None:
+def _make(shelf: Workspace, collection: Collection, running: bool, again: str = "") -> None:
     with st.container(horizontal_alignment="center"), sentences():
         name, replace = ask_name(collection, "Name", again, "map", "map_name") if again else ("map", [])
         idle = may_start(running)
@@ -110,7 +104,7 @@ def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:
     return chosen, color or PLAIN, query or "", names or "large"
 
 
-def _newer(shelf: Shelf, collection: Collection, points: Points, running: bool) -> None:
+def _newer(shelf: Workspace, collection: Collection, points: Points, running: bool) -> None:
     if len(points.rows) < len(points.docs):
         st.caption(
             f"{len(points.rows):,} of {counted(len(points.docs), 'document')} are drawn, from all over the map. "
@@ -163,7 +157,7 @@ def _hits(collection: Collection, points: Points, query: str) -> list[Mark]:
 
 def _mark(place: list[float], hit: Hit) -> Mark:
     x, y = place
-    return Mark(x, y, plain(f"{hit.rank}. {hit.title}", TITLE), plain(hit.passage.text, LONGEST))
+    return Mark(x, y, one_line(f"{hit.rank}. {hit.title}", TITLE), one_line(hit.passage.text, LONGEST))
 
 
 def _row(docs: np.ndarray, number: int) -> int | None:

@@ -7,19 +7,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import streamlit as st
 
-from .....indexer.export import write
-from .....indexer.runs import Run, assignments_of, list_runs
+from .....indexer.store.export import write_export
+from .....indexer.store.runs import Run, assignments_of, list_runs
 from .....indexer.wording import counted
+from .....pipelines.analysis.selection import Change, tag
 from .....pipelines.compare import against_rest
-from .....pipelines.tags import Change, tag
 from ....api import Collection
-from ...gate import may_write
-from ...generation import stamp
-from ...members import shortened
-from ...plain import chips, escape_markdown, show_text
-from ...shelf import Shelf
-from ...ways_on import sentences
-from ...work import ask_name, free_name, labels_file, may_start, start
+from ...jobs.panel import ask_name, free_name, labels_file, may_start, start
+from ...page import chips, documents_state, escape_markdown, sentences, shortened, show_text
+from ...workspace import Workspace, may_write
 
 SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""
@@ -29,7 +25,7 @@ FORMATS = {"CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
 
 
 @st.fragment
-def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
+def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
     """Show what is selected; what happens here does not draw the map anew."""
     st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
     if not len(docs):
@@ -43,7 +39,7 @@ def show_selection(shelf: Shelf, collection: Collection, docs: np.ndarray, total
             _export(collection, docs)
         _texts(collection, docs)
         with words:  # filled at last: counting them takes longest
-            terms = _terms(collection, docs, stamp(collection))
+            terms = _terms(collection, docs, documents_state(collection))
             if terms:
                 chips(("", term) for term in terms)
 
@@ -55,7 +51,7 @@ def _terms(_collection: Collection, docs: np.ndarray, key: tuple[object, ...]) -
         return [term for term, score in against_rest(view, docs, SAMPLE) if score >= 2]
 
 
-def _actions(shelf: Shelf, collection: Collection, docs: np.ndarray, running: bool) -> None:
+def _actions(shelf: Workspace, collection: Collection, docs: np.ndarray, running: bool) -> None:
     idle = may_start(running)
     with st.container(horizontal=True):
         with st.popover("Name", icon=":material/sell:"), sentences():
@@ -91,7 +87,7 @@ def _asked(known: Run) -> Change | None:
     return {"add to it": "add", "replace it": "replace"}.get(how)  # type: ignore[return-value]
 
 
-def _cluster(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
+def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     name, replace = ask_name(collection, "Name of the new clusters", "selection", "cluster", "part_name")
     where, keep = _kept(collection, docs, name)
     method = st.segmented_control("Method", ["kmeans", "density"], default="kmeans", required=True, key="part_method")
@@ -117,7 +113,7 @@ def _cluster(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
         )
 
 
-def _label(shelf: Shelf, collection: Collection, docs: np.ndarray) -> None:
+def _label(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     lines = st.text_area(
         "Labels, one a line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
     )
@@ -154,7 +150,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
     def content() -> bytes:
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"selection{FORMATS[kind]}"
-            write(collection, path, choose=lambda _: docs)
+            write_export(collection, path, choose=lambda _: docs)
             return path.read_bytes()
 
     st.download_button(

@@ -8,12 +8,11 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.document import Value
-from .....pipelines.facets import Facet, facets
-from .....pipelines.filters.writing import among, between, containing, every
+from .....pipelines.search.facets import Facet, facets
+from .....pipelines.search.filters.writing import among, between, containing, every
 from ....api import Collection
-from ...plain import escape_markdown
-from ...stamp import Stamp, stamp
-from ...work import name_of
+from ...jobs.panel import name_of
+from ...page import CollectionState, collection_state, escape_markdown
 
 SHOWN = 12
 """Fields that have a widget from the start; more are added on demand."""
@@ -22,7 +21,7 @@ TRUTH = {True: "yes", False: "no"}
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def known_facets(path: str, at: Stamp, _collection: Collection) -> list[Facet]:
+def known_facets(path: str, at: CollectionState, _collection: Collection) -> list[Facet]:
     """Return what one can filter by, found once for each state of a collection."""
     del path, at
     with _collection.view() as view:
@@ -31,7 +30,7 @@ def known_facets(path: str, at: Stamp, _collection: Collection) -> list[Facet]:
 
 def facets_of(collection: Collection) -> list[Facet]:
     """Return what one can filter by."""
-    return known_facets(str(collection.path), stamp(collection), collection)
+    return known_facets(str(collection.path), collection_state(collection), collection)
 
 
 def show_filters(collection: Collection) -> tuple[str | None, float | None]:
@@ -61,7 +60,7 @@ def show_filters(collection: Collection) -> tuple[str | None, float | None]:
     return where, threshold
 
 
-def choose(collection: Collection, facet: Facet, value: Value) -> None:
+def choose_values(collection: Collection, facet: Facet, value: Value) -> None:
     """Add a choice to a filter, or take it out: what a click on a facet does."""
     key = _key(collection, facet)
     held = list(st.session_state.get(key, _addressed(facet)))

@@ -1,24 +1,93 @@
-"""Hits: the best passage with what matched, the metadata, the parts of the score, and what one says of them."""
+"""Hits: the best passage with matches highlighted, metadata, parts of the score, judgements."""
+
+import html
+from collections.abc import Iterable
+from itertools import pairwise
 
 import streamlit as st
 
-from .....indexer.fields import plain
-from .....pipelines.judgements import judge, judgements
-from .....pipelines.results import Hit, Results
+from .....indexer.store.fields import json_value
+from .....pipelines.evaluate.judgements import judge, judgements
+from .....pipelines.search.results import Hit, Results
 from ....api import Collection
-from ...gate import may_write
-from ...going import link
-from ...plain import chips, escape_markdown, show_text
-from ...ways_on import sentences
-from .asking import LIKE, Asked
-from .passage import passage_html, title_html
+from ...page import MARK, chips, escape_markdown, joined_markdown, link, marked, sentences, show_text
+from ...workspace import may_write
+from .ask import LIKE, SearchForm
+
+CLOSEST = "<span class='sonde-closest'>{}</span>"
+
+EXCERPT = 520
+"""Characters of a passage that are shown."""
+BEFORE = 120
+"""Of these, how many at most stand before the closest sentence."""
+
+Span = tuple[int, int]
+
+
+def title_html(hit: Hit) -> str:
+    """Return rank, title and score in one line; a document without a title is called by its id."""
+    title = hit.title.strip() or hit.id
+    marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
+    name = marked(title, marks) if marks else html.escape(title)
+    return (
+        f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
+        f"<span class='sonde-title'>{name}</span><span class='sonde-score'>{hit.score:.3f}</span></div>"
+    )
+
+
+def passage_html(hit: Hit) -> str:
+    """Return the best passage or, of a long one, what stands around the closest sentence."""
+    terms = hit.why.terms if hit.why else ()
+    closest = [(sentence.start, sentence.end) for sentence in (hit.why.sentences[:1] if hit.why else ())]
+    begin, end = excerpt(hit.passage.text, closest[0][0] - hit.passage.start if closest else 0)
+    shown = lit(hit.passage.text[begin:end], hit.passage.start + begin, terms, closest)
+    before, after = "… " if begin else "", " …" if end < len(hit.passage.text) else ""
+    return f"<div class='sonde-text sonde-excerpt'>{before}{shown}{after}</div>"
+
+
+def excerpt(text: str, place: int) -> Span:
+    """Return from where to where a long text is shown so that what begins at `place` is seen; cut between words."""
+    if len(text) <= EXCERPT:
+        return 0, len(text)
+    begin = max(0, min(place - BEFORE, len(text) - EXCERPT))
+    if begin:
+        begin = text.find(" ", begin, begin + BEFORE) + 1 or begin
+    end = min(len(text), begin + EXCERPT)
+    return begin, end if end == len(text) else max(text.rfind(" ", end - BEFORE, end), 0) or end
+
+
+def lit(text: str, offset: int, terms: Iterable[Span], closest: Iterable[Span]) -> str:
+    """Return text as HTML that shows exactly it, with two kinds of spans, which may overlap.
+
+    Args:
+        text: A stretch of a document.
+        offset: Where it begins in the document.
+        terms: Characters of the document, from and to, that are marked.
+        closest: Those that are underlaid.
+    """
+    inner, outer = (
+        joined_markdown(((begin - offset, end - offset) for begin, end in spans), len(text))
+        for spans in (terms, closest)
+    )
+    cuts = sorted({0, len(text), *(place for span in (*inner, *outer) for place in span)})
+    pieces = []
+    for begin, end in pairwise(cuts):
+        piece = html.escape(text[begin:end])
+        piece = MARK.format(piece) if _within(begin, inner) else piece
+        pieces.append(CLOSEST.format(piece) if _within(begin, outer) else piece)
+    return "".join(pieces)
+
+
+def _within(place: int, spans: Iterable[Span]) -> bool:
+    return any(begin <= place < end for begin, end in spans)
+
 
 WHOLE = 20_000
 """Characters of a document that are shown."""
 CHIP = 80
 
 
-def show_hits(collection: Collection, asked: Asked, results: Results) -> None:
+def show_hits(collection: Collection, asked: SearchForm, results: Results) -> None:
     """Draw one page of hits; those judged not relevant are out of sight unless asked for."""
     grades = {} if asked.like is not None else judgements(collection).of(asked.query)
     hidden = [hit for hit in results if grades.get(hit.id) == 0]
@@ -33,12 +102,14 @@ def show_hits(collection: Collection, asked: Asked, results: Results) -> None:
             _show_hit(collection, asked, hit, grades.get(hit.id))
 
 
-def _show_hit(collection: Collection, asked: Asked, hit: Hit, grade: int | None) -> None:
+def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | None) -> None:
     with st.container(border=True, gap="small"):
         st.html(title_html(hit))
         st.html(passage_html(hit))
         if hit.metadata:
-            chips((name, _short(plain(value))) for name, value in hit.metadata.items() if value not in (None, "", []))
+            chips(
+                (name, _short(json_value(value))) for name, value in hit.metadata.items() if value not in (None, "", [])
+            )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if asked.like is None and may_write():
                 _show_judging(collection, asked.query, hit, grade)
@@ -68,14 +139,14 @@ def _more(id: str) -> None:
     st.query_params[LIKE] = id
 
 
-def _show_why(asked: Asked, hit: Hit) -> None:
+def _show_why(asked: SearchForm, hit: Hit) -> None:
     why = st.popover("Why", type="tertiary", width="content", key=f"why:{hit.id}", on_change="rerun")
     if why.open:  # the tables of ten hits that nobody looks at would hold up the page
         with why:
             _show_reasons(asked, hit)
 
 
-def _show_reasons(asked: Asked, hit: Hit) -> None:
+def _show_reasons(asked: SearchForm, hit: Hit) -> None:
     parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
     names = {"score": "Score", "dense": "Cosine of query and passage", "lexical": "BM25"}
     if hit.reranker:

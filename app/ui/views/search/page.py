@@ -1,23 +1,53 @@
-"""The page Search, put together."""
+"""The page Search: a box, examples to start with, hits."""
 
 import hashlib
 import math
 
 import streamlit as st
 
-from .....pipelines.results import Results
+from .....indexer.wording import counted
+from .....pipelines.analysis.describe import example_queries
+from .....pipelines.search.results import Results
 from ....api import Collection
-from ...plain import escape_markdown
-from ...shelf import Shelf
-from ...ways_on import empty, sentences
+from ...page import CollectionState, collection_state, empty, escape_markdown, sentences
+from ...workspace import Workspace
 from .aside import show_aside
-from .asking import LIKE, WIDE, Asked, ask
-from .found import page_of, wide
+from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
 from .hits import show_hits
-from .start import show_start
 
 
-def show(shelf: Shelf, collection: Collection) -> None:
+def show_start(collection: Collection) -> None:
+    """Draw the page as it is before a query."""
+    with collection.view() as view:
+        documents, passages, _ = view.catalog.counts()
+        fields = list(view.fields)
+    with st.container(border=True, horizontal_alignment="center", gap="medium"):
+        st.subheader(":material/search: Ask in your own words", anchor=False, text_alignment="center")
+        said = f"{counted(documents, 'document')} in {counted(passages, 'passage')}, encoded by {collection.spec.name}."
+        if fields:
+            named = ", ".join(fields[:8]) + (" …" if len(fields) > 8 else "")
+            said += f" Filters: {named}."
+        st.markdown(escape_markdown(said), text_alignment="center")
+        found = _examples(str(collection.path), collection_state(collection), collection)
+        if found:
+            st.caption("Phrases that its texts use:", text_alignment="center")
+            with st.container(horizontal=True, horizontal_alignment="center"):
+                for place, example in enumerate(found):
+                    st.button(escape_markdown(example), key=f"example{place}", on_click=_ask, args=(example,))
+
+
+def _ask(query: str) -> None:
+    st.session_state["q"] = query
+
+
+@st.cache_data(show_spinner="Reading some texts …", max_entries=32)
+def _examples(path: str, at: CollectionState, _collection: Collection) -> list[str]:
+    del path, at
+    with _collection.view() as view:
+        return example_queries(view)
+
+
+def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     del shelf
     st.title("Search", anchor=False)
@@ -42,7 +72,7 @@ def _back() -> None:
     st.query_params.pop(LIKE, None)
 
 
-def _show_found(collection: Collection, asked: Asked, every: Results) -> None:
+def _show_found(collection: Collection, asked: SearchForm, every: Results) -> None:
     if not len(every):
         _show_nothing(every)
         return
@@ -54,7 +84,7 @@ def _show_found(collection: Collection, asked: Asked, every: Results) -> None:
         show_aside(collection, asked, every)
 
 
-def _show_page(collection: Collection, asked: Asked, every: Results, pages: int) -> None:
+def _show_page(collection: Collection, asked: SearchForm, every: Results, pages: int) -> None:
     above = st.container()
     hits = st.container()
     number = _number(asked, pages)
@@ -65,7 +95,7 @@ def _show_page(collection: Collection, asked: Asked, every: Results, pages: int)
         show_hits(collection, asked, results)
 
 
-def _number(asked: Asked, pages: int) -> int:
+def _number(asked: SearchForm, pages: int) -> int:
     """Draw the choice of a page and return its number; each question has one of its own, and begins with the first."""
     question = hashlib.sha256(repr(asked.key).encode()).hexdigest()[:16]
     begun: dict[str, int] = st.session_state.setdefault("_pages", {})

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import pyarrow as pa
 from streamlit.components import v2
 
-from ......pipelines.map.area import Outline
+from ......pipelines.map.regions import Outline
 
 SCRIPTS = ("view.js", "points.js", "near.js", "overlay.js", "hand.js", "chart.js")
 """In the order in which they name each other; `chart.js` has the function that Streamlit calls."""

@@ -1,0 +1,227 @@
+"""`sonde tag`, `sonde correct` and `sonde judge`: what a person says about documents."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...indexer.wording import counted
+from .output import CollectionPath, Json, print_json, say, snippet
+
+if TYPE_CHECKING:
+    from ...pipelines.label.corrections import Correction
+    from ...pipelines.label.review import Unsure
+
+
+def register_correct(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("correct")(correct)
+
+
+def correct(
+    collection: CollectionPath,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="L", help="Their right label, or 'none of these'; several with --multi-label."),
+    ] = None,
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="The label run.")] = "labels",
+    file: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Corrections: .csv or .jsonl with id and label.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="Write the corrections that are kept, as .csv or .jsonl."),
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget what was said of these documents.")] = False,
+    unsure: Annotated[bool, typer.Option("--unsure", help="Show the documents whose label is least sure.")] = False,
+    k: Annotated[int, typer.Option("-k", help="With --unsure: how many.")] = 20,
+    json: Json = False,
+) -> None:
+    """Correct labels: this is kept, and the next `sonde label` under that name heeds it and learns from it.
+
+    Without anything more, the corrections that are kept are listed.
+
+    \b
+    Examples:
+      sonde correct tickets.sonde --unsure -k 5
+      sonde correct tickets.sonde 1 3 --label spam
+      sonde correct tickets.sonde --from corrections.csv
+      sonde correct tickets.sonde --to kept.jsonl
+      sonde label tickets.sonde --labels open,spam --replace
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.label.corrections import correct as keep
+    from ...pipelines.label.corrections import corrections, read_corrections
+    from ...pipelines.label.corrections import forget_corrections as drop
+    from ...pipelines.label.review import unsure as least_sure
+    from ..api import open as open_collection
+
+    chosen = [bool(label), file is not None, forget, unsure]
+    if sum(chosen) > 1:
+        raise UsageError("choose one of --label, --from, --forget and --unsure")
+    if bool(ids) != bool(label or forget):
+        raise UsageError("a correction needs ids and --label, or ids and --forget")
+    opened = open_collection(collection)
+    if unsure:
+        for found in least_sure(opened, run, k):
+            print_json(found.to_dict()) if json else _print_unsure(found)
+        return
+    if forget:
+        left = drop(opened, ids or (), run)
+        say(f"{run}: {counted(left, 'correction')} kept")
+    elif label or file is not None:
+        given = read_corrections(file) if file else dict.fromkeys(ids or (), label or [])
+        count = keep(opened, given, run)
+        say(f"{run}: {counted(len(given), 'document')} corrected, {counted(count, 'correction')} kept")
+    else:
+        _list(corrections(opened, run), to, json)
+
+
+def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
+    from ...pipelines.label.corrections import write_corrections
+
+    if to is not None:
+        write_corrections(found, to)
+        say(f"{counted(len(found), 'correction')} written to {to}")
+        return
+    for each in found:
+        print_json(each.to_dict()) if json else print(f"{', '.join(each.labels) or 'none of these'}\t{each.id}")
+    if not found:
+        say("nothing was corrected")
+
+
+def _print_unsure(found: "Unsure") -> None:
+    print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {found.other}  {snippet(found.id, 40)}")
+    print(f"        {snippet(found.text, 140)}")
+
+
+def register_tag(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("tag")(tag)
+
+
+def tag(
+    collection: CollectionPath,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="All documents that pass this filter.")] = None,
+    ids_file: Annotated[
+        Path | None, typer.Option("--ids", metavar="FILE", help="A file with an id on each line; - is standard input.")
+    ] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add them to a tag that there is.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take them out of a tag.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a tag that there is.")] = False,
+    json: Json = False,
+) -> None:
+    """Put documents together under a name: by id, or by a filter.
+
+    A tag is kept as a run: filters know it as "tag:NAME", an export has a column of that name, `sonde runs` renames and
+    deletes it. A document that is deleted, or whose text changes, loses it.
+
+    \b
+    Examples:
+      sonde tag reviews.sonde unhappy --where "stars <= 2"
+      sonde tag reviews.sonde odd 4711 4712
+      sonde tag themes.sonde look-again --where '"cluster:kmeans" = 1'
+      sonde cluster themes.sonde -k 2 --where '"tag:unhappy"' --name within
+      sonde runs themes.sonde unhappy --rename angry
+    """
+    from ...indexer.errors import UsageError
+    from ...pipelines.analysis.selection import tag as run_tag
+    from ..api import open as open_collection
+
+    ways = {"new": True, "add": add, "remove": remove, "replace": replace}
+    chosen = [way for way, asked in ways.items() if asked]
+    if len(chosen) > 2:
+        raise UsageError("choose one of --add, --remove and --replace")
+    given = [*(ids or ()), *(_lines(ids_file) if ids_file else ())]
+    change = chosen[-1]
+    found = run_tag(open_collection(collection), name, ids=given, where=where, change=change)  # type: ignore[arg-type]
+    if json:
+        print_json(found.to_dict())
+    else:
+        say(f"{found.tag}: {counted(found.documents, 'document')}, {found.changed:,} changed")
+
+
+def _lines(path: Path) -> list[str]:
+    from ...indexer.errors import SondeError
+    from .search import standard_input
+
+    if str(path) == "-":
+        return [line for line in standard_input().splitlines() if line.strip()]
+    try:
+        return [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise SondeError(f"cannot read the ids in {path}: it is not UTF-8") from None
+
+
+def register_judge(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("judge")(judge)
+    app.command("judgements")(judgements)
+
+
+def judge(
+    collection: CollectionPath,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query that the documents answer, or do not.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of documents.")],
+    grade: Annotated[
+        int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant (1 unless given).")
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Take back what was said of them.")] = False,
+) -> None:
+    """Say which documents answer a query, and which do not; the collection keeps it.
+
+    `sonde evaluate search C.sonde` measures with what was said. It no longer counts when a document is deleted or its
+    text changes.
+
+    \b
+    Examples:
+      sonde judge reviews.sonde "late delivery" 4711 4712
+      sonde judge reviews.sonde "late delivery" 4713 --grade 0
+      sonde judge reviews.sonde "late delivery" 4713 --forget
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if forget and grade is not None:
+        raise UsageError("choose one of --grade and --forget")
+    number = open_collection(collection).judge(query, ids, None if forget else 1 if grade is None else grade)
+    if forget:
+        say(f"{counted(number, 'judgement')} of {snippet(query, 80)!r} forgotten")
+    else:
+        say(f"{counted(number, 'document')} {'relevant' if grade != 0 else 'not relevant'} to {snippet(query, 80)!r}")
+
+
+def judgements(
+    collection: CollectionPath,
+    to: Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write them as TREC qrels.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries beside them.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show or export what was said of hits, here with `sonde judge` or in the web UI.
+
+    \b
+    Examples:
+      sonde judgements judged.sonde
+      sonde judgements judged.sonde --to qrels.tsv --queries queries.jsonl
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if queries and not to:
+        raise UsageError("--queries needs --to: it names the queries of the qrels")
+    found = open_collection(collection).judgements()
+    if to:
+        found.write(to, queries)
+    elif json:
+        for judgement in found.kept:
+            print_json(judgement.to_dict())
+    else:
+        for judgement in found.kept:
+            print(f"{judgement.grade:>2}  {snippet(judgement.id, 40)}  {snippet(judgement.query, 100)}")
+    stale = f"; {found.stale:,} of deleted or changed documents do not count" if found.stale else ""
+    say(f"{counted(len(found), 'judgement')} of {counted(len(found.queries), 'query', 'queries')}{stale}")

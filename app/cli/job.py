@@ -1,0 +1,45 @@
+"""The process of one job: runs a `sonde` command and leaves its exit code behind.
+
+Started as `python -m sonde.app.cli.job FOLDER`. Its output goes to files in FOLDER, so it outlives the page,
+the browser and even the web server that started it.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from ...indexer.files import write_durably
+from ..ui.jobs.job import STOPPED
+from ..ui.jobs.uploads import Uploads
+
+
+def main(folder: Path) -> None:
+    """Run the command that `folder/job.json` names; `folder/exit` then holds its exit code.
+
+    Files that were uploaded for it go once it has succeeded.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process would ignore it
+    os.environ["SONDE_PROGRESS"] = str(folder / "events.jsonl")
+    command = json.loads((folder / "job.json").read_text("utf-8"))["command"]
+    sys.argv = ["sonde", *command]
+    code: object = 1
+    try:
+        if (folder / "cancelled").exists():  # before the signal could reach Python
+            raise KeyboardInterrupt
+        from .main import main as sonde
+
+        sonde()
+    except SystemExit as end:
+        code = end.code
+    except KeyboardInterrupt:
+        code = STOPPED
+    finally:
+        if not code:
+            Uploads(folder.parent / "uploads").drop(command)
+        write_durably(folder / "exit", lambda stream: stream.write(str(code or 0).encode()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

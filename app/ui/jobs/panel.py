@@ -1,0 +1,156 @@
+"""Jobs as a page shows them: started, watched while they run, and how they ended."""
+
+import shlex
+from collections.abc import Collection as Known
+from collections.abc import Sequence
+from hashlib import sha256
+
+import streamlit as st
+
+from ....indexer.files import write_durably
+from ....indexer.store.runs import Kind, list_runs
+from ....indexer.wording import counted
+from ...api import Collection
+from ..page import escape_markdown
+from ..workspace import SUFFIX, Workspace, may_write
+from . import Job
+
+WATCHED = "_watched"
+EVERY = 1.0
+"""Seconds between two looks at a running job."""
+
+
+def name_of(collection: Collection) -> str:
+    """Return the name under which the shelf knows a collection."""
+    return collection.path.name.removesuffix(SUFFIX)
+
+
+def start(shelf: Workspace, collection: Collection, title: str, command: str, *arguments: str) -> None:
+    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page anew.
+
+    Raises:
+        UsageError: Another job works on this collection.
+    """
+    job = shelf.jobs.start(title, name_of(collection), (command, str(collection.path), *arguments))
+    st.session_state[WATCHED] = job.id
+    st.rerun()
+
+
+def show_work(shelf: Workspace, collection: Collection) -> bool:
+    """Show the job that works on a collection, or how the one that this session watched ended; return whether one runs.
+
+    While one runs, a part of the page looks again every second, and draws all of it anew at the end.
+    """
+    job = shelf.jobs.running(name_of(collection))
+    with st.container():  # always there, so that what follows keeps its place, and an open popover stays open
+        if job is not None:
+            st.session_state[WATCHED] = job.id
+            st.fragment(_watch, run_every=EVERY)(shelf, job.id)
+            return True
+        ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
+        if ended is not None and ended.collection == name_of(collection):
+            _tell(shelf, ended)
+    return False
+
+
+def may_start(running: bool) -> bool:
+    """Return whether this session may start work now."""
+    return may_write() and not running
+
+
+def free_name(name: str, taken: Known[str]) -> str:
+    """Return the name, or the first of NAME-2, NAME-3, … that nothing has."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def ask_name(collection: Collection, label: str, name: str, kind: Kind, key: str) -> tuple[str, list[str]]:
+    """Ask for a new run's name; a run that has it already is replaced only where a checkbox says so.
+
+    Args:
+        collection: Where the run is written.
+        label: The label of the text box.
+        name: What is proposed, with a number behind it if it is taken.
+        kind: The new run's kind.
+        key: Begins the keys of the widgets.
+
+    Returns:
+        The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
+    """
+    with collection.view() as view:
+        runs = list_runs(view.catalog, kind, count=False)
+    taken = {run.name for run in runs}
+    first = free_name(name, taken)
+    box = f"{key}:{first}"  # a new proposal is a new box: the old one would keep what it showed
+    given = st.text_input(label, first, key=box).strip()
+    known = next((run for run in runs if run.name == given and run.complete), None)
+    if known is None:
+        return given, []
+    st.text(
+        f"The {kind} run {given} has this name: {counted(known.documents, 'document')}, "
+        f"made {known.created[:16].replace('T', ' ')} UTC."
+    )
+    free = free_name(given, taken)
+    st.button(
+        f"Use {escape_markdown(free)}", key=f"{key}_free", type="tertiary",
+        on_click=st.session_state.__setitem__, args=[box, free],
+    )  # fmt: skip
+    return (given, ["--replace"]) if _replace(given, key) else ("", [])
+
+
+def _replace(name: str, key: str) -> bool:
+    label = f"Replace the run {escape_markdown(name)}"
+    return st.checkbox(label, key=f"{key}_replace:{name}", help="Names that you gave to its groups may be lost.")
+
+
+def ask_replace(name: str, key: str) -> list[str]:
+    """Ask whether a run may be replaced; return the options of the command that does, none as long as it may not."""
+    return ["--replace"] if _replace(name, key) else []
+
+
+def labels_file(shelf: Workspace, lines: Sequence[str]) -> str:
+    """Write labels, one a line, to a file beside the jobs, where one that goes on finds it, and return its path."""
+    folder = shelf.jobs.folder / "labels"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{line}\n" for line in lines)
+    path = folder / f"{sha256(text.encode()).hexdigest()[:16]}.txt"
+    write_durably(path, lambda stream: stream.write(text.encode()))
+    return str(path)
+
+
+def command_line(job_or_words: Job | Sequence[str]) -> str:
+    """Return what a user would type for a job; a collection's folder is named without its path."""
+    words = job_or_words.command if isinstance(job_or_words, Job) else job_or_words
+    return shlex.join(["sonde", *(word.rsplit("/", 1)[-1] if word.endswith(SUFFIX) else word for word in words)])
+
+
+def _watch(shelf: Workspace, id: str) -> None:
+    job = shelf.jobs.find(id)
+    if job is None or job.state != "running":
+        st.rerun()
+    progress = job.progress
+    with st.container(border=True):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        said = progress.stage if progress else (job.said[-1] if job.said else "starting")
+        share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
+        counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
+        left.progress(share, escape_markdown(f"{job.title}: {said}{counts}"))
+        if may_write() and right.button("Cancel", key="cancel_work", width="stretch"):
+            shelf.jobs.cancel(job)
+            st.rerun()
+
+
+def _tell(shelf: Workspace, job: Job) -> None:
+    title = escape_markdown(job.title)
+    said, command = st.columns([5, 1], vertical_alignment="center")
+    with command.popover("Command", help="The same from the command line", width="stretch"):
+        st.code(command_line(job), language=None, wrap_lines=True)
+    if job.state == "done":
+        said.success(f"{title}: done", icon=":material/check:")
+    elif job.state == "cancelled":
+        said.info(f"{title} was cancelled. What was kept before is as it was.")
+    else:
+        said.error(f"{title} failed: {escape_markdown(shelf.jobs.shortened(job.error))}")

@@ -1,0 +1,106 @@
+"""The collections of one folder, each opened once per server, and who may use them."""
+
+import json
+from pathlib import Path
+
+import streamlit as st
+
+from ...indexer.encoder import Encoder, ModelSpec, load_encoder_for
+from ...indexer.errors import UsageError
+from ..api import Collection
+from ..http.keys import Keys
+from .jobs import Jobs
+from .launch import UiSettings
+
+SUFFIX = ".sonde"
+FORBIDDEN = '/\\:*?"<>|'
+LONGEST_NAME = 200
+"""Bytes; file systems allow 255 for the folder, ending included."""
+
+
+class SharedCollection(Collection):
+    """A collection whose bi-encoder it shares with every other one of the same model."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The bi-encoder of the server."""
+        return _encoder(json.dumps(self.spec.to_dict(), sort_keys=True), self.device)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _encoder(spec: str, device: str) -> Encoder:
+    return load_encoder_for(ModelSpec.from_dict(json.loads(spec)), device=device)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _opened(path: str, device: str, made: tuple[int, int]) -> SharedCollection:
+    del made  # part of the key: a collection made anew under an old name is another one
+    return SharedCollection.open(path, device=device)
+
+
+class Workspace:
+    """The collections of one folder. A name from a URL is looked up among them, never made into a path."""
+
+    def __init__(self, settings: UiSettings) -> None:
+        """Take the settings of the server."""
+        self.settings = settings
+        self.folder = settings.folder
+
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs that work on this shelf."""
+        return Jobs(self.folder / ".sonde-jobs")
+
+    def names(self) -> list[str]:
+        """Return the names of all collections, in the order of the alphabet."""
+        found = (path for path in self.folder.glob(f"*{SUFFIX}") if (path / "catalog.db").is_file())
+        return sorted(path.name.removesuffix(SUFFIX) for path in found)
+
+    def path(self, name: str) -> Path:
+        """Return the folder of a collection, there or yet to be made.
+
+        Raises:
+            UsageError: The name is empty or long, begins with a dot or a space, or holds a separator or the like.
+        """
+        shown = name.isprintable() and name == name.strip() and not any(c in name for c in FORBIDDEN)
+        if not name or not shown or name.startswith(".") or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+            raise UsageError(f"{name[:60]!r} cannot name a collection: use letters, digits, spaces, - and _")
+        return self.folder / f"{name}{SUFFIX}"
+
+    def open(self, name: str) -> Collection:
+        """Return a collection, opened once per server.
+
+        Raises:
+            SondeError: There is none of this name, or it cannot be read.
+        """
+        path = self.path(name)
+        try:
+            made = (path / "catalog.db").stat()
+        except OSError:
+            raise UsageError(f"there is no collection {name!r} in {self.folder}") from None
+        return _opened(str(path), self.settings.device, (made.st_dev, made.st_ino))
+
+
+RIGHTS = "_rights"
+
+
+def admit(settings: UiSettings) -> bool:
+    """Return whether this session may see anything; ask for the key if it has not given one."""
+    if settings.keys is None or RIGHTS in st.session_state:
+        return True
+    st.title("Sonde")
+    with st.form("gate"):
+        given = st.text_input("Key", type="password", help="Whoever runs this server makes keys with `sonde key`.")
+        asked = st.form_submit_button("Come in")
+    if asked:
+        key = Keys.load(Path(settings.keys)).find(given.strip())
+        if key:
+            st.session_state[RIGHTS] = key.rights
+            st.rerun()
+        st.error("This is no key of this server.")
+    return False
+
+
+def may_write() -> bool:
+    """Return whether this session may change collections: a key of rights "read" may not."""
+    return st.session_state.get(RIGHTS, "write") == "write"

@@ -1,9 +1,0 @@
-"""The batch build: documents in, commits out, resumable at any moment."""
-
-from .estimate import Estimate
-from .index import index_documents
-from .report import BuildReport
-from .settings import BuildSettings
-from .source import estimate_source, index_source
-
-__all__ = ["BuildReport", "BuildSettings", "Estimate", "estimate_source", "index_documents", "index_source"]

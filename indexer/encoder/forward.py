@@ -1,0 +1,134 @@
+"""Forward passes: batches of a token budget, worker threads, and a model's replica on each device."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SondeError
+from .tokens import TextTokenizer, Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+def plan_batches(tokens: Sequence[Tokens], budget: int) -> list[np.ndarray]:
+    """Return the places of the texts of each batch, the longest texts first.
+
+    A batch holds one role (queries or documents) and, padded to its longest text, at most `budget` tokens; a text
+    longer than that is a batch of its own.
+    """
+    lengths = np.fromiter((len(text.ids) for text in tokens), dtype=np.int64, count=len(tokens))
+    queries = np.fromiter((text.query for text in tokens), dtype=bool, count=len(tokens))
+    roles = [np.flatnonzero(queries == role) for role in (False, True)]
+    return [places[batch] for places in roles for batch in by_length(lengths[places], budget)]
+
+
+def by_length(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
+    """Return the places of each batch of at most `budget` tokens, padded to its longest text, the longest first."""
+    order = np.argsort(-lengths, kind="stable")
+    batches = []
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, int(lengths[order[start]])))
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+class Crew:
+    """Threads that run one task side by side; made at the first task, kept until the process ends.
+
+    On a CPU, a batch per core is faster than all cores on one batch: no thread waits for the others after each
+    operation, which costs most where other programs use the cores too.
+    """
+
+    def __init__(self, size: int, threads: int) -> None:
+        """Take the number of workers, and how many threads torch may use in each of them."""
+        self.size = size
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def run(self, task: Callable[[int], None]) -> None:
+        """Run `task(0)` to `task(size - 1)` at the same time, wait, and raise the first error."""
+        with self._lock:
+            self._pool = self._pool or self._gather()
+        running = [self._pool.submit(task, number) for number in range(self.size)]
+        errors = [error for each in running if (error := each.exception())]
+        if errors:
+            raise errors[0]
+
+    def _gather(self) -> ThreadPoolExecutor:
+        import torch
+
+        pool, everyone = ThreadPoolExecutor(self.size, "sonde-encoder"), threading.Barrier(self.size)
+        before = torch.get_num_threads()
+
+        def settle(_: int) -> None:
+            torch.get_num_threads()  # this makes torch initialise the thread, which would undo the next line later
+            torch.set_num_threads(self.threads)
+            everyone.wait()
+
+        list(pool.map(settle, range(self.size)))
+        # The number is each thread's own, but also what threads to come start with: that stays as it was.
+        torch.set_num_threads(before)
+        return pool
+
+
+class Replica:
+    """Runs batches on its device; vectors stay there until they are fetched, so that a GPU never waits."""
+
+    def __init__(
+        self, model: Any, tokenizer: TextTokenizer, device: str, truncate: int | None, normalize: bool
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.device = device
+        self.truncate = truncate
+        self.normalize = normalize
+
+    def run(self, batch: list[Tokens]) -> "torch.Tensor":
+        """Return float32 [texts, dimension] on the device, without waiting for it.
+
+        Raises:
+            SondeError: One text alone is too much for the device's memory.
+        """
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return self._forward(self.tokenizer.collate(batch))
+        except torch.OutOfMemoryError as error:
+            if len(batch) == 1:
+                raise SondeError(f"{self.device} has too little memory for one text: use --device cpu") from error
+        torch.cuda.empty_cache()
+        half = len(batch) // 2
+        return torch.cat([self.run(batch[:half]), self.run(batch[half:])])
+
+    def _forward(self, features: dict[str, Any]) -> "torch.Tensor":
+        import torch
+
+        vectors = self.model({name: self.moved(value) for name, value in features.items()})["sentence_embedding"]
+        vectors = vectors[:, : self.truncate].float()
+        return torch.nn.functional.normalize(vectors, dim=1) if self.normalize else vectors
+
+    def moved(self, value: Any) -> Any:
+        """Return a tensor on the device, without waiting for it; anything else as it is."""
+        import torch
+
+        if self.device == "cpu" or not isinstance(value, torch.Tensor):
+            return value
+        source = value.pin_memory() if self.device.startswith("cuda") else value
+        return source.to(self.device, non_blocking=True)
+
+
+def fetch_vectors(results: "list[tuple[np.ndarray, torch.Tensor]]", into: np.ndarray) -> None:
+    """Copy the vectors of all batches of one device to their places, in one transfer."""
+    import torch
+
+    if results:
+        places = np.concatenate([places for places, _ in results])
+        into[places] = torch.cat([vectors for _, vectors in results]).cpu().numpy()

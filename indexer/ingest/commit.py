@@ -1,0 +1,106 @@
+"""One commit: vectors into a segment, then documents and passages into the catalog, in one transaction."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..encoder import Encoder
+from ..store.catalog import Catalog
+from ..store.derived import LexicalFollower
+from ..store.segments import Segment, Segments, write_segment
+from ..store.sweep import merge_segments
+from ..store.writing import bury_passages, digest, put_documents
+from .chunker import PassageInput
+from .plan import Batch, PlannedDocument
+from .report import Tally
+
+
+class Committer:
+    """Embeds planned batches and commits them one by one."""
+
+    def __init__(
+        self, folder: Path, catalog: Catalog, lexical: LexicalFollower, encoder: Encoder, tally: Tally
+    ) -> None:
+        self.folder = folder
+        self.catalog = catalog
+        self.lexical = lexical
+        self.encoder = encoder
+        self.fingerprint = encoder.spec.fingerprint
+        self.tally = tally
+
+    def commit(self, batch: Batch) -> None:
+        """Embed what is new in the batch and make all of it visible at once."""
+        if batch.documents:
+            inputs = [passage for planned in batch.documents for passage in planned.passages or []]
+            digests = [digest(self.fingerprint, passage.text) for passage in inputs]
+            vectors = self._vectors(inputs, digests)
+            self._write(batch.documents, digests, vectors)
+        self.tally.unchanged += batch.unchanged
+        self.tally.duplicate_ids += batch.duplicate_ids
+        self.tally.skip(batch.skipped)
+
+    def _vectors(self, inputs: list[PassageInput], digests: list[bytes]) -> np.ndarray:
+        """Return float32 [n, d], embedding each distinct text that no stored vector stands for."""
+        stored = self._stored(digests)
+        fresh = {key: place for place, key in enumerate(digests) if key not in stored}
+        vectors = np.empty((len(inputs), self.encoder.spec.dimension), dtype=np.float32)
+        embedded = self.encoder.encode([inputs[place].tokens for place in fresh.values()]) if fresh else vectors[:0]
+        order = {key: place for place, key in enumerate(fresh)}
+        reused = [place for place, key in enumerate(digests) if key in stored]
+        anew = [place for place, key in enumerate(digests) if key in order]
+        vectors[anew] = embedded[[order[digests[place]] for place in anew]]
+        vectors[reused] = self._read([stored[digests[place]] for place in reused])
+        self.tally.embedded += len(fresh)
+        self.tally.reused += len(inputs) - len(fresh)
+        self.tally.tokens += sum(len(inputs[place].tokens.ids) for place in fresh.values())
+        return vectors
+
+    def _stored(self, digests: list[bytes]) -> dict[bytes, int]:
+        sql = "SELECT digest, min(row) FROM passages WHERE digest IN (?) GROUP BY digest"
+        return dict(self.catalog.select_in(sql, sorted(set(digests))))
+
+    def _read(self, rows: list[int]) -> np.ndarray:
+        segments = self.catalog.segments() if rows else []
+        return Segments(self.folder / "vectors", segments, self.encoder.spec.dimension).read(np.array(rows, np.int64))
+
+    def _write(self, documents: list[PlannedDocument], digests: list[bytes], vectors: np.ndarray) -> None:
+        segment = self._segment(vectors) if len(vectors) else None
+        with self.catalog.transaction(write=True):
+            existing = self._existing([planned.key for planned in documents])
+            numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents])
+            pairs = list(zip(documents, numbers, strict=True))
+            bury_passages(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
+            if segment:
+                self._add_passages(segment, pairs, digests)
+            self.catalog.advance()
+            self.lexical.add()
+        self.lexical.bury()
+        self._count(documents, existing)
+        merge_segments(self.folder, self.catalog)
+
+    def _segment(self, vectors: np.ndarray) -> Segment:
+        known = self.catalog.segments()
+        start = known[-1].start + known[-1].count if known else 0
+        number = 1 + max((segment.number for segment in known), default=0)
+        return write_segment(self.folder / "vectors", number, start, vectors)
+
+    def _existing(self, keys: list[str]) -> set[str]:
+        return {key for (key,) in self.catalog.select_in("SELECT key FROM documents WHERE key IN (?)", keys)}
+
+    def _add_passages(self, segment: Segment, pairs: list[tuple[PlannedDocument, int]], digests: list[bytes]) -> None:
+        owners = [(doc, passage) for planned, doc in pairs for passage in planned.passages or []]
+        rows = [
+            (segment.start + offset, doc, passage.start, passage.end, digests[offset])
+            for offset, (doc, passage) in enumerate(owners)
+        ]
+        values = (segment.number, segment.start, segment.count, segment.sha256)
+        self.catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
+        self.catalog.connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _count(self, documents: list[PlannedDocument], existing: set[str]) -> None:
+        for planned in documents:
+            self.tally.added += planned.key not in existing
+            self.tally.replaced += planned.key in existing and not planned.again
+            cut = sum(passage.cut for passage in planned.passages or [])
+            self.tally.cut_tokens += cut
+            self.tally.cut_documents += cut > 0

@@ -1,0 +1,229 @@
+"""One `index` run from the first document to the last commit."""
+
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ..document import Document, Skipped
+from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
+from ..errors import NothingToIndexError, SondeError, UsageError
+from ..files import disk_error
+from ..languages import detect, normalise
+from ..progress import Notify, Progress, silent
+from ..store.catalog import Catalog, connect_catalog
+from ..store.collection import Collection, check_folder
+from ..store.derived import LexicalFollower, update_derived
+from ..store.lock import writer_lock
+from ..store.sweep import sweep
+from ..store.writing import delete_documents
+from .chunker import Chunker
+from .commit import Committer
+from .plan import Ahead, Batch, Planner, Seen
+from .report import BuildReport, BuildSettings, Tally
+
+FIRST_BATCH, LARGEST_BATCH = 256, 16_384
+FAST_COMMIT_SECONDS = 4.0
+LEFT_AT_START = {
+    "writer.lock",
+    "writer.json",
+    "vectors",
+    "catalog.db",
+    "catalog.db-journal",
+    "catalog.db-wal",
+    "catalog.db-shm",
+}
+
+
+def index_documents(
+    documents: Iterable[Document | Skipped],
+    folder: Path,
+    *,
+    settings: BuildSettings = BuildSettings(),
+    sample: Sequence[Document] = (),
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+) -> BuildReport:
+    """Bring a collection up to date with `documents`; make it if it does not exist.
+
+    Each batch is one commit: killed at any moment, the same call goes on after the last one. Documents whose key
+    and content are unchanged cost a look-up; equal texts are embedded once.
+
+    Args:
+        documents: What to index; read once, as a stream.
+        folder: The collection, `NAME.sonde`.
+        settings: Model, device, index and whether to delete what vanished.
+        sample: A few of the documents, for detecting their language when the collection is made.
+        encoder: The bi-encoder to use in place of the one that the settings name.
+        notify: Receives progress and sentences to be said.
+
+    Raises:
+        UsageError: The settings contradict the collection.
+        SondeError: Another process is writing, the disk is full, or the model cannot be had.
+    """
+    began = time.monotonic()
+    made = is_new(folder)
+    encoder = _checked(folder, settings, encoder) if encoder else encoder_for(folder, settings, notify)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with writer_lock(folder), closing(_open(folder, encoder, settings, sample, notify)) as catalog:
+            sweep(folder, catalog)
+            tally = Tally(folder / "skipped.jsonl")
+            _run(documents, folder, catalog, encoder, settings, tally, notify)
+            update_derived(folder, catalog, settings.ann, notify)
+            return tally.finish(time.monotonic() - began)
+    except BaseException as error:
+        if made and not _holds_documents(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise disk_error(error, folder) from None
+
+
+def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
+    """Return the bi-encoder that an index run into `folder` uses: the collection's, or the one that settings name.
+
+    Raises:
+        UsageError: The settings name another model than the collection was built with.
+        SondeError: The folder is something else than a collection, or the model cannot be had.
+    """
+    if is_new(folder):
+        options = settings.model_options()
+        return load_encoder(settings.model_name, device=settings.device, notify=notify, **options)  # type: ignore[arg-type]
+    spec = _spec(folder)
+    _refuse_other_model(folder, spec, settings)
+    return load_encoder_for(spec, device=settings.device)
+
+
+def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder:
+    if not is_new(folder):
+        spec = _spec(folder)
+        _refuse_other_model(folder, spec, settings)
+        if encoder.spec.fingerprint != spec.fingerprint:
+            raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} in these settings")
+    return encoder
+
+
+def _spec(folder: Path) -> ModelSpec:
+    with closing(Collection.open(check_folder(folder))) as collection:
+        return collection.spec
+
+
+def is_new(folder: Path) -> bool:
+    """Whether an index run would make the collection: nothing is there, or what a run killed at its start left."""
+    if not folder.exists():
+        return True
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is a file: name a folder for the collection, such as {folder.with_suffix('.sonde')}"
+        )
+    return {path.name for path in folder.iterdir()} <= LEFT_AT_START and _unborn(folder)
+
+
+def _unborn(folder: Path) -> bool:
+    """Whether a run was killed here before it wrote down its model; anything else may be the user's own."""
+    vectors, catalog = folder / "vectors", folder / "catalog.db"
+    if vectors.exists() and (not vectors.is_dir() or any(vectors.iterdir())):
+        return False
+    if not catalog.exists():
+        return True
+    with closing(connect_catalog(catalog)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "properties" not in tables or "segments" not in tables:
+            return not tables
+        return connection.execute("SELECT 1 FROM properties WHERE name = 'model'").fetchone() is None
+
+
+def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
+    given = settings.model_options() | ({} if settings.model is None else {"name": canonical_name(settings.model)})
+    for name, value in given.items():
+        has = getattr(spec, name)
+        if value != has:
+            label = "model" if name == "name" else name
+            raise UsageError(
+                f"{folder} was built with {label} {has!r}, not {value!r}: leave it out, or index into a new folder"
+            )
+
+
+def _open(
+    folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], notify: Notify
+) -> Catalog:
+    if not is_new(folder):
+        catalog = Catalog.open(folder / "catalog.db", write=True)
+        has = catalog.get("language")
+        if settings.language and normalise(settings.language) != has:
+            catalog.close()
+            raise UsageError(f"{folder} was built with language {has!r}, not {settings.language!r}: leave it out")
+        return catalog
+    for path in folder.glob("catalog.db*"):
+        path.unlink()
+    (folder / "vectors").mkdir(exist_ok=True)
+    catalog = Catalog.create(folder / "catalog.db")
+    unnamed = [document.text or document.title for document in sample if not document.language]
+    language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
+    if language and not settings.language:
+        notify(f"language: {language} (detected; --language sets it)")
+    with catalog.transaction(write=True):
+        catalog.set("model", encoder.spec.to_dict())
+        catalog.set("language", language)
+        catalog.set("epoch", 1)
+    return catalog
+
+
+def _run(
+    documents: Iterable[Document | Skipped],
+    folder: Path,
+    catalog: Catalog,
+    encoder: Encoder,
+    settings: BuildSettings,
+    tally: Tally,
+    notify: Notify,
+) -> None:
+    seen, reading = Seen(), Catalog.open(folder / "catalog.db")
+    planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
+    done = 0
+    with (
+        closing(reading),
+        LexicalFollower(folder, catalog) as lexical,
+        Ahead(planner.batches(documents)) as batches,
+    ):
+        lexical.follow()
+        committer = Committer(folder, catalog, lexical, encoder, tally)
+        for batch in batches:
+            began = time.monotonic()
+            committer.commit(batch)
+            done += batch.read
+            notify(Progress("embedding", done, None, "documents"))
+            if settings.batch is None:
+                planner.size = _next_size(planner.size, batch, time.monotonic() - began)
+    _refuse_nothing(tally)
+    if settings.sync:
+        _delete_vanished(catalog, seen, tally)
+
+
+def _next_size(size: int, batch: Batch, seconds: float) -> int:
+    full = batch.read >= size and seconds < FAST_COMMIT_SECONDS
+    return min(size * 2, LARGEST_BATCH) if full else size
+
+
+def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally) -> None:
+    vanished = seen.missing(catalog.connection.execute("SELECT doc, key FROM documents"))
+    if vanished:
+        with catalog.transaction(write=True):
+            delete_documents(catalog, vanished)
+            catalog.advance()
+        tally.deleted = len(vanished)
+
+
+def _refuse_nothing(tally: Tally) -> None:
+    """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
+    if not (tally.added or tally.replaced or tally.unchanged):
+        first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
+        raise NothingToIndexError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
+
+
+def _holds_documents(folder: Path) -> bool:
+    try:
+        with closing(Catalog.open(folder / "catalog.db")) as catalog:
+            return catalog.counts()[0] > 0
+    except SondeError:
+        return False

@@ -1,0 +1,191 @@
+"""Plan a batch: which documents are new or changed and what to embed, one batch ahead of the model."""
+
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from ..document import Document, Skipped
+from ..store.catalog import Catalog
+from ..store.writing import Identity, digest
+from .chunker import Chunker, PassageInput
+
+MAX_CHARACTERS = 8_000_000
+"""A batch closes early at this many characters of text, which bounds the memory that long documents take."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDocument:
+    """A document to be written under `key` with its passages; None: those that it has stay as they are.
+
+    `again` tells that an earlier batch of the same run met the same id.
+    """
+
+    key: str
+    document: Document
+    identity: Identity
+    again: bool
+    passages: list[PassageInput] | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """The plan of one commit."""
+
+    documents: list[PlannedDocument] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    unchanged: int = 0
+    duplicate_ids: int = 0
+    read: int = 0
+
+
+class Seen:
+    """The keys that this run has met, in a temporary SQLite table: flat memory for any number of documents."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self.connection.execute("CREATE TABLE seen(key TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID")
+        self.connection.execute("PRAGMA synchronous = OFF")
+        self.connection.execute("BEGIN")
+
+    def count(self, key: str) -> int:
+        """Note that a key was met and return how often it has been, this time included."""
+        sql = "INSERT INTO seen VALUES (?, 1) ON CONFLICT(key) DO UPDATE SET times = times + 1 RETURNING times"
+        return self.connection.execute(sql, (key,)).fetchone()[0]
+
+    def missing(self, keys: Iterable[tuple[int, str]]) -> list[int]:
+        """Return the numbers of those (number, key) pairs whose key was never met."""
+        sql = "SELECT 1 FROM seen WHERE key = ?"
+        return [number for number, key in keys if self.connection.execute(sql, (key,)).fetchone() is None]
+
+
+class Planner:
+    """Turns documents into batches; `size` is the number of documents in the next one and may change between two."""
+
+    def __init__(self, catalog: Catalog, chunker: Chunker, seen: Seen, language: str | None, size: int) -> None:
+        self.catalog = catalog
+        self.chunker = chunker
+        self.seen = seen
+        self.language = language
+        self.size = size
+
+    def batches(self, documents: Iterable[Document | Skipped]) -> Iterator[Batch]:
+        """Yield one planned batch after the other."""
+        gathered: list[Document | Skipped] = []
+        characters = 0
+        for document in documents:
+            gathered.append(document)
+            characters += len(document.text) if isinstance(document, Document) else 0
+            if len(gathered) >= self.size or characters >= MAX_CHARACTERS:
+                yield self.plan(gathered)
+                gathered, characters = [], 0
+        if gathered:
+            yield self.plan(gathered)
+
+    def plan(self, gathered: list[Document | Skipped]) -> Batch:
+        """Sort a slice of the source into what is to be written, what is unchanged and what is skipped."""
+        batch = Batch(read=len(gathered))
+        keyed: dict[str, tuple[Document, bool]] = {}
+        for document in gathered:
+            if isinstance(document, Skipped):
+                batch.skipped.append(document)
+            elif reason := _unfit(document):
+                batch.skipped.append(Skipped(document.origin, reason))
+            else:
+                key, met = self._key(document)
+                batch.duplicate_ids += met
+                again = keyed[key][1] if key in keyed else met
+                keyed[key] = (document, again)
+        self._classify(keyed, batch)
+        return batch
+
+    def _key(self, document: Document) -> tuple[str, bool]:
+        """Return the document's key and whether this run has met the same id before."""
+        if document.key is not None:
+            return document.key, self.seen.count(document.key) > 1
+        key = digest(document.title, document.text).hex()
+        if (times := self.seen.count(key)) > 1:
+            # Texts that occur twice are two documents: the second gets a key of its own, the same in every run.
+            key = f"{key}-{times}"
+            self.seen.count(key)
+        return key, False
+
+    def _classify(self, keyed: dict[str, tuple[Document, bool]], batch: Batch) -> None:
+        known = self._known(list(keyed))
+        changed: list[tuple[str, Document, Identity, bool]] = []
+        for key, (document, again) in keyed.items():
+            identity, before = Identity.of(document), known.get(key)
+            # What an earlier batch wrote may be in a commit that is still to come: write it anew.
+            if before == identity and not again:
+                batch.unchanged += 1
+            elif before and before.content == identity.content and not again:
+                batch.documents.append(PlannedDocument(key, document, identity, False, None))
+            else:
+                changed.append((key, document, identity, again))
+        passages = self.chunker.split([document for _, document, _, _ in changed])
+        for planned, inputs in zip(changed, passages, strict=True):
+            batch.documents.append(PlannedDocument(*planned, inputs))
+
+    def _known(self, keys: list[str]) -> dict[str, Identity]:
+        sql = "SELECT key, content, extra FROM documents WHERE key IN (?)"
+        return {key: Identity(content, extra) for key, content, extra in self.catalog.select_in(sql, keys)}
+
+
+def _unfit(document: Document) -> str | None:
+    if not (document.text.strip() or document.title.strip()):
+        return "the text is empty"
+    try:
+        (document.text + document.title + (document.key or "")).encode()
+    except UnicodeEncodeError as error:
+        return f"the text holds half a surrogate pair at character {error.start}"
+    return "the text contains a NUL byte" if "\0" in document.text or "\0" in document.title else None
+
+
+T = TypeVar("T")
+_END = object()
+PATIENCE = 10.0
+"""Seconds to wait for the thread after an error: it may be blocked for ever on standard input, and dies with us."""
+
+
+class Ahead(Generic[T]):
+    """Iterates over `items` in a thread of its own, at most `depth` items ahead; errors come out where they belong."""
+
+    def __init__(self, items: Iterator[T], depth: int = 1) -> None:
+        self._queue: queue.Queue[object] = queue.Queue(depth)
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(items,), name="sonde-planner", daemon=True)
+
+    def __enter__(self) -> Iterator[T]:
+        self._thread.start()
+        return self._items()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        patience = time.monotonic() + PATIENCE
+        while self._thread.is_alive() and time.monotonic() < patience:
+            self._drain()
+            self._thread.join(0.05)
+
+    def _items(self) -> Iterator[T]:
+        while (item := self._queue.get()) is not _END:
+            yield item  # type: ignore[misc]
+        if self._error:
+            raise self._error
+
+    def _run(self, items: Iterator[T]) -> None:
+        try:
+            for item in items:
+                self._queue.put(item)
+                if self._stop.is_set():
+                    return
+        except BaseException as error:  # it is raised again in the consuming thread
+            self._error = error
+        self._queue.put(_END)
+
+    def _drain(self) -> None:
+        while not self._queue.empty():
+            self._queue.get_nowait()

@@ -1,0 +1,202 @@
+"""What a build is told, what it will take, and what it did."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..ann import AnnSettings
+from ..document import Document, Skipped
+from ..encoder import DEFAULT_MODEL, Encoder
+from ..errors import UsageError
+from ..languages import normalise
+from .chunker import Chunker
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """Settings of one `index` run.
+
+    The model's settings (`model` to `max_tokens`) belong to the collection: they are fixed when it is made, and a
+    later run that names others is refused. None means: as the collection has it, or the default.
+
+    Attributes:
+        sync: Also delete the documents that the source no longer holds.
+        batch: Passages per commit; None adapts it so that a commit comes every few seconds.
+        language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
+
+    Raises:
+        UsageError: The language is unknown.
+    """
+
+    model: str | None = None
+    device: str = "auto"
+    dtype: str | None = None
+    truncate_dim: int | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    normalize: bool | None = None
+    max_tokens: int | None = None
+    language: str | None = None
+    sync: bool = False
+    batch: int | None = None
+    ann: AnnSettings = field(default_factory=AnnSettings)
+
+    def __post_init__(self) -> None:
+        if self.language is not None and normalise(self.language) is None:
+            raise UsageError(f"unknown language {self.language!r}: give a code such as en, de or pt-BR")
+
+    def model_options(self) -> dict[str, object]:
+        """Return the settings of the model that were given, as arguments of `load_encoder`."""
+        names = ("dtype", "truncate_dim", "query_prompt", "document_prompt", "normalize", "max_tokens")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def model_name(self) -> str:
+        """The model's name, with the default filled in."""
+        return DEFAULT_MODEL if self.model is None else self.model
+
+
+PROBE_DOCUMENTS = 64
+GLANCE_DOCUMENTS = 6
+"""Enough to tell a short run, whose probe would be a good part of the work, from one that is worth probing."""
+LONG_RUN_SECONDS = 60.0
+INDEX_BYTES_PER_ROW = 300
+"""Links of the graph and postings of the lexical index, beside the vectors and the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Wall-clock seconds, peak memory beyond the model and disk, both in bytes, for `documents` documents."""
+
+    documents: int
+    passages: int
+    seconds: float
+    memory: int
+    disk: int
+
+    @property
+    def long(self) -> bool:
+        """Whether the run is long enough to say so before it starts."""
+        return self.seconds > LONG_RUN_SECONDS
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the estimate as JSON values."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """Return the estimate as one line."""
+        return (
+            f"about {self.documents:,} documents in {self.passages:,} passages: {duration(self.seconds)}, "
+            f"{size(self.memory)} of memory beside the model, {size(self.disk)} of disk"
+        )
+
+
+def estimate(sample: Sequence[Document], documents: int, encoder: Encoder, count: int = PROBE_DOCUMENTS) -> Estimate:
+    """Embed the first `count` documents of `sample` and extrapolate to `documents` documents."""
+    probe = [document for document in sample[:count] if document.text.strip() or document.title.strip()]
+    passages = [passage for split in Chunker(encoder).split(probe) for passage in split]
+    encoder.encode([passage.tokens for passage in passages[:2]])  # the first pass is slower than those after it
+    began = time.perf_counter()
+    encoder.encode([passage.tokens for passage in passages])
+    seconds = time.perf_counter() - began
+    scale = documents / max(len(probe), 1)
+    rows = round(len(passages) * scale)
+    text = sum(len(document.text.encode()) + len(document.title.encode()) for document in probe) * scale
+    vectors = rows * encoder.spec.dimension
+    memory = vectors * 4 + rows * INDEX_BYTES_PER_ROW
+    disk = round(text * 2 + vectors * 2 + memory)
+    return Estimate(documents, rows, seconds * scale, memory, disk)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words: "40 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+def size(count: float) -> str:
+    """Return bytes in words: "3.2 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1_000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1_000
+    return f"{count:.1f} TB"
+
+
+SHOWN = 20
+"""How many skipped rows the report itself holds; the file `skipped.jsonl` holds all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """Counts of one run. Documents: added, replaced, unchanged, deleted, skipped. Passages: embedded, reused.
+
+    `duplicate_ids` counts documents whose id came more than once in the source: the last one is kept.
+    `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
+    """
+
+    added: int
+    replaced: int
+    unchanged: int
+    deleted: int
+    duplicate_ids: int
+    skipped: int
+    skipped_rows: tuple[Skipped, ...]
+    skipped_file: Path | None
+    embedded: int
+    reused: int
+    tokens: int
+    cut_tokens: int
+    cut_documents: int
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether the collection differs from before the run."""
+        return bool(self.added or self.replaced or self.deleted)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as JSON values."""
+        found = asdict(self)
+        found["skipped_file"] = str(self.skipped_file) if self.skipped_file else None
+        return found
+
+
+@dataclass
+class Tally:
+    """A report in the making; skipped rows go to a file as they come, so that memory stays flat."""
+
+    file: Path
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    duplicate_ids: int = 0
+    skipped: int = 0
+    embedded: int = 0
+    reused: int = 0
+    tokens: int = 0
+    cut_tokens: int = 0
+    cut_documents: int = 0
+    shown: list[Skipped] = field(default_factory=list)
+
+    def skip(self, rows: list[Skipped]) -> None:
+        """Count skipped rows and append them to the file, which starts anew with the run's first one."""
+        if not rows:
+            return
+        with self.file.open("a" if self.skipped else "w", encoding="utf-8") as stream:
+            for row in rows:
+                stream.write(json.dumps({"origin": row.origin, "reason": row.reason}, ensure_ascii=False) + "\n")
+        self.skipped += len(rows)
+        self.shown.extend(rows[: SHOWN - len(self.shown)])
+
+    def finish(self, seconds: float) -> BuildReport:
+        """Return the finished report; a file left by an earlier run is removed when this one skipped nothing."""
+        if not self.skipped:
+            self.file.unlink(missing_ok=True)
+        counts = {name: value for name, value in vars(self).items() if name not in ("file", "shown")}
+        file = self.file if self.skipped else None
+        return BuildReport(skipped_rows=tuple(self.shown), skipped_file=file, seconds=seconds, **counts)

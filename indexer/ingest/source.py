@@ -1,0 +1,108 @@
+"""From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..document import Document, Skipped
+from ..encoder import Encoder
+from ..progress import Notify, Progress, silent
+from ..readers import Reading, ReadOptions, read_source
+from .index import encoder_for, index_documents
+from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
+
+LANGUAGE_SAMPLE = 200
+
+
+def index_source(
+    source: Any,
+    folder: Path,
+    options: ReadOptions = ReadOptions(),
+    settings: BuildSettings = BuildSettings(),
+    *,
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+) -> BuildReport:
+    """Read a source and bring the collection in `folder` up to date with it; see `index_documents`.
+
+    Says which columns were found, and what a long run will take, before it starts.
+
+    Raises:
+        UsageError: No text column was found, or the settings contradict the collection.
+        SondeError: The source cannot be read, another process is writing, or the disk is full.
+    """
+    reading = read_source(source, options=options)
+    notify(f"{reading.name}: {reading.columns.describe()}")
+    sample = reading.head(LANGUAGE_SAMPLE)
+    encoder = encoder or encoder_for(folder, settings, notify)
+    if not folder.exists() and _looks_long(reading, sample, encoder):
+        expected = _estimate(reading, sample, encoder)
+        if expected and expected.long:
+            notify(f"estimate: {expected.describe()}")
+    with_progress = _Followed(reading, notify)
+    return index_documents(
+        with_progress, folder, settings=settings, sample=sample, encoder=encoder, notify=with_progress.notify
+    )
+
+
+def estimate_source(
+    source: Any,
+    folder: Path,
+    options: ReadOptions = ReadOptions(),
+    settings: BuildSettings = BuildSettings(),
+    *,
+    encoder: Encoder | None = None,
+    documents: int | None = None,
+    notify: Notify = silent,
+) -> Estimate:
+    """Return what indexing a source would take, from embedding its first documents; nothing is written.
+
+    `documents` is how many there are, where that is known; otherwise it follows from the share that was read.
+
+    Raises:
+        UsageError: No text column was found, or the settings contradict the collection.
+        SondeError: The source cannot be read, or does not tell its size (standard input).
+    """
+    reading = read_source(source, options=options)
+    notify(f"{reading.name}: {reading.columns.describe()}")
+    sample = reading.head(PROBE_DOCUMENTS)
+    encoder = encoder or encoder_for(folder, settings, notify)
+    if documents is not None:
+        return estimate(sample, documents, encoder)
+    return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
+
+
+def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:
+    glance = _estimate(reading, sample, encoder, GLANCE_DOCUMENTS)
+    return glance is not None and glance.seconds > LONG_RUN_SECONDS / 2
+
+
+def _estimate(
+    reading: Reading, sample: list[Document], encoder: Encoder, count: int = PROBE_DOCUMENTS
+) -> Estimate | None:
+    """Return the estimate for the whole source, None where the source does not tell how long it is."""
+    done = reading.progress()
+    if not sample or not done.total or not done.done:
+        return None
+    documents = max(len(sample), round(len(sample) * done.total / done.done))
+    return estimate(sample, documents, encoder, count)
+
+
+class _Followed:
+    """A reading whose position is added to the progress of the build."""
+
+    def __init__(self, reading: Reading, notify: Notify) -> None:
+        self.reading = reading
+        self._notify = notify
+
+    def __iter__(self) -> Iterator[Document | Skipped]:
+        return iter(self.reading)
+
+    def notify(self, event: Progress | str) -> None:
+        """Pass on sentences, and progress with the total that the reading implies."""
+        if isinstance(event, Progress) and event.total is None:
+            at = self.reading.progress()
+            total = round(event.done * at.total / at.done) if at.total and at.done else None
+            event = replace(event, total=max(total, event.done) if total else None)
+        self._notify(event)

@@ -1,0 +1,182 @@
+"""JSON and JSONL files, and plain lines of text, streamed whatever their size."""
+
+import io
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any, BinaryIO
+
+from ..document import Skipped
+from ..errors import SondeError
+from .bytestream import ByteStream
+from .encoding import decoded_lines, detect_encoding
+from .source import Item, Meter, ReadOptions, Row, Source
+from .values import flattened
+
+_LONGEST_LINE = 1 << 28
+_NAMES = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+
+class _Lines(Source):
+    """What both have in common. A line beyond 268 million characters is passed over, for memory's sake."""
+
+    nothing: str = "holds only blank lines: give a file with content"
+    _newline = ""
+
+    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
+        self._stream = stream
+        self.name = stream.name
+        self.once = stream.once
+        self.total = stream.size
+        self._encoding = options.encoding or self._detected(stream.sample)
+        if not stream.sample.strip():
+            raise SondeError(f"{self.name} {self.nothing}")
+        self.note = self._encoding if self._encoding not in ("utf-8", "utf-8-sig") else ""
+
+    @abstractmethod
+    def _detected(self, sample: bytes) -> str: ...
+
+    @abstractmethod
+    def _item(self, origin: str, line: str) -> Item: ...
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """One item for each line that is not blank; "line 1" is the first."""
+        with self._stream.open(meter) as file, decoded_lines(file, self._encoding, self._newline) as lines:
+            for number in count(1):
+                line = lines.readline(_LONGEST_LINE)
+                if not line:
+                    return
+                origin = f"line {number}"
+                if len(line) == _LONGEST_LINE:
+                    while not line.endswith(("\n", "\r")) and (line := lines.readline(_LONGEST_LINE)):
+                        pass
+                    yield Skipped(origin, f"the line is longer than {_LONGEST_LINE:,} characters")
+                elif line.strip():
+                    yield self._item(origin, line)
+
+
+class PlainLines(_Lines):
+    """Each line is a text; blank ones are none."""
+
+    def _detected(self, sample: bytes) -> str:
+        return detect_encoding(sample)
+
+    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
+        super().__init__(stream, options, format)
+        self.note = "one text per line" + (f", {self.note}" if self.note else "")
+
+    def _item(self, origin: str, line: str) -> Item:
+        return Row(origin, {"text": line.rstrip("\r\n")})
+
+
+class JsonLines(_Lines):
+    """Each line is a JSON object, or a string that is a text."""
+
+    _newline = "\n"
+
+    def _detected(self, sample: bytes) -> str:
+        return "utf-8" if (found := detect_encoding(sample)).startswith(("cp", "koi")) else found
+
+    def _item(self, origin: str, line: str) -> Item:
+        try:
+            return json_item(origin, json.loads(line))
+        except json.JSONDecodeError as error:
+            return Skipped(origin, f"broken JSON: {error.msg} at character {error.pos + 1}")
+        except (ValueError, RecursionError) as error:
+            return Skipped(origin, f"broken JSON: {error}")
+
+
+def json_item(origin: str, value: object) -> Item:
+    """A parsed JSON value as a row."""
+    if isinstance(value, dict):
+        return Row(origin, flattened(value))
+    if isinstance(value, str):
+        return Row(origin, {"text": value})
+    return Skipped(origin, f"not a JSON object but {_NAMES.get(type(value), 'something else')}")
+
+
+_Event = tuple[str, str, Any]
+
+
+class JsonArray(Source):
+    """The objects of the first array that holds any."""
+
+    nothing = "holds an empty array: give a file with content"
+
+    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
+        self._stream = stream.on_disk() if stream.once else stream
+        self.name = stream.name
+        self.total = self._stream.size
+        self._encoding = options.encoding or detect_encoding(stream.sample)
+        if not stream.sample.strip():
+            raise SondeError(f"{self.name} is empty: give a file with content")
+        self._prefix = self._find_array()
+        self._array = self._prefix.removesuffix(".item") if self._prefix != "item" else ""
+        self.note = f"the array {self._array!r}" if self._array else ""
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """The objects of the array in order; "row 1" is the first."""
+        import ijson
+
+        others: list[str] = []
+        with self._stream.open(meter) as file:
+            events = ijson.parse(self._utf8(file), use_float=True)
+            objects = ijson.items(self._watched(events, others) if self._array else events, self._prefix)
+            for number, value in enumerate(self._explained(objects), start=1):
+                yield json_item(f"row {number}", value)
+        for other in others:
+            yield Skipped(f"array {other}", f"only the array {self._array!r} of this file is read")
+
+    def _find_array(self) -> str:
+        """Where the objects are, as ijson's prefix; "" if the file is a single object."""
+        import ijson
+
+        with self._stream.open(Meter()) as file:
+            events = self._explained(ijson.parse(self._utf8(file), use_float=True))
+            for prefix, event, _ in events:
+                if event == "start_array" and (not prefix or _starts_object(events)):
+                    return f"{prefix}.item".lstrip(".")
+        return ""
+
+    def _watched(self, events: Iterable[_Event], others: list[str]) -> Iterator[_Event]:
+        """The events as they are; notes the other arrays of objects at the same depth."""
+        depth, last = self._array.count("."), ""
+        for prefix, event, value in events:
+            if event == "start_map" and last and prefix == f"{last}.item" and last not in (*others, self._array):
+                others.append(last)
+            if event == "start_array":
+                last = prefix if prefix.count(".") == depth and ".item" not in prefix else ""
+            yield prefix, event, value
+
+    def _explained(self, events: Iterable[Any]) -> Iterator[Any]:
+        import ijson
+
+        try:
+            yield from events
+        except ijson.JSONError as error:
+            reason = " ".join(str(error).split())
+            raise SondeError(
+                f"{self.name}: broken JSON ({reason}): repair it, or set the format (--format jsonl)"
+            ) from error
+        except RecursionError:
+            raise SondeError(f"{self.name}: the JSON is nested too deeply") from None
+
+    def _utf8(self, file: BinaryIO) -> BinaryIO:
+        if self._encoding == "utf-8":
+            return file
+        return _Recoded(io.TextIOWrapper(file, encoding=self._encoding))  # type: ignore[return-value]
+
+
+class _Recoded:
+    """A file of any encoding read as UTF-8; ijson asks for no more than `read`."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def read(self, size: int = -1) -> bytes:
+        return self._text.read(size).encode()
+
+
+def _starts_object(events: Iterator[_Event]) -> bool:
+    return next(events, ("", "", None))[1] == "start_map"

@@ -1,0 +1,1 @@
+"""The collection on disk: catalog, embeddings, runs, and one consistent view of them."""

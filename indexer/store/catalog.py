@@ -1,0 +1,179 @@
+"""The catalog: one SQLite file that says which documents, passages, vectors and fields exist."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..document import Value
+from ..errors import SondeError
+from . import schema
+from .fields import Field, load_value
+from .lock import no_collection
+from .segments import Segment
+
+CHUNK = 500
+"""Values bound in one `IN (…)`, well below SQLite's limit on parameters."""
+
+
+def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
+    """Open `catalog.db`, creating it when `write` and it is absent.
+
+    A folder on a read-only disk is opened as immutable: SQLite then needs no files of its own beside it.
+
+    Raises:
+        SondeError: There is no catalog, or it is not one that this version reads.
+    """
+    if not write and not path.is_file():
+        raise no_collection(path.parent, "it holds no catalog.db")
+    connection = _open(path, "rwc" if write else "ro")
+    try:
+        _configure(connection, write)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if write or (path.parent / "catalog.db-wal").exists():
+            raise SondeError(f"cannot {'write' if write else 'read'} {path}: {error}") from None
+        connection = _open(path, "ro&immutable=1")
+    except sqlite3.DatabaseError as error:
+        raise SondeError(f"{path.parent} is no Sonde collection: its catalog.db is damaged ({error})") from None
+    return connection
+
+
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=30
+    )
+
+
+def _configure(connection: sqlite3.Connection, write: bool) -> None:
+    if write:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA temp_store = FILE")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+def storable(text: str) -> bool:
+    """Whether SQLite can hold a text: not one with half a surrogate pair, which Python makes of broken UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Catalog:
+    """Queries over an open catalog; every multi-statement read or write goes through `transaction`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    @classmethod
+    def open(cls, path: Path, *, write: bool = False) -> "Catalog":
+        """Open the catalog of a collection and bring an older format up to date when `write`.
+
+        Raises:
+            SondeError: It is no catalog, or its format is newer than this Sonde.
+        """
+        connection = connect_catalog(path, write=write)
+        version = schema.check(connection, path.parent)
+        if version < schema.FORMAT:
+            if not write:
+                raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
+            schema.upgrade(connection, version)
+        return cls(connection)
+
+    @classmethod
+    def create(cls, path: Path) -> "Catalog":
+        """Make an empty catalog in an existing folder."""
+        connection = connect_catalog(path, write=True)
+        schema.create_schema(connection)
+        return cls(connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[None]:
+        """One consistent view of the catalog or, when `write`, one commit: all of it or nothing."""
+        self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a property (any JSON value)."""
+        found = self.connection.execute("SELECT value FROM properties WHERE name = ?", (name,)).fetchone()
+        return json.loads(found[0]) if found else default
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a property (any JSON value)."""
+        self.connection.execute("INSERT OR REPLACE INTO properties VALUES (?, ?)", (name, json.dumps(value)))
+
+    def advance(self) -> int:
+        """Count the generation up, so that readers see that something changed; return the new one."""
+        generation = self.get("generation", 0) + 1
+        self.set("generation", generation)
+        return generation
+
+    def segments(self) -> list[Segment]:
+        """Return the segments that exist, in row order."""
+        rows = self.connection.execute("SELECT number, start, count, sha256 FROM segments ORDER BY start")
+        return [Segment(*row) for row in rows]
+
+    def rows(self) -> int:
+        """Return how many vector rows there are, tombstones included."""
+        return self.connection.execute("SELECT coalesce(max(start + count), 0) FROM segments").fetchone()[0]
+
+    def fields(self) -> dict[str, Field]:
+        """Return the metadata fields by name, in the order in which they were first seen."""
+        rows = self.connection.execute("SELECT name, column, type FROM fields ORDER BY rowid")
+        return {name: Field(name, column, kind) for name, column, kind in rows}
+
+    def document_of_row(self) -> np.ndarray:
+        """Return int64 [rows]: the document of every passage row, -1 for tombstones."""
+        owners = np.full(self.rows(), -1, dtype=np.int64)
+        live = self.connection.execute("SELECT row, doc FROM passages WHERE doc IS NOT NULL")
+        while chunk := live.fetchmany(100_000):
+            pairs = np.array(chunk, dtype=np.int64)
+            owners[pairs[:, 0]] = pairs[:, 1]
+        return owners
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many documents, live passages and tombstones there are."""
+        one = self.connection.execute
+        documents = one("SELECT count(*) FROM documents").fetchone()[0]
+        live = one("SELECT count(*) FROM passages WHERE doc IS NOT NULL").fetchone()[0]
+        return documents, live, one("SELECT count(*) FROM passages WHERE doc IS NULL").fetchone()[0]
+
+    def select_in(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Run `sql`, in which `(?)` stands for the list of values, in slices of values; yield all rows."""
+        for offset in range(0, len(values), CHUNK):
+            some = values[offset : offset + CHUNK]
+            marks = ",".join("?" * len(some))
+            yield from self.connection.execute(sql.replace("(?)", f"({marks})"), some)
+
+    def metadata(self, docs: Sequence[int]) -> dict[int, dict[str, Value]]:
+        """Return the metadata of documents by document number; fields without a value are left out."""
+        fields = list(self.fields().values())
+        columns = "".join(f", {field.column}" for field in fields)
+        found: dict[int, dict[str, Value]] = {}
+        for doc, *stored in self.select_in(f"SELECT doc{columns} FROM metadata WHERE doc IN (?)", docs):
+            pairs = zip(fields, stored, strict=True)
+            found[doc] = {field.name: load_value(value, field.type) for field, value in pairs if value is not None}
+        return found
+
+    def documents_where(self, sql: str, parameters: Iterable[Any]) -> np.ndarray:
+        """Return int64 numbers of the documents which a compiled filter accepts, ascending."""
+        query = f"SELECT d.doc FROM documents d JOIN metadata m ON m.doc = d.doc WHERE {sql} ORDER BY d.doc"
+        found = self.connection.execute(query, tuple(parameters)).fetchall()
+        return np.array(found, dtype=np.int64).reshape(-1)

@@ -1,0 +1,190 @@
+"""A collection on disk: opening it, and reading one consistent generation of it."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from ..encoder import Encoder, ModelSpec, load_encoder_for
+from ..encoder.models import at_hand
+from ..errors import SondeError
+from . import schema
+from .catalog import Catalog, connect_catalog
+from .derived import Loaded
+from .lock import no_collection, writer_lock
+from .view import Generation, View
+
+ATTEMPTS = 5
+"""How often a reader starts over when `compact` removes files between its look at the catalog and their opening."""
+
+
+class Collection:
+    """Read access to a collection; `indexer.build` and the upkeep modules write it.
+
+    One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
+    what was committed since.
+    """
+
+    def __init__(self, path: Path, encoder: Encoder | None = None, device: str = "auto") -> None:
+        self.path = path
+        self.device = device
+        self._encoder = encoder
+        self._local = threading.local()
+        self._loading = threading.RLock()
+        self._generation: Generation | None = None
+        self._loaded = Loaded(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> Self:
+        """Open an existing collection; the model is loaded when a search first needs it.
+
+        One of an older format is first brought up to date.
+
+        Raises:
+            SondeError: There is no collection at `path`, or its format cannot be read or brought up to date.
+        """
+        folder = check_folder(Path(path))
+        _bring_up_to_date(folder)
+        collection = cls(folder, encoder, device)
+        collection.open_catalog().get("generation")
+        return collection
+
+    @property
+    def catalog_path(self) -> Path:
+        """The SQLite file."""
+        return self.path / "catalog.db"
+
+    @property
+    def vectors_path(self) -> Path:
+        """The folder of vector segments."""
+        return self.path / "vectors"
+
+    @cached_property
+    def spec(self) -> ModelSpec:
+        """The model that the collection was built with.
+
+        Raises:
+            SondeError: The run that was to make the collection was stopped before it wrote anything.
+        """
+        stored = self.get("model")
+        if stored is None:
+            raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped, run it again")
+        return ModelSpec.from_dict(stored)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The collection's bi-encoder, loaded at first use.
+
+        Raises:
+            SondeError: The model cannot be had, or its weights are not those that the collection was built with.
+        """
+        with self._loading:
+            if self._encoder is None:
+                self._encoder = load_encoder_for(self.spec, device=self.device)
+            return self._encoder
+
+    def load(self, *, encoder: bool = True) -> float:
+        """Load what searches need and is not loaded yet; return the seconds that took, 0.0 where nothing was.
+
+        Args:
+            encoder: Whether the bi-encoder and the index of its embeddings are needed.
+
+        Raises:
+            SondeError: The model or the collection cannot be loaded.
+        """
+        if self._generation is not None and (self._encoder is not None or not encoder):
+            return 0.0
+        began = time.perf_counter()
+        with self.view() as view:
+            _ = view.generation.lexical, (view.generation.ann, self.encoder) if encoder else ()
+        return time.perf_counter() - began
+
+    @property
+    def encoder_at_hand(self) -> bool:
+        """Whether the bi-encoder is loaded, or can be without a network."""
+        return self._encoder is not None or at_hand(self.spec.name, self.spec.revision)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a stored property of the collection."""
+        return self.open_catalog().get(name, default)
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """Open a consistent view of the newest generation.
+
+        Raises:
+            SondeError: The catalog is damaged, or files that it names are missing.
+        """
+        catalog = self.open_catalog()
+        if catalog.connection.in_transaction:  # a view inside a view, in one thread, is the same view
+            yield View(self, catalog, self._current(catalog))
+            return
+        try:
+            with catalog.transaction():
+                yield View(self, catalog, self._current(catalog))
+        except sqlite3.DatabaseError as error:
+            raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
+
+    def close(self) -> None:
+        """Close this thread's connection and forget what was loaded."""
+        if hasattr(self._local, "catalog"):
+            self._local.catalog.close()
+            del self._local.catalog
+        self._generation = None
+
+    def open_catalog(self) -> Catalog:
+        """Return this thread's connection to the catalog, opened at first use."""
+        if not hasattr(self._local, "catalog"):
+            self._local.catalog = Catalog.open(self.catalog_path)
+        return self._local.catalog
+
+    def _current(self, catalog: Catalog) -> Generation:
+        with self._loading:
+            current = self._generation
+            if current is None or current.number != catalog.get("generation", 0):
+                current = self._generation = self._load(catalog)
+            return current
+
+    def _load(self, catalog: Catalog) -> Generation:
+        missing = ""
+        for _ in range(ATTEMPTS):
+            try:
+                generation = Generation.load(self.path, catalog, self.spec.dimension, self._loaded)
+            except FileNotFoundError as error:
+                missing = error.filename
+                generation = None
+            if generation and generation.lexical:
+                return generation
+            # `compact` replaced the files that this transaction still names: look at the catalog anew.
+            catalog.connection.execute("ROLLBACK")
+            catalog.connection.execute("BEGIN")
+            if generation and generation.number == catalog.get("generation", 0):
+                return generation
+        raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+
+
+def _bring_up_to_date(folder: Path) -> None:
+    with closing(connect_catalog(folder / "catalog.db")) as connection:
+        outdated = schema.check(connection, folder) < schema.FORMAT
+    if outdated:
+        with writer_lock(folder):
+            Catalog.open(folder / "catalog.db", write=True).close()
+
+
+def check_folder(folder: Path) -> Path:
+    """Return `folder` if it can be a collection.
+
+    Raises:
+        SondeError: It does not exist, or is no collection; the message says which.
+    """
+    if not folder.exists():
+        near = sorted(folder.parent.glob("*.sonde")) if folder.parent.is_dir() else []
+        hint = f"; here are: {', '.join(path.name for path in near[:5])}" if near else ""
+        raise SondeError(f"there is no collection at {folder}{hint}")
+    if not (folder / "catalog.db").is_file():
+        raise no_collection(folder, "it holds no catalog.db")
+    return folder

@@ -1,0 +1,256 @@
+"""The derived indexes: kept in step with the catalog, loaded once, rebuilt when they cannot be read.
+
+Both live in a folder per epoch, `ann/EPOCH` and `lexical/EPOCH`: `compact` renumbers the rows and starts a new one.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..ann import AnnIndex, AnnSettings, build, load_index
+from ..ann.settings import GPU_KINDS
+from ..encoder import ModelSpec
+from ..errors import SondeError
+from ..lexical import LexicalEntry, LexicalIndex
+from ..progress import Notify, Progress, silent
+from .catalog import Catalog
+from .segments import Segments
+
+Stamp = tuple[str, int, int]
+
+ASKED = ("kind", "target_recall", "memory_budget")
+"""Settings of the FAISS index that stay with the collection: `compact` and `repair` build what was asked for."""
+
+BUILT = "ann_epoch"
+"""Property of the catalog: the epoch whose FAISS index was saved, None where there never was one."""
+
+TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
+"""Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
+
+DEAD_SHARE = 0.3
+"""Share of tombstones among the indexed rows above which the FAISS index is built anew."""
+
+SETTLED_ROWS, SETTLED_SHARE = 20_000, 0.05
+"""Up to so many passages, the lexical index never keeps the statistics of deleted ones; above, at most this share."""
+
+
+def ann_folder(folder: Path, epoch: int) -> Path:
+    """Return where the FAISS index of an epoch lies."""
+    return folder / "ann" / str(epoch)
+
+
+def lexical_folder(folder: Path, epoch: int) -> Path:
+    """Return where the Tantivy index of an epoch lies."""
+    return folder / "lexical" / str(epoch)
+
+
+class Loaded:
+    """The indexes that a reader holds in memory, shared by generations for as long as the files stay the same.
+
+    What a generation was given never changes under it: another thread may be searching an older one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ann: tuple[Stamp, AnnIndex] | None = None
+        self._lexical: tuple[Stamp, LexicalIndex] | None = None
+        self._links: tempfile.TemporaryDirectory[str] | None = None
+
+    def ann(self, epoch: int) -> AnnIndex | None:
+        """Return the FAISS index, None where there is none that can be read: vectors are then scanned exactly."""
+        folder = ann_folder(self.folder, epoch)
+        try:
+            stamp = _stamp(folder / "info.json")
+            if self._ann is None or self._ann[0] != stamp:
+                self._ann = (stamp, load_index(folder))
+        except (OSError, SondeError):
+            return None
+        return self._ann[1]
+
+    def lexical(self, epoch: int) -> LexicalIndex | None:
+        """Return the Tantivy index as of its newest commit, None where there is none that can be read."""
+        folder = lexical_folder(self.folder, epoch)
+        try:
+            stamp = _stamp(folder / "state.json")
+            if self._lexical is None or self._lexical[0] != stamp:
+                self._lexical = (stamp, self._opened(folder))
+        except (OSError, SondeError):
+            return None
+        return self._lexical[1]
+
+    def _opened(self, folder: Path) -> LexicalIndex:
+        """Open the index; where its folder cannot be written, as Tantivy's locks must, through links to its files."""
+        if os.access(folder, os.W_OK):
+            return LexicalIndex.open(folder)
+        self._links = tempfile.TemporaryDirectory(prefix="sonde-", ignore_cleanup_errors=True)
+        for path in folder.iterdir():
+            if path.suffix != ".lock":
+                (Path(self._links.name) / path.name).symlink_to(path.absolute())
+        return LexicalIndex.open(Path(self._links.name))
+
+
+def _stamp(path: Path) -> Stamp:
+    """Return what changes whenever a file is replaced."""
+    found = path.stat()
+    return str(path), found.st_ino, found.st_mtime_ns
+
+
+class LexicalFollower:
+    """Keeps the lexical index in step with the catalog during a run, through one open writer.
+
+    A commit of the catalog adds its rows here first, inside its transaction: readers leave out rows that their view of
+    the catalog does not have, so that a new document is found by its words as soon as it exists, and a replaced one is
+    never without. What the catalog's transaction buried is deleted here after it.
+    """
+
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
+        self.catalog = catalog
+        path = lexical_folder(folder, catalog.get("epoch", 1))
+        self._index = _opened(path)
+        self._writer = self._index.writer()
+        # A writer killed between both commits leaves rows here that the catalog does not know, and will number anew.
+        self._through = min(self._index.state.through_row, catalog.rows())
+        self._language = catalog.get("language")
+
+    def __enter__(self) -> "LexicalFollower":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def follow(self) -> None:
+        """Add the rows that the index lacks and delete its tombstones; nothing where it is up to date."""
+        self.add()
+        self.bury()
+
+    def add(self) -> None:
+        """Add the rows that the index lacks, those of the catalog's open transaction among them."""
+        end = self.catalog.rows()
+        if end == self._through == self._index.state.through_row:
+            return
+        self._writer.delete_from(self._through)
+        self._writer.add(self._live(self._through, end))
+        self._writer.commit(end, self._index.state.settled)
+        self._through = end
+
+    def bury(self) -> None:
+        """Delete the catalog's tombstones."""
+        if tombstones := self._tombstones():
+            self._writer.delete(tombstones)
+            self._writer.commit(self._through, self._index.state.settled)
+
+    def settle(self) -> None:
+        """Rebuild the index where deleted passages still count in its statistics, and so in every BM25 score.
+
+        Tantivy counts them until it merges their segment, at a time of its own. Without this, two collections of the
+        same documents would give other scores if one of them had a longer history. A large index with few deleted
+        passages is left alone. The index's state remembers how many tombstones it was last built without.
+        """
+        _, live, tombstones = self.catalog.counts()
+        residue = tombstones - self._index.state.settled
+        if residue and (live <= SETTLED_ROWS or residue > SETTLED_SHARE * live):
+            self._writer.delete_from(0)
+            self._writer.add(self._live(0, self._through))
+            self._writer.commit(self._through, tombstones)
+            self.catalog.advance()  # readers that hold the index with its old statistics look again
+
+    def _live(self, start: int, end: int) -> Iterator[LexicalEntry]:
+        sql = (
+            "SELECT row, title, substr(text, start + 1, end - start), language "
+            "FROM passages JOIN documents USING (doc) WHERE row >= ? AND row < ?"
+        )
+        for row, title, text, language in self.catalog.connection.execute(sql, (start, end)):
+            yield LexicalEntry(row, title, text, language or self._language)
+
+    def _tombstones(self) -> list[int]:
+        expected = self.catalog.counts()[1]
+        dead = self.catalog.connection.execute("SELECT row FROM passages WHERE doc IS NULL").fetchall()
+        return [row for (row,) in dead] if self._index.rows != expected else []
+
+
+def _opened(path: Path) -> LexicalIndex:
+    try:
+        return LexicalIndex.open(path)
+    except SondeError:
+        shutil.rmtree(path, ignore_errors=True)
+        return LexicalIndex.create(path)
+
+
+def update_lexical(folder: Path, catalog: Catalog, notify: Notify = silent) -> None:
+    """Bring the lexical index up to date with the catalog, rebuilding it where it cannot be read."""
+    notify(Progress("lexical index", 0, None, "passages"))
+    with LexicalFollower(folder, catalog) as follower:
+        follower.follow()
+        follower.settle()
+
+
+def update_derived(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
+    """Bring both indexes up to date with the catalog; the caller holds the writer lock."""
+    update_lexical(folder, catalog, notify)
+    update_ann(folder, catalog, settings, notify)
+
+
+def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: Notify = silent) -> None:
+    """Build the FAISS index, extend it, or leave a small number of newer rows to the exact scan."""
+    settings = remembered(catalog, settings)
+    spec = ModelSpec.from_dict(catalog.get("model"))
+    vectors = Segments(folder / "vectors", catalog.segments(), spec.dimension)
+    alive = catalog.document_of_row() >= 0
+    path = ann_folder(folder, catalog.get("epoch", 1))
+    if not alive.any():
+        shutil.rmtree(path, ignore_errors=True)
+        catalog.set(BUILT, None)
+        return
+    steps = _Steps(notify)
+    index = _usable(path, vectors, alive, settings)
+    if index is None:
+        index = build(vectors, settings, alive=alive, notify=steps)
+    elif len(vectors) - index.info.rows <= max(TAIL_ROWS, TAIL_SHARE * len(vectors)) and index.info.kind != "exact":
+        return
+    elif len(vectors) > index.info.rows:
+        index.add(vectors, index.info.rows, len(vectors), alive=alive, notify=steps)
+    else:
+        return
+    info = index.save(path)
+    catalog.set(BUILT, catalog.get("epoch", 1))
+    catalog.advance()
+    notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
+
+
+def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
+    """Return the settings with what was asked for in earlier runs, and remember what is asked for now."""
+    known = catalog.get("ann", {})
+    asked = {name: getattr(given, name) for name in ASKED if getattr(given, name) is not None}
+    if known | asked != known:
+        catalog.set("ann", known | asked)
+    kept = known | asked
+    on_gpu = given.device == "cuda" and kept.get("kind", "auto") in ("auto", *GPU_KINDS)
+    return replace(given, **kept, device="cuda" if on_gpu else "cpu")
+
+
+def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> AnnIndex | None:
+    """Return the index that is there, unless it should be built anew."""
+    try:
+        index = load_index(path)
+    except SondeError:
+        return None
+    info = index.info
+    stale = info.rows > len(vectors) or (~alive[: info.rows]).mean() > DEAD_SHARE
+    outgrown = info.vectors * 2 < alive.sum()  # another kind may suit twice as many vectors
+    asked = settings.kind not in (None, "auto", info.kind) or settings.target_recall not in (None, info.target)
+    return None if stale or outgrown or asked else index
+
+
+class _Steps:
+    """Passes FAISS's progress on in the build's terms."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.notify = notify
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.notify(Progress(f"FAISS index, {stage}", done, total, "vectors"))

@@ -1,0 +1,219 @@
+"""Reading a collection out again: the user's own columns under their own names."""
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Callable, Container, Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from ..errors import MissingExtraError, SondeError, UsageError
+from ..files import write_durably
+from .catalog import CHUNK, Catalog
+from .collection import Collection
+from .fields import Field, json_value, stored_text
+from .runs import RunColumns
+from .view import View, document_vectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+BUILT_IN = ("id", "title", "text")
+SUFFIXES = (".parquet", ".csv", ".jsonl")
+PARQUET_ROWS = 10_000
+
+Choose = Callable[[Catalog], np.ndarray]
+"""Returns the numbers of the documents that are wanted, out of the generation that is read."""
+
+
+def rows(collection: Collection, *, vectors: bool = False, choose: Choose | None = None) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per document in the order of their numbers: id, title, text, metadata, runs and vector.
+
+    All documents come from one generation. `RunColumns` says which columns runs add. A metadata column named like
+    one of those is called `metadata.NAME`. `choose` names the documents that are wanted, all where None.
+    `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
+    """
+    with collection.view() as view:
+        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        if choose is not None:
+            wanted = set(choose(view.catalog).tolist())
+            docs = [doc for doc in docs if doc in wanted]
+        runs = RunColumns(view.catalog)
+        names = {name: column_name(name, runs.types) for name in view.fields}
+        for offset in range(0, len(docs), CHUNK):
+            some = docs[offset : offset + CHUNK]
+            means = document_vectors(view, some) if vectors else None
+            found, said = view.documents(some), runs.of(some)
+            for place, doc in enumerate(some):
+                document = found[doc]
+                row: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
+                row |= {column: document.metadata.get(name) for name, column in names.items()} | said[doc]
+                yield row | ({"vector": means[place]} if means is not None else {})
+
+
+def column_name(field: str, taken: Container[str] = ()) -> str:
+    """Return the name under which a metadata field is exported, where runs have `taken` some."""
+    return f"metadata.{field}" if field in (*BUILT_IN, "vector") or field in taken else field
+
+
+def to_pandas(collection: Collection, *, vectors: bool = False) -> "pd.DataFrame":
+    """Return all documents as a DataFrame with the columns of `rows`.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
+    frame = pd.DataFrame(list(rows(collection, vectors=vectors)))
+    return frame if len(frame.columns) else pd.DataFrame(columns=list(BUILT_IN))
+
+
+def check_export_target(path: Path) -> None:
+    """Check where an export is to go, before the work is done.
+
+    Raises:
+        UsageError: Its suffix is none that can be written.
+        SondeError: Its folder does not exist.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"cannot export to {path.name!r}: the name must end in {', '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+
+
+def write_export(
+    collection: Collection,
+    path: Path,
+    *,
+    vectors: bool = False,
+    without: Container[str] = (),
+    choose: Choose | None = None,
+) -> int:
+    """Write documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
+
+    Args:
+        collection: What is read.
+        path: The file.
+        vectors: Whether each document's vector is written too.
+        without: Ids of documents that are left out.
+        choose: Names the documents that are wanted; all where None.
+
+    Raises:
+        UsageError: The suffix is none of these.
+        SondeError: The file cannot be written.
+    """
+    check_export_target(path)
+    writer = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}[path.suffix.lower()]
+    counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
+    write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
+    return counted.count
+
+
+def write_jsonl(collection: Collection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None) -> int:
+    """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many."""
+    counted = _Counted(rows(collection, vectors=vectors, choose=choose))
+    for row in counted:
+        stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+    return counted.count
+
+
+class _Counted:
+    """Counts what is taken from an iterator."""
+
+    def __init__(self, items: Iterator[dict[str, Any]]) -> None:
+        self.items = items
+        self.count = 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for item in self.items:
+            self.count += 1
+            yield item
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else json_value(value) for name, value in row.items()}
+
+
+def _write_lines(_: Collection, documents: _Counted, stream: IO[bytes], __: bool) -> None:
+    for row in documents:
+        stream.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
+
+
+def _write_csv(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    with collection.view() as view:
+        runs = RunColumns(view.catalog).types
+        fields = [column_name(name, runs) for name in view.fields]
+        names = [*BUILT_IN, *fields, *runs, *(["vector"] if vectors else [])]
+    writer = csv.DictWriter(text, names)
+    writer.writeheader()
+    for row in documents:
+        cells = _plain(row).items()
+        writer.writerow({n: json.dumps(v) if isinstance(v, list) else v for n, v in cells})
+    text.detach()
+
+
+def _write_parquet(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with collection.view() as view:
+        schema = _arrow_schema(view, vectors)
+    with pq.ParquetWriter(stream, schema) as writer:
+        for some in _slices(documents):
+            columns = [[_cell(row[name], schema.field(name).type) for row in some] for name in schema.names]
+            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema))
+
+
+def _slices(documents: _Counted) -> Iterator[list[dict[str, Any]]]:
+    taken = iter(documents)
+    while some := list(itertools.islice(taken, PARQUET_ROWS)):
+        yield some
+
+
+def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
+    """Return the columns' types; times and lists of mixed items are kept as text, as JSON in the case of lists."""
+    import pyarrow as pa
+
+    runs = RunColumns(view.catalog).types
+    kinds = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
+    columns = [(name, pa.string()) for name in BUILT_IN]
+    for field in view.fields.values():
+        kind = kinds.get(field.type) or (_date_type(view, field) if field.type == "date" else _list_type(view, field))
+        columns.append((column_name(field.name, runs), kind))
+    run_types = kinds | {"texts": pa.list_(pa.string())}
+    columns += [(name, run_types[kind]) for name, kind in runs.items()]
+    if vectors:
+        columns.append(("vector", pa.list_(pa.float32(), view.generation.segments.dimension)))
+    return pa.schema(columns)
+
+
+def _date_type(view: View, field: Field) -> "pa.DataType":
+    import pyarrow as pa
+
+    sql = f"SELECT 1 FROM metadata WHERE instr({field.column}, 'T') LIMIT 1"
+    return pa.timestamp("us") if view.catalog.connection.execute(sql).fetchone() else pa.date32()
+
+
+def _list_type(view: View, field: Field) -> "pa.DataType":
+    import pyarrow as pa
+
+    sql = f"SELECT DISTINCT e.type FROM metadata m, json_each(m.{field.column}) e WHERE e.type != 'null'"
+    kinds = {kind for (kind,) in view.catalog.connection.execute(sql)}
+    items = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64()}
+    return pa.list_(items[kinds.pop()]) if len(kinds) == 1 and kinds <= set(items) else pa.string()
+
+
+def _cell(value: Any, kind: "pa.DataType") -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) and isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return stored_text(value) if pa.types.is_string(kind) and isinstance(value, list) else value

@@ -1,0 +1,99 @@
+"""Typed metadata: how Python values are stored in the catalog's columns, and how a column's type widens."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from ..document import Value
+
+TYPES = ("text", "integer", "real", "boolean", "date", "list")
+STORED_INTEGERS = range(-(2**63), 2**63)
+EXACT_INTEGERS = 2**53
+"""Integers below this are exact as real numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A metadata field: its name as the user wrote it, its column in table `metadata`, and its type."""
+
+    name: str
+    column: str
+    type: str
+
+
+def type_of(value: Value) -> str | None:
+    """Return the field type of one value, None for a missing one (None, NaN)."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer" if value in STORED_INTEGERS else "text"
+    if isinstance(value, float):
+        return "real"
+    if isinstance(value, (date, datetime)):
+        return "date"
+    return "list" if isinstance(value, (list, tuple)) else "text"
+
+
+def wider_type(known: str | None, new: str | None) -> str | None:
+    """Return the narrowest type that holds both: integers become real, anything else mixed becomes text."""
+    if known is None or new is None or known == new:
+        return known or new
+    return "real" if {known, new} == {"integer", "real"} else "text"
+
+
+def store(value: Value, kind: str) -> str | int | float | None:
+    """Return what SQLite stores for a value in a column of type `kind`."""
+    if type_of(value) is None:
+        return None
+    if kind == "boolean":
+        return int(bool(value))
+    if kind == "integer":
+        return int(value)  # type: ignore[arg-type]
+    if kind == "real":
+        return float(value)  # type: ignore[arg-type]
+    return stored_text(value)
+
+
+def stored_text(value: Value) -> str:
+    """Return the text form of a value: ISO 8601 in UTC for times, JSON for lists, true and false for booleans."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return moment.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, (list, tuple)):
+        return json.dumps([json_value(item) for item in value], ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
+        return str(int(value))  # an integer that was stored in a column of real numbers before that became text
+    return str(value)
+
+
+def json_value(value: Value) -> Any:
+    """Return a value as JSON can hold it: times as text; None for infinity and what is no number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return stored_text(value) if isinstance(value, date) else value
+
+
+def load_value(stored: Any, kind: str) -> Value:
+    """Return the Python value of what SQLite stored in a column of type `kind`."""
+    if stored is None:
+        return None
+    if kind == "boolean":
+        return bool(stored)
+    if kind == "date":
+        return datetime.fromisoformat(stored) if "T" in stored else date.fromisoformat(stored)
+    return json.loads(stored) if kind == "list" else stored
+
+
+def canonical(metadata: Mapping[str, Value]) -> str:
+    """Return one text for equal metadata, whatever the order of its fields; missing values count as absent."""
+    present = {name: [type_of(value), stored_text(value)] for name, value in metadata.items() if type_of(value)}
+    return json.dumps(present, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,69 @@
+"""One writer at a time: a lock that the operating system releases when its process dies."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ..errors import SondeError, WriterBusyError
+from ..files import disk_error
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Hold the collection's writer lock; trouble with the disk comes out as one line that says so.
+
+    Raises:
+        SondeError: Another process holds it, which the message names; or the disk is full or read-only.
+    """
+    lock = FileLock(folder / "writer.lock")
+    note = folder / "writer.json"
+    try:
+        lock.acquire(timeout=0)
+        try:
+            note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
+            yield
+        finally:
+            note.unlink(missing_ok=True)
+            lock.release()
+    except Timeout:
+        raise WriterBusyError(
+            f"{folder} is being written by {_holder(note)}: wait for it to end, then try again"
+        ) from None
+    except BaseException as error:
+        raise disk_error(error, folder) from None
+
+
+def being_written(folder: Path) -> bool:
+    """Return whether a process that is alive holds the lock, from the note that it left; the lock is not touched."""
+    import psutil
+
+    writer = _writer(folder)
+    return writer is not None and psutil.pid_exists(writer)
+
+
+def no_collection(folder: Path, why: str) -> SondeError:
+    """Return the error for a folder without a catalog: it is none, or its first writer has not come that far yet."""
+    if being_written(folder) and _writer(folder) != os.getpid():
+        holder = _holder(folder / "writer.json")
+        return WriterBusyError(f"{folder} is being written by {holder}, and nothing is committed yet: try again later")
+    return SondeError(f"{folder} is no Sonde collection: {why}")
+
+
+def _writer(folder: Path) -> int | None:
+    try:
+        return int(json.loads((folder / "writer.json").read_text())["pid"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _holder(note: Path) -> str:
+    try:
+        held = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return "another process"
+    return f"process {held['pid']} since {held['since']}"

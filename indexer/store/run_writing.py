@@ -1,0 +1,259 @@
+"""Writing runs: one transaction each, and nothing about documents that changed while it was computed."""
+
+import io
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import SondeError, UsageError
+from .catalog import Catalog
+from .collection import check_folder
+from .lock import writer_lock
+from .runs import NAME_SUFFIX, NUMBERED, Item, Kind, Run, find_run, list_runs
+from .view import View
+
+RESULTS = ("run_items", "run_documents", "run_places", "run_arrays")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The documents that a run reads, and what they were when it did.
+
+    Attributes:
+        generation: The collection's generation.
+        docs: int64 [n], document numbers, ascending.
+        contents: Digests of title, text and language, in the same order.
+    """
+
+    generation: int
+    docs: np.ndarray
+    contents: list[bytes]
+
+    @classmethod
+    def of(cls, view: View) -> "Snapshot":
+        """Return all documents of a view."""
+        found = view.catalog.connection.execute("SELECT doc, content FROM documents ORDER BY doc").fetchall()
+        docs = np.fromiter((doc for doc, _ in found), np.int64, len(found))
+        return cls(view.generation.number, docs, [content for _, content in found])
+
+    def still(self, catalog: Catalog) -> np.ndarray:
+        """Return bool [n]: whether each document still exists with the same content."""
+        if catalog.get("generation", 0) == self.generation:
+            return np.ones(len(self.docs), bool)
+        now = dict(catalog.connection.execute("SELECT doc, content FROM documents"))
+        pairs = zip(self.docs.tolist(), self.contents, strict=True)
+        return np.fromiter((now.get(doc) == content for doc, content in pairs), bool, len(self.docs))
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to be written.
+
+    Attributes:
+        kind: "cluster", "topic", "map", "label", "tag" or "correction".
+        name: Unique among the runs of its kind.
+        parameters: JSON values: everything that makes the same run again, the seed included.
+        libraries: Distributions whose versions are kept with it.
+        report: JSON values: what it measured.
+        seconds: How long it took.
+        items: Its clusters, topics or labels.
+        assignments: Document numbers int64 [n], item numbers int64 [n] and scores float [n] (NaN: none).
+        places: Document numbers int64 [n] and float [n, 2] places on a map.
+        arrays: Whatever else it needs when it is asked again; never objects.
+        complete: False for one that was stopped and can go on.
+    """
+
+    kind: Kind
+    name: str
+    parameters: Mapping[str, Any]
+    libraries: Sequence[str] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    items: Sequence[Item] = ()
+    assignments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    places: tuple[np.ndarray, np.ndarray] | None = None
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    complete: bool = True
+
+
+ADVICE = "choose another --name, or --replace it"
+
+
+def check_run_name(
+    catalog: Catalog, kind: Kind, name: str, replace: bool, advice: str = ADVICE, leaving: str | None = None
+) -> None:
+    """Check a new run's name before the work is done.
+
+    Args:
+        catalog: Of the collection.
+        kind: Of the run.
+        name: Its name.
+        replace: Whether a run of this name may be replaced.
+        advice: For whoever finds the name taken.
+        leaving: The name that a run gives up for this one.
+
+    Raises:
+        UsageError: It is empty, a complete run has it already and is not to be replaced, or another run has a column
+            of the same name.
+    """
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise UsageError(f"{name!r} cannot name a run: use printable characters without spaces at the ends")
+    if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
+        raise UsageError(f"there is a {kind} run {name!r} already: {advice}")
+    _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
+
+
+def _check_columns(known: set[str], kind: Kind, name: str) -> None:
+    """Refuse a new name whose columns in an export are also another run's."""
+    if kind not in NUMBERED or name in known:
+        return
+    base = name.removesuffix(NAME_SUFFIX)
+    other = base if base != name and base in known else f"{name}{NAME_SUFFIX}"
+    if other in known:
+        column = f"{kind}:{max(name, other, key=len)}"
+        free = next(f"{base} {n}" for n in itertools.count(2) if f"{base} {n}" not in known)
+        raise UsageError(
+            f"a {kind} run {name!r} would share the column {column!r} with the run {other!r}: name it {free!r}"
+        )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Catalog]:
+    """Hold the writer lock and one transaction on the catalog.
+
+    Raises:
+        SondeError: Another process is writing, or the collection cannot be written.
+    """
+    with (
+        writer_lock(check_folder(folder)),
+        closing(Catalog.open(folder / "catalog.db", write=True)) as catalog,
+        catalog.transaction(write=True),
+    ):
+        yield catalog
+
+
+def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = False) -> int:
+    """Write a run in one transaction; return of how many documents it says nothing, as they changed meanwhile.
+
+    An incomplete run of the same name is always replaced.
+
+    Raises:
+        UsageError: A complete run of the same kind has this name, and is not to be replaced.
+        SondeError: Another process is writing, or the disk is full; nothing is then written.
+    """
+    with writing(folder) as catalog:
+        check_run_name(catalog, new.kind, new.name, replace)
+        for old in list_runs(catalog, new.kind):
+            if old.name == new.name:
+                _remove(catalog, old.number)
+        number = _insert(catalog, new, snapshot.generation)
+        return _insert_results(catalog, number, new, snapshot)
+
+
+def change_run(folder: Path, kind: Kind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
+    """Write a run as `change` makes it of what it was, None where there was none; nobody writes in between.
+
+    What `change` raises leaves everything as it was. The documents that it names must exist.
+
+    Raises:
+        UsageError: A new run's name cannot be one.
+        SondeError: Another process is writing, or the disk is full.
+    """
+    with writing(folder) as catalog:
+        old = next((run for run in list_runs(catalog, kind) if run.name == name), None)
+        if old is None:
+            check_run_name(catalog, kind, name, replace=True)
+        new = change(catalog, old)
+        if old is not None:
+            _remove(catalog, old.number)
+        _insert_results(catalog, _insert(catalog, new, catalog.get("generation", 0)), new, None)
+    return new
+
+
+def rename_run(folder: Path, kind: Kind, name: str, to: str) -> None:
+    """Rename a run.
+
+    Raises:
+        SondeError: There is no such run, or another process is writing.
+        UsageError: The new name is taken, or cannot be one.
+    """
+    with writing(folder) as catalog:
+        run = find_run(catalog, kind, name)
+        check_run_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first", leaving=name)
+        catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
+
+
+def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
+    """Rename a cluster, a topic or a label of a run.
+
+    Raises:
+        SondeError: The run has no such item, or another process is writing.
+    """
+    with writing(folder) as catalog:
+        sql = "UPDATE run_items SET name = ? WHERE run = ? AND item = ?"
+        if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
+            raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind} {number}")
+
+
+def delete_run(folder: Path, kind: Kind, name: str) -> None:
+    """Delete a run with its results.
+
+    Raises:
+        SondeError: There is no such run, or another process is writing.
+    """
+    with writing(folder) as catalog:
+        _remove(catalog, find_run(catalog, kind, name).number)
+
+
+def _remove(catalog: Catalog, number: int) -> None:
+    for table in ("runs", *RESULTS):
+        catalog.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
+
+
+def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
+    versions = {name: metadata.version(name) for name in ("sonde", *new.libraries)}
+    texts = (json.dumps(dict(part), ensure_ascii=False) for part in (new.parameters, versions, new.report))
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    values = (new.kind, new.name, int(new.complete), created, new.seconds, generation, *texts)
+    sql = (
+        "INSERT INTO runs(kind, name, complete, created, seconds, generation, parameters, versions, report) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING run"
+    )
+    return catalog.connection.execute(sql, values).fetchone()[0]
+
+
+def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapshot | None) -> int:
+    insert = catalog.connection.executemany
+    items = [(number, item.number, item.name, json.dumps(dict(item.data), ensure_ascii=False)) for item in new.items]
+    insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
+    arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
+    insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
+    still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
+    kept = snapshot.docs[still] if snapshot else None
+    if new.assignments is not None:
+        insert("INSERT INTO run_documents VALUES (?, ?, ?, ?)", _rows(number, kept, *new.assignments))
+    if new.places is not None:
+        docs, places = new.places
+        insert("INSERT INTO run_places VALUES (?, ?, ?, ?)", _rows(number, kept, docs, places[:, 0], places[:, 1]))
+    return int((~still).sum())
+
+
+def _rows(number: int, kept: np.ndarray | None, docs: np.ndarray, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Yield table rows of the documents that are still as they were; SQLite stores NaN as NULL."""
+    inside = np.ones(len(docs), bool) if kept is None else np.isin(docs, kept)
+    for values in zip(docs[inside].tolist(), *(column[inside].tolist() for column in columns), strict=True):
+        yield (number, *values)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()

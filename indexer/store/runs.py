@@ -1,0 +1,260 @@
+"""Runs in the catalog: read them, and read what they found as columns of an export."""
+
+import io
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..errors import SondeError
+from ..wording import existing
+from .catalog import Catalog
+
+Kind = Literal["cluster", "topic", "map", "label", "tag", "correction"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NUMBERED: tuple[Kind, ...] = ("cluster", "topic")
+"""Kinds that an export gives two columns: `KIND:NAME`, the item's number, and beside it the item's name."""
+NAME_SUFFIX = " name"
+"""What the second column's name ends in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One cluster, topic or label of a run.
+
+    Attributes:
+        number: 0 and up; -1 stands for what belongs to none (outliers, "none of these").
+        name: What it is called.
+        data: What else is known of it, as JSON values: size, terms, representative documents and so on.
+    """
+
+    number: int
+    name: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as the catalog describes it, without its results.
+
+    Attributes:
+        number: Identifies it in the catalog.
+        kind: "cluster", "topic", "map", "label", "tag" (documents that a person put together) or "correction" (labels
+            that a person gave, for the label run of the same name).
+        name: Unique among the runs of its kind.
+        complete: False for a run that was stopped and can go on.
+        created: When it was written, ISO 8601 in UTC.
+        seconds: How long it took.
+        generation: The generation of the collection that it read.
+        parameters: What it was asked to do, the seed included.
+        versions: The libraries that did it.
+        report: What it measured.
+        documents: How many documents it says something of now.
+    """
+
+    number: int
+    kind: Kind
+    name: str
+    complete: bool
+    created: str
+    seconds: float
+    generation: int
+    parameters: dict[str, Any]
+    versions: dict[str, str]
+    report: dict[str, Any]
+    documents: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the stable names of `--json`."""
+        hidden = ("number", "complete", "documents")
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in hidden}
+        return {"kind": self.kind, "name": self.name, "documents": self.documents, "complete": self.complete} | values
+
+
+_COLUMNS = "run, kind, name, complete, created, seconds, generation, parameters, versions, report"
+
+
+def list_runs(catalog: Catalog, kind: Kind | None = None, *, count: bool = True) -> list[Run]:
+    """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
+    condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
+    rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
+    return [_run(catalog, row, count) for row in rows]
+
+
+def counted_run(catalog: Catalog, run: Run) -> Run:
+    """Return a run with the documents that it says something of now."""
+    return replace(run, documents=_documents(catalog, run.number, run.kind))
+
+
+def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
+    """Return the run of this name, or the newest complete one of its kind.
+
+    Raises:
+        SondeError: There is none; the message names those that exist.
+    """
+    runs = list_runs(catalog, kind)
+    chosen = [run for run in runs if (run.name == name if name is not None else run.complete)]
+    if chosen:
+        return chosen[-1]
+    wanted = f"no {kind} run" + (f" {name!r}" if name is not None else "")
+    known = existing((run.name for run in runs), "make one first")
+    raise SondeError(f"there is {wanted} in this collection: {known}")
+
+
+def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:
+    number, kind, name, complete, created, seconds, generation, *stored = row
+    parameters, versions, report = (json.loads(text) for text in stored)
+    documents = _documents(catalog, number, kind) if count else int(report.get("documents") or 0)
+    return Run(
+        number, kind, name, bool(complete), created, seconds, generation, parameters, versions, report, documents
+    )  # fmt: skip
+
+
+def _documents(catalog: Catalog, number: int, kind: Kind) -> int:
+    table = "run_places" if kind == "map" else "run_documents"
+    sql = f"SELECT count(DISTINCT doc) FROM {table} WHERE run = ?"
+    return catalog.connection.execute(sql, (number,)).fetchone()[0]
+
+
+def items_of(catalog: Catalog, run: Run) -> list[Item]:
+    """Return the run's clusters, topics or labels by number."""
+    sql = "SELECT item, name, data FROM run_items WHERE run = ? ORDER BY item"
+    return [Item(n, name, json.loads(data)) for n, name, data in catalog.connection.execute(sql, (run.number,))]
+
+
+def assignments_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return int64 document numbers, int64 item numbers and float64 scores (NaN: none), by document, best first."""
+    sql = "SELECT doc, item, score FROM run_documents WHERE run = ? ORDER BY doc, score DESC, item"
+    found = catalog.connection.execute(sql, (run.number,)).fetchall()
+    docs, items, scores = zip(*found, strict=True) if found else ((), (), ())
+    return np.array(docs, np.int64), np.array(items, np.int64), np.array(scores, np.float64)
+
+
+def places_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64 [n] document numbers, ascending, and float64 [n, 2] places on the map."""
+    sql = "SELECT doc, x, y FROM run_places WHERE run = ? ORDER BY doc"
+    found = np.array(catalog.connection.execute(sql, (run.number,)).fetchall(), np.float64).reshape(-1, 3)
+    return found[:, 0].astype(np.int64), found[:, 1:]
+
+
+def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
+    """Return an array that the run kept.
+
+    Raises:
+        SondeError: It kept none of this name.
+    """
+    sql = "SELECT data FROM run_arrays WHERE run = ? AND name = ?"
+    found = catalog.connection.execute(sql, (run.number, name)).fetchone()
+    if found is None:
+        raise SondeError(f"the {run.kind} run {run.name!r} keeps no {name}: make it anew")
+    return np.load(io.BytesIO(found[0]), allow_pickle=False)
+
+
+def items_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[int, list[tuple[int, float | None]]]:
+    """Return the numbers and scores of the items that each of these documents belongs to, best first."""
+    found: dict[int, list[tuple[int, float | None]]] = {}
+    sql = (
+        f"SELECT doc, item, score FROM run_documents WHERE run = {run.number} AND doc IN (?) ORDER BY score DESC, item"
+    )
+    for doc, item, score in catalog.select_in(sql, list(docs)):
+        found.setdefault(doc, []).append((item, score))
+    return found
+
+
+def places_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """Return where the map puts each of these documents."""
+    sql = f"SELECT doc, x, y FROM run_places WHERE run = {run.number} AND doc IN (?)"
+    return {doc: (x, y) for doc, x, y in catalog.select_in(sql, list(docs))}
+
+
+NAMED = ("label", "correction")
+"""Kinds whose column holds the name of an item in place of its number."""
+
+
+def run_columns(runs: Iterable[Run]) -> dict[int, str]:
+    """Return the main column of each run by the run's number: `KIND:NAME`.
+
+    New runs cannot be named so that two share a column. Older collections may hold a run "X name" beside a run "X",
+    whose names have that column: the first then gets the next free `KIND:X name (2)`, `(3)` and so on.
+    """
+    runs = list(runs)
+    found = {run.number: f"{run.kind}:{run.name}" for run in runs}
+    names = {f"{found[run.number]}{NAME_SUFFIX}" for run in runs if run.kind in NUMBERED}
+    taken = {*found.values(), *names}
+    for run in runs:
+        if run.kind in NUMBERED and (column := found[run.number]) in names:
+            places = (f"{column} ({number})" for number in itertools.count(2))
+            free = next(place for place in places if not {place, f"{place}{NAME_SUFFIX}"} & taken)
+            taken |= {free, f"{free}{NAME_SUFFIX}"}
+            found[run.number] = free
+    return found
+
+
+class RunColumns:
+    """The columns `cluster:RUN`, `topic:RUN` (numbers, their names beside them), `label:RUN`, `tag:NAME`, `x` and `y`.
+
+    A label is its name; with several labels per text, a list of names; likewise the labels that a person gave,
+    `correction:RUN`. A tag is true or false. `x` and `y` are those of the newest map.
+
+    Attributes:
+        types: "integer", "text", "texts" (a list), "boolean" or "real" by column name, in order.
+        names: The main column of each run by the run's number; see `run_columns`.
+        notes: Which runs are exported under another name than their own.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Read which runs are complete."""
+        self._catalog = catalog
+        runs = [run for run in list_runs(catalog) if run.complete]
+        self._assigned = [run for run in runs if run.kind != "map"]
+        self._map = next((run for run in reversed(runs) if run.kind == "map"), None)
+        self.names = run_columns(self._assigned)
+        self.notes = [
+            f"the {run.kind} run {run.name!r} has the column {self.names[run.number]!r}: rename the run to change that"
+            for run in self._assigned
+            if self.names[run.number] != f"{run.kind}:{run.name}"
+        ]
+        self._names = {
+            run.number: {item.number: item.name for item in items_of(catalog, run)} for run in self._assigned
+        }
+        self.types: dict[str, str] = {}
+        for run in self._assigned:
+            self.types |= _columns(run, self.names[run.number])
+        if self._map:
+            self.types |= {"x": "real", "y": "real"}
+
+    def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Return every column's value by document; None where a run says nothing of it."""
+        absent = {name: False if kind == "boolean" else None for name, kind in self.types.items()}
+        found: dict[int, dict[str, Any]] = {doc: dict(absent) for doc in docs}
+        for run in self._assigned:
+            for doc, values in items_by_document(self._catalog, run, docs).items():
+                found[doc] |= self._cells(run, [number for number, _ in values])
+        if self._map:
+            for doc, (x, y) in places_by_document(self._catalog, self._map, docs).items():
+                found[doc] |= {"x": x, "y": y}
+        return found
+
+    def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
+        column = self.names[run.number]
+        if run.kind == "tag":
+            return {column: True}
+        names = [self._names[run.number].get(number, "") for number in numbers]
+        if _several(run):
+            return {column: names}
+        return {column: names[0]} if run.kind in NAMED else {column: numbers[0], f"{column}{NAME_SUFFIX}": names[0]}
+
+
+def _columns(run: Run, column: str) -> dict[str, str]:
+    if run.kind == "tag":
+        return {column: "boolean"}
+    if run.kind in NAMED:
+        return {column: "texts" if _several(run) else "text"}
+    return {column: "integer", f"{column}{NAME_SUFFIX}": "text"}
+
+
+def _several(run: Run) -> bool:
+    return bool(run.parameters.get("multi_label"))

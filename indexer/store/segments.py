@@ -1,0 +1,131 @@
+"""Vectors on disk: append-only float16 segments, numbered as one long matrix."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from ..ann import to_float32
+from ..errors import SondeError
+from ..files import sha256, write_durably
+
+SCATTERED = 1_024
+"""Up to so many rows of a file are read one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file of vectors: rows `start` to `start + count` of the collection."""
+
+    number: int
+    start: int
+    count: int
+    sha256: str
+
+    def path(self, folder: Path) -> Path:
+        """Return the segment's file inside the folder of vectors."""
+        return folder / f"{self.number:06d}.npy"
+
+
+def write_segment(folder: Path, number: int, start: int, vectors: np.ndarray) -> Segment:
+    """Write vectors [n, d] as the float16 segment `number`; it exists once a transaction names it."""
+    return write_parts(folder, number, start, [vectors.astype(np.float16)])
+
+
+def write_parts(folder: Path, number: int, start: int, parts: Sequence[np.ndarray]) -> Segment:
+    """Write float16 [n, d] parts, one after the other, as the segment `number`."""
+    path, count = folder / f"{number:06d}.npy", sum(len(part) for part in parts)
+    header = {"descr": "<f2", "fortran_order": False, "shape": (count, parts[0].shape[1])}
+
+    def write(stream: IO[bytes]) -> None:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for part in parts:
+            stream.write(np.ascontiguousarray(part).data.cast("B"))
+
+    write_durably(path, write)
+    return Segment(number, start, count, sha256(path))
+
+
+class Segments:
+    """Read access to all vectors of one generation; rows keep their numbers over all segments.
+
+    Files are opened once and stay readable after `compact` or a merge has removed them. They are mapped only while many
+    rows are read, so that they do not count as memory of a process that serves searches.
+    """
+
+    def __init__(self, folder: Path, segments: Sequence[Segment], dimension: int) -> None:
+        self.dimension = dimension
+        self._starts = np.array([segment.start for segment in segments], dtype=np.int64)
+        self._files = [_File(segment, folder, dimension) for segment in segments]
+        self._rows = segments[-1].start + segments[-1].count if segments else 0
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of `rows` (int64 [n], in any order) as float32 [n, d]."""
+        rows = np.asarray(rows, dtype=np.int64)
+        found = np.empty((len(rows), self.dimension), dtype=np.float16)
+        owners = np.searchsorted(self._starts, rows, side="right") - 1
+        for owner in np.unique(owners):
+            mine = owners == owner
+            found[mine] = self._files[owner].read(rows[mine] - self._starts[owner])
+        return to_float32(found)
+
+    def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, float32 [m, d]) over all rows in order, at most `size` rows at a time."""
+        for start, file in zip(self._starts, self._files, strict=True):
+            vectors = file.mapped()
+            for offset in range(0, len(vectors), size):
+                yield int(start) + offset, to_float32(np.ascontiguousarray(vectors[offset : offset + size]))
+
+    def raw(self) -> Iterator[np.ndarray]:
+        """Yield the float16 [n, d] vectors of each segment in order, mapped and not copied."""
+        return (file.mapped() for file in self._files)
+
+
+class _File:
+    """One open segment."""
+
+    def __init__(self, segment: Segment, folder: Path, dimension: int) -> None:
+        path = segment.path(folder)
+        self._stream = path.open("rb")
+        self._shape = (segment.count, dimension)
+        try:
+            shape, kind = _header(self._stream)
+        except ValueError as error:
+            raise _damaged(path, str(error)) from None
+        self._offset = self._stream.tell()
+        if shape != self._shape or kind != np.float16:
+            raise _damaged(path, f"it holds {kind} {shape}, expected float16 {self._shape}")
+        if os.fstat(self._stream.fileno()).st_size != self._offset + segment.count * dimension * 2:
+            raise _damaged(path, "it is cut off")
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Return float16 [n, d]; a few rows one by one, many through a mapping."""
+        if len(rows) > SCATTERED or not hasattr(os, "pread"):
+            return self.mapped()[rows]
+        descriptor, size = self._stream.fileno(), self._shape[1] * 2
+        parts = [os.pread(descriptor, size, self._offset + row * size) for row in rows.tolist()]
+        return np.frombuffer(b"".join(parts), dtype=np.float16).reshape(-1, self._shape[1])
+
+    def mapped(self) -> np.ndarray:
+        """Return all vectors, float16 [n, d], mapped for as long as they are used."""
+        return np.memmap(self._stream, np.float16, "r", self._offset, self._shape)
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """Read the header of a .npy file and leave the stream at its data."""
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("it is no .npy file of version 1.0")
+    shape, transposed, kind = np.lib.format.read_array_header_1_0(stream)
+    if transposed:
+        raise ValueError("its rows are not contiguous")
+    return shape, kind
+
+
+def _damaged(path: Path, why: str) -> SondeError:
+    return SondeError(f"vector segment {path} is damaged ({why}): run `sonde repair {path.parent.parent}`")

@@ -1,0 +1,123 @@
+"""What a writer does to the catalog inside one transaction: add, replace, delete documents and their fields."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..document import Document, Value
+from ..errors import SondeError
+from .catalog import Catalog
+from .fields import Field, canonical, load_value, store, type_of, wider_type
+
+RUN_TABLES = ("run_documents", "run_places")
+"""Tables with what a run says of single documents."""
+
+MAX_FIELDS = 1_900
+"""SQLite allows 2,000 columns in a table."""
+
+
+def digest(*parts: str) -> bytes:
+    """Return a 16-byte BLAKE2b digest of the parts, which no other split of the same characters shares."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hashed.update(len(data).to_bytes(8, "little") + data)
+    return hashed.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What decides whether a document changed: a digest of its content and one of its metadata."""
+
+    content: bytes
+    extra: bytes
+
+    @classmethod
+    def of(cls, document: Document) -> "Identity":
+        """Return the identity of a document."""
+        content = digest(document.title, document.text, document.language or "")
+        return cls(content, digest(canonical(document.metadata)))
+
+
+def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> dict[str, Field]:
+    """Make a column for every new metadata field and widen types that no longer fit; return all fields.
+
+    Raises:
+        SondeError: There would be more fields than a table can hold.
+    """
+    fields, wanted = catalog.fields(), {}
+    for record in metadata:
+        for name, value in record.items():
+            known = wanted.get(name) or (fields[name].type if name in fields else None)
+            wanted[name] = wider_type(known, type_of(value))
+    for name, kind in wanted.items():
+        if kind and name not in fields:
+            fields[name] = _add_field(catalog, name, kind, len(fields))
+        elif kind and fields[name].type != kind:
+            fields[name] = _retype_field(catalog, fields[name], kind)
+    return fields
+
+
+def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:
+    if number >= MAX_FIELDS:
+        raise SondeError(f"more than {MAX_FIELDS:,} metadata columns (the next is {name!r}): leave some out")
+    field = Field(name, f"c{number}", kind)
+    catalog.connection.execute(f"ALTER TABLE metadata ADD COLUMN {field.column}")
+    catalog.connection.execute("INSERT INTO fields VALUES (?, ?, ?)", (name, field.column, kind))
+    return field
+
+
+def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
+    column = field.column
+    # SQLite's own cast of a real number to text keeps 15 digits.
+    catalog.connection.create_function("widened", 1, lambda value: store(load_value(value, field.type), kind))
+    catalog.connection.execute(f"UPDATE metadata SET {column} = widened({column}) WHERE {column} IS NOT NULL")
+    catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
+    return Field(field.name, column, kind)
+
+
+def put_documents(catalog: Catalog, documents: Sequence[tuple[str, Document, Identity]]) -> list[int]:
+    """Insert documents, or update those whose key exists; return their numbers in the same order."""
+    fields = widen_fields(catalog, (document.metadata for _, document, _ in documents))
+    columns = list(fields.values())
+    marks = ", ".join(["?"] * (1 + len(columns)))
+    into = ", ".join(["doc", *(field.column for field in columns)])
+    numbers = []
+    for key, document, identity in documents:
+        doc = _put_document(catalog, key, document, identity)
+        values = [store(document.metadata.get(field.name), field.type) for field in columns]
+        catalog.connection.execute(f"INSERT OR REPLACE INTO metadata({into}) VALUES ({marks})", [doc, *values])
+        numbers.append(doc)
+    return numbers
+
+
+def _put_document(catalog: Catalog, key: str, document: Document, identity: Identity) -> int:
+    values = (
+        key,
+        document.title,
+        document.text,
+        len(document.text),
+        document.language,
+        identity.content,
+        identity.extra,
+    )
+    return catalog.connection.execute(
+        "INSERT INTO documents(key, title, text, length, language, content, extra) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT(key) DO UPDATE SET title = excluded.title, text = excluded.text, length = excluded.length, "
+        "language = excluded.language, content = excluded.content, extra = excluded.extra RETURNING doc",
+        values,
+    ).fetchone()[0]
+
+
+def bury_passages(catalog: Catalog, docs: Sequence[int]) -> None:
+    """Make tombstones of all passages of these documents, and forget what runs said of the old text."""
+    catalog.connection.executemany("UPDATE passages SET doc = NULL WHERE doc = ?", [(doc,) for doc in docs])
+    for table in RUN_TABLES:
+        catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
+
+
+def delete_documents(catalog: Catalog, docs: Sequence[int]) -> None:
+    """Delete documents with their metadata; their passages become tombstones."""
+    bury_passages(catalog, docs)
+    for table in ("documents", "metadata"):
+        catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])

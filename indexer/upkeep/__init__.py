@@ -1,0 +1,1 @@
+"""What looks after a collection: delete, compact, verify, repair, report."""

@@ -1,0 +1,134 @@
+"""Delete documents or a collection, and compact what deletion leaves behind."""
+
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..ann import AnnSettings
+from ..encoder import ModelSpec
+from ..errors import SondeError
+from ..files import disk_error
+from ..progress import Notify, Progress, silent
+from ..store.catalog import Catalog, storable
+from ..store.collection import check_folder
+from ..store.derived import update_derived, update_lexical
+from ..store.lock import writer_lock
+from ..store.segments import Segment, Segments, write_segment
+from ..store.sweep import sweep
+from ..store.writing import delete_documents
+
+SEGMENT_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """How many tombstones went, how many segments there were and are, and the bytes that vectors took and take."""
+
+    removed: int
+    segments_before: int
+    segments: int
+    bytes_before: int
+    bytes: int
+
+
+def compact(folder: Path, *, ann: AnnSettings = AnnSettings(), notify: Notify = silent) -> CompactReport:
+    """Rewrite the collection without tombstones; readers go on with what they have opened.
+
+    New segments and indexes are written beside the old ones; one transaction makes them the collection. Killed
+    before it, the collection is as it was; after it, the next writer removes what is left of the old files.
+
+    Raises:
+        SondeError: Another process is writing.
+    """
+    with writer_lock(check_folder(folder)), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        sweep(folder, catalog)
+        before, (_, live, removed) = catalog.segments(), catalog.counts()
+        size_before = _size(folder)
+        if removed or len(before) > -(-live // SEGMENT_ROWS):
+            with catalog.transaction(write=True):
+                _rewrite(folder, catalog, before, notify)
+                update_derived(folder, catalog, ann, notify)
+            sweep(folder, catalog)
+        return CompactReport(removed, len(before), len(catalog.segments()), size_before, _size(folder))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in (folder / "vectors").iterdir())
+
+
+def _rewrite(folder: Path, catalog: Catalog, before: list[Segment], notify: Notify) -> None:
+    """Write new segments and renumber the passages, in the caller's transaction."""
+    dimension = ModelSpec.from_dict(catalog.get("model")).dimension
+    vectors = Segments(folder / "vectors", before, dimension)
+    rows = np.flatnonzero(catalog.document_of_row() >= 0)
+    number = 1 + max((segment.number for segment in before), default=0)
+    catalog.connection.execute("DELETE FROM passages WHERE doc IS NULL")
+    catalog.connection.execute("DELETE FROM segments")
+    for start in range(0, len(rows), SEGMENT_ROWS):
+        some = rows[start : start + SEGMENT_ROWS]
+        segment = write_segment(folder / "vectors", number + start // SEGMENT_ROWS, start, vectors.read(some))
+        values = (segment.number, segment.start, segment.count, segment.sha256)
+        catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
+        notify(Progress("compacting", start + len(some), len(rows), "passages"))
+    # New numbers never exceed old ones, so that in ascending order each target is free.
+    moved = [(new, int(old)) for new, old in enumerate(rows) if new != old]
+    catalog.connection.executemany("UPDATE passages SET row = ? WHERE row = ?", moved)
+    catalog.set("epoch", catalog.get("epoch", 1) + 1)
+    catalog.advance()
+
+
+def delete_chosen(folder: Path, choose: Callable[[Catalog], Sequence[int]], notify: Notify = silent) -> int:
+    """Delete the documents whose numbers `choose` returns, all in one commit; return how many there were.
+
+    They are chosen inside the transaction that deletes them: a number that another writer freed may be used again.
+
+    Raises:
+        SondeError: Another process is writing, or the collection cannot be written.
+    """
+    with writer_lock(check_folder(folder)), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        sweep(folder, catalog)
+        with catalog.transaction(write=True):
+            before = catalog.counts()[0]
+            delete_documents(catalog, choose(catalog))
+            deleted = before - catalog.counts()[0]
+            if deleted:
+                catalog.advance()
+        update_lexical(folder, catalog, notify)
+    return deleted
+
+
+def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
+    """Return the numbers of documents by id.
+
+    Raises:
+        SondeError: An id does not exist; the message names it and counts the others.
+    """
+    sql = "SELECT doc, key FROM documents WHERE key IN (?)"
+    found = {key: doc for doc, key in catalog.select_in(sql, [key for key in keys if storable(key)])}
+    missing = [key for key in keys if key not in found]
+    if missing:
+        others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise SondeError(f"there is no document with the id {missing[0]!r}{others}: nothing was changed")
+    return [found[key] for key in dict.fromkeys(keys)]
+
+
+def remove_collection(folder: Path) -> None:
+    """Remove a collection and all that it holds. It vanishes at once; who is reading it keeps what is open.
+
+    Raises:
+        SondeError: It is no collection, another process is writing it, or it may not be removed.
+    """
+    check_folder(folder)
+    gone = folder.with_name(f".{folder.name[:40]}-{secrets.token_hex(4)}.removed")
+    with writer_lock(folder):
+        pass  # nobody writes; a writer that begins just now fails, and loses what is being removed anyway
+    try:
+        folder.rename(gone)
+    except OSError as error:
+        raise disk_error(error, folder) from None
+    shutil.rmtree(gone, ignore_errors=True)

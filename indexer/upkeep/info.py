@@ -1,0 +1,144 @@
+"""What a collection holds: a quick look from small files, and the full, measured report."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..ann.settings import AnnInfo
+from ..errors import SondeError
+from ..store.catalog import Catalog
+from ..store.collection import Collection
+from ..store.derived import ann_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A collection in one line.
+
+    Attributes:
+        documents: How many there are.
+        passages: Live ones.
+        model: Name of the bi-encoder; None before the first run has written it down.
+        recall: recall@10 of the FAISS index as it was measured; None where vectors are scanned exactly.
+        bytes: On disk.
+        changed: When it was last written, in seconds since the epoch.
+        problem: Why it cannot be read, empty if it can.
+    """
+
+    documents: int = 0
+    passages: int = 0
+    model: str | None = None
+    recall: float | None = None
+    bytes: int = 0
+    changed: float = 0.0
+    problem: str = ""
+
+
+def glance(folder: Path) -> Glance:
+    """Look at the collection in `folder`; one that is damaged gives its `problem`."""
+    size, changed = _size(folder), last_change(folder)
+    try:
+        with closing(Catalog.open(folder / "catalog.db")) as catalog:
+            documents, passages, _ = catalog.counts()
+            model = (catalog.get("model") or {}).get("name")
+            recall = _recall(ann_folder(folder, catalog.get("epoch", 1)))
+            return Glance(documents, passages, model, recall, size, changed)
+    except (SondeError, sqlite3.Error) as error:
+        return Glance(bytes=size, changed=changed, problem=str(error))
+
+
+def last_change(folder: Path) -> float:
+    """Return when the catalog was last written, in seconds since the epoch; 0 where there is none.
+
+    An empty write-ahead log does not count: a reader makes one.
+    """
+    times = [0.0]
+    for name in ("catalog.db", "catalog.db-wal"):
+        try:
+            found = (folder / name).stat()
+        except OSError:
+            continue
+        times += [found.st_mtime] if found.st_size else []
+    return max(times)
+
+
+def _recall(folder: Path) -> float | None:
+    try:
+        info = AnnInfo.from_dict(json.loads((folder / "info.json").read_text("utf-8")))
+    except (OSError, ValueError, SondeError):
+        return None
+    return None if info.kind == "exact" else info.recall
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # a writer has just removed it
+            continue
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """A collection in numbers; sizes are bytes on disk.
+
+    `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly.
+    `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
+    `newer` counts passages that the index does not hold yet: they are searched exactly.
+    """
+
+    path: str
+    documents: int
+    passages: int
+    tombstones: int
+    newer: int
+    model: str
+    model_settings: dict[str, Any]
+    dimension: int
+    language: str | None
+    ann: dict[str, Any] | None
+    lexical: int | None
+    fields: dict[str, str]
+    bytes: dict[str, int]
+    generation: int
+    search_defaults: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the stable names of `--json`."""
+        return asdict(self)
+
+
+def info(collection: Collection) -> Info:
+    """Return what the collection holds."""
+    with collection.view() as view:
+        documents, passages, tombstones = view.catalog.counts()
+        generation = view.generation
+        spec = collection.spec
+        return Info(
+            path=str(collection.path),
+            documents=documents,
+            passages=passages,
+            tombstones=tombstones,
+            newer=len(generation.owners) - generation.ann.info.rows if generation.ann else 0,
+            model=spec.name,
+            model_settings=spec.to_dict(),
+            dimension=spec.dimension,
+            language=view.catalog.get("language"),
+            ann=generation.ann.info.to_dict() if generation.ann else None,
+            lexical=generation.lexical.rows if generation.lexical else None,
+            fields={field.name: field.type for field in view.fields.values()},
+            bytes=_sizes(collection.path),
+            generation=generation.number,
+            search_defaults=view.catalog.get("search_defaults"),
+        )
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    parts = {"catalog": folder.glob("catalog.db*")}
+    parts |= {name: (folder / name).rglob("*") for name in ("vectors", "ann", "lexical")}
+    return {name: sum(path.stat().st_size for path in paths if path.is_file()) for name, paths in parts.items()}

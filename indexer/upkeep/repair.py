@@ -1,0 +1,166 @@
+"""Repairing a collection: what can be derived is derived anew; texts are never touched."""
+
+import shutil
+from contextlib import closing
+
+import numpy as np
+
+from ..ann import AnnSettings
+from ..document import Document
+from ..encoder import Tokens
+from ..errors import SondeError
+from ..files import sha256
+from ..ingest.chunker import Chunker
+from ..ingest.commit import Committer
+from ..ingest.plan import Batch, PlannedDocument
+from ..ingest.report import Tally
+from ..progress import Notify, silent
+from ..store.catalog import Catalog
+from ..store.collection import Collection
+from ..store.derived import LexicalFollower, update_derived, update_lexical
+from ..store.lock import writer_lock
+from ..store.segments import Segment, Segments, write_segment
+from ..store.sweep import sweep
+from ..store.writing import Identity
+from .verify import Finding, astray, finite, verify
+
+AT_ONCE = 1_024
+
+
+def repair(collection: Collection, notify: Notify = silent) -> list[str]:
+    """Rebuild what `verify` finds broken; return what was done, nothing where all was well.
+
+    Derived indexes are rebuilt from the vectors and texts; vectors of a lost or damaged segment are embedded anew
+    from the texts. An older format is brought up to date.
+
+    Raises:
+        SondeError: The catalog itself is damaged, which holds the texts, or the model cannot be had.
+    """
+    folder = collection.path
+    done: list[str] = []
+    with writer_lock(folder), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
+        findings = verify(collection)
+        if broken := [finding for finding in findings if finding.part == "catalog"]:
+            raise SondeError(
+                f"{broken[0].problem}: the texts themselves are affected, so restore {folder} from a backup"
+            )
+        collection.vectors_path.mkdir(exist_ok=True)
+        done += _vectors(collection, catalog)
+        done += [f"removed {path.name}" for path in sweep(folder, catalog)]
+        done += _orphans(catalog)
+        done += _passages(collection, catalog)
+        findings = verify(collection)
+        done += _derived(collection, catalog, findings, notify)
+    return done
+
+
+def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
+    done = []
+    for segment in catalog.segments():
+        path = segment.path(collection.vectors_path)
+        if not path.is_file() or sha256(path) != segment.sha256 or not _readable(collection, segment):
+            count = _embed_anew(collection, catalog, segment)
+            done.append(f"embedded {count:,} passages of {path.name} anew")
+    return done
+
+
+def _readable(collection: Collection, segment: Segment) -> bool:
+    try:
+        return finite(Segments(collection.vectors_path, [segment], collection.spec.dimension))
+    except SondeError:
+        return False
+
+
+def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> int:
+    last = segment.start + segment.count
+    lost = catalog.connection.execute(
+        "SELECT row, doc, start, end FROM passages WHERE doc IS NOT NULL AND row >= ? AND row < ? ORDER BY row",
+        (segment.start, last),
+    ).fetchall()
+    vectors = np.zeros((segment.count, collection.spec.dimension), dtype=np.float32)
+    for offset in range(0, len(lost), AT_ONCE):
+        some = lost[offset : offset + AT_ONCE]
+        places = [row - segment.start for row, *_ in some]
+        vectors[places] = collection.encoder.encode(_tokens(collection, catalog, some))
+    number = 1 + max(known.number for known in catalog.segments())
+    written = write_segment(collection.vectors_path, number, segment.start, vectors)
+    with catalog.transaction(write=True):
+        # The lost vectors of tombstones cannot be embedded anew, and nothing may reuse them.
+        catalog.connection.execute(
+            "DELETE FROM passages WHERE doc IS NULL AND row >= ? AND row < ?", (segment.start, last)
+        )
+        catalog.connection.execute(
+            "UPDATE segments SET number = ?, sha256 = ? WHERE number = ?", (number, written.sha256, segment.number)
+        )
+        catalog.advance()
+    return len(lost)
+
+
+def _tokens(collection: Collection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
+    """Return the tokens of passages (row, document, start, end), split from their documents as when they were new."""
+    docs = sorted({doc for _, doc, _, _ in lost})
+    found = list(catalog.select_in("SELECT doc, title, text, language FROM documents WHERE doc IN (?)", docs))
+    documents = [Document(text, title, language=language) for _, title, text, language in found]
+    split = Chunker(collection.encoder).split(documents)
+    inputs = {
+        (doc, passage.start, passage.end): passage.tokens
+        for (doc, *_), passages in zip(found, split, strict=True)
+        for passage in passages
+    }
+    missing = [place for place in lost if place[1:] not in inputs]
+    if missing:
+        raise SondeError(
+            f"row {missing[0][0]} is no passage that this version makes of its document: "
+            f"export the texts with `sonde export` and index them into a new collection"
+        )
+    return [inputs[doc, start, end] for _, doc, start, end in lost]
+
+
+def _orphans(catalog: Catalog) -> list[str]:
+    with catalog.transaction(write=True):
+        found = catalog.connection.execute(
+            "UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND doc NOT IN (SELECT doc FROM documents)"
+        ).rowcount
+        records = catalog.connection.execute(
+            "DELETE FROM metadata WHERE doc NOT IN (SELECT doc FROM documents)"
+        ).rowcount
+        if found or records:
+            catalog.advance()
+    done = [f"removed {found:,} passages of no document"] if found else []
+    return done + ([f"removed {records:,} metadata rows of no document"] if records else [])
+
+
+def _passages(collection: Collection, catalog: Catalog) -> list[str]:
+    """Split documents anew whose passages are not those of their text; vectors that are still there are reused."""
+    docs = [doc for doc, _ in astray(catalog, collection.spec.fingerprint)]
+    for offset in range(0, len(docs), AT_ONCE):
+        planned = _planned(collection, catalog, docs[offset : offset + AT_ONCE])
+        with LexicalFollower(collection.path, catalog) as lexical:
+            tally = Tally(collection.path / "skipped.jsonl")
+            Committer(collection.path, catalog, lexical, collection.encoder, tally).commit(Batch(planned))
+    if docs:
+        update_lexical(collection.path, catalog)
+    return [f"split {len(docs):,} documents anew"] if docs else []
+
+
+def _planned(collection: Collection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
+    metadata = catalog.metadata(docs)
+    sql = "SELECT doc, key, title, text, language, content, extra FROM documents WHERE doc IN (?)"
+    stored = list(catalog.select_in(sql, docs))
+    documents = [Document(text, title, key, metadata[doc], language) for doc, key, title, text, language, *_ in stored]
+    split = Chunker(collection.encoder).split(documents)
+    return [
+        PlannedDocument(key, document, Identity(content, extra), True, passages)
+        for (_, key, *_, content, extra), document, passages in zip(stored, documents, split, strict=True)
+    ]
+
+
+def _derived(collection: Collection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
+    broken = sorted({finding.part for finding in findings if finding.part in ("ann", "lexical")})
+    for part in broken:
+        shutil.rmtree(collection.path / part, ignore_errors=True)
+    if broken:
+        update_derived(collection.path, catalog, AnnSettings(), notify)
+        with catalog.transaction(write=True):
+            catalog.advance()
+    return [f"rebuilt the {'FAISS' if part == 'ann' else 'lexical'} index" for part in broken]

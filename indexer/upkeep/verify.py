@@ -1,0 +1,198 @@
+"""Check a collection: every digest and count, every passage, and both derived indexes."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..ann import AnnIndex, exact_search
+from ..document import Document
+from ..errors import SondeError
+from ..files import sha256
+from ..ingest.chunker import passage_text
+from ..store.catalog import Catalog
+from ..store.collection import Collection
+from ..store.derived import BUILT, Loaded
+from ..store.segments import Segment, Segments
+from ..store.view import View
+from ..store.writing import Identity, digest
+
+Span = tuple[int, int, bytes]
+
+
+def astray(catalog: Catalog, fingerprint: str) -> Iterator[tuple[int, str]]:
+    """Yield (document, problem) for every document whose passages are not those that were made of its text.
+
+    Args:
+        catalog: An open catalog, best in a transaction.
+        fingerprint: Of the collection's model, which is part of a passage's digest.
+    """
+    sql = (
+        "SELECT doc, title, text, (SELECT json_group_array(json_array(start, end, hex(digest))) "
+        "FROM passages p WHERE p.doc = d.doc) FROM documents d"
+    )
+    for doc, title, text, stored in catalog.connection.execute(sql):
+        spans = sorted((start, end, bytes.fromhex(digest)) for start, end, digest in json.loads(stored))
+        if problem := _problem(title, text, spans, fingerprint):
+            yield doc, problem
+
+
+def _problem(title: str, text: str, spans: Sequence[Span], fingerprint: str) -> str | None:
+    if not spans:
+        return "have no passage"
+    if any(not 0 <= start <= end <= len(text) for start, end, _ in spans):
+        return "have passages beyond their text"
+    covered = 0
+    for start, end, _ in [*spans, (len(text), len(text), b"")]:
+        if text[covered:start].strip():
+            return "have text that no passage holds"
+        covered = max(covered, end)
+    if not all(_digest_fits(title, text[start:end], stored, fingerprint) for start, end, stored in spans):
+        return "have passages of another text"
+    return None
+
+
+def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool:
+    # A title too long for the model's window was cut; where, only the model's tokenizer knows.
+    return any(
+        digest(fingerprint, passage_text(title[:end].rstrip() if end < len(title) else title, text)) == stored
+        for end in range(len(title), -1, -1)
+    )
+
+
+Part = Literal["catalog", "vectors", "passages", "lexical", "ann"]
+PROBES = 200
+RECALL_SLACK = 0.03
+"""How far recall on new probes may fall below the stored one before the index counts as damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: in which part, and what."""
+
+    part: Part
+    problem: str
+
+
+def verify(collection: Collection) -> list[Finding]:
+    """Return everything that is wrong with a collection; an empty list means that all is well.
+
+    Digests of all segments and documents are computed anew, so it reads the whole collection.
+    """
+    catalog = collection.open_catalog()
+    findings = list(_catalog(catalog.connection))
+    if findings:
+        return findings
+    findings = [finding for segment in catalog.segments() for finding in _segment(collection, segment)]
+    if findings:
+        return findings
+    with collection.view() as view:
+        loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
+        return [*_rows(view), *_documents(view), *_lexical(view, loaded), *_ann(view, loaded)]
+
+
+def _catalog(connection: sqlite3.Connection) -> Iterator[Finding]:
+    try:
+        problems = [found for (found,) in connection.execute("PRAGMA integrity_check(5)") if found != "ok"]
+    except sqlite3.DatabaseError as error:
+        problems = [str(error)]
+    yield from (Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems)
+
+
+def _segment(collection: Collection, segment: Segment) -> Iterator[Finding]:
+    path = segment.path(collection.vectors_path)
+    if not path.is_file():
+        yield Finding("vectors", f"{path.name} is missing: {segment.count:,} vectors")
+    elif sha256(path) != segment.sha256:
+        yield Finding("vectors", f"{path.name} has another digest than when it was written")
+    else:
+        try:
+            sound = finite(Segments(path.parent, [segment], collection.spec.dimension))
+        except SondeError as error:
+            yield Finding("vectors", str(error))
+        else:
+            if not sound:
+                yield Finding("vectors", f"{path.name} holds values that are no numbers")
+
+
+def finite(vectors: Segments) -> bool:
+    """Whether all values are numbers."""
+    return all(np.isfinite(chunk).all() for _, chunk in vectors.chunks(65_536))
+
+
+def _rows(view: View) -> Iterator[Finding]:
+    one = view.catalog.connection.execute
+    end = 0
+    for segment in view.catalog.segments():
+        if segment.start != end:
+            yield Finding("vectors", f"segment {segment.number} starts at row {segment.start}, expected {end}")
+        end = segment.start + segment.count
+    rows = one("SELECT count(*), coalesce(max(row) + 1, 0) FROM passages").fetchone()
+    if rows[1] > end:
+        yield Finding("passages", f"passages name rows up to {rows[1]:,}, but there are {end:,} vectors")
+    for problem, sql in CHECKS.items():
+        if count := one(sql).fetchone()[0]:
+            yield Finding("passages", f"{count:,} {problem}")
+
+
+CHECKS = {
+    "passages belong to no document": "SELECT count(*) FROM passages p LEFT JOIN documents d USING (doc) "
+    "WHERE p.doc IS NOT NULL AND d.doc IS NULL",
+    "metadata rows belong to no document": "SELECT count(*) FROM metadata LEFT JOIN documents d USING (doc) "
+    "WHERE d.doc IS NULL",
+}
+LOST = "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL"
+
+
+def _documents(view: View) -> Iterator[Finding]:
+    changed = 0
+    rows = view.catalog.connection.execute("SELECT title, text, language, length, content FROM documents")
+    for title, text, language, length, content in rows:
+        identity = Identity.of(Document(text, title, language=language))
+        changed += identity.content != content or len(text) != length
+    if changed:
+        yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
+    if lost := view.catalog.connection.execute(LOST).fetchone()[0]:
+        yield Finding("catalog", f"{lost:,} documents have lost their metadata")
+    problems = Counter(problem for _, problem in astray(view.catalog, view.collection.spec.fingerprint))
+    yield from (Finding("passages", f"{count:,} documents {problem}") for problem, count in problems.items())
+
+
+def _lexical(view: View, loaded: Loaded) -> Iterator[Finding]:
+    index, live = loaded.lexical(view.generation.epoch), int(view.generation.alive.sum())
+    if index is None:
+        yield Finding("lexical", "the lexical index is missing or damaged")
+        return
+    yield from (Finding("lexical", problem) for problem in index.verify())
+    if index.rows != live or index.state.through_row != len(view.generation.owners):
+        yield Finding("lexical", f"the lexical index holds {index.rows:,} passages, not the {live:,} that there are")
+
+
+def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
+    generation = view.generation
+    ann = loaded.ann(generation.epoch)
+    if ann is None:
+        if view.catalog.get(BUILT) == generation.epoch:
+            yield Finding("ann", "the FAISS index is missing or damaged")
+    elif ann.info.rows > len(generation.owners):
+        yield Finding("ann", f"the FAISS index covers {ann.info.rows:,} rows, but there are {len(generation.owners):,}")
+    elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:
+        yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, and was {ann.info.recall:.3f} when built")
+
+
+def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
+    """Return recall@10 of the index against the exact scan over evenly spaced stored vectors; ties count as found."""
+    vectors = view.generation.segments
+    alive = view.generation.alive[: ann.info.rows]
+    live = np.flatnonzero(alive)
+    k = min(10, len(live))
+    if not k:
+        return 1.0
+    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(probes, len(live))).astype(np.int64)])
+    truth, _ = exact_search(vectors, queries, k, rows=live)
+    scores, _ = ann.search(queries, k, allowed=alive, vectors=vectors)
+    return float((scores >= truth[:, -1:] - 1e-6).mean())

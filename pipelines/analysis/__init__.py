@@ -1,0 +1,1 @@
+"""What clusters, topics, maps and reports share."""

@@ -1,0 +1,231 @@
+"""The runs of a collection: list, look into, rename, delete, break down by a column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.store import run_writing
+from ...indexer.store.catalog import Catalog
+from ...indexer.store.collection import Collection
+from ...indexer.store.fields import Field
+from ...indexer.store.runs import KINDS, Item, Kind, Run, items_of, list_runs
+from ...indexer.wording import existing
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with its clusters, topics or labels."""
+
+    run: Run
+    items: list[Item]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        items = [{"number": item.number, "name": item.name, **item.data} for item in self.items]
+        return self.run.to_dict() | {"items": items}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A document of a cluster, a topic, a label or a tag; a higher score belongs more, None says nothing."""
+
+    id: str
+    title: str
+    text: str
+    score: float | None
+
+
+def members(
+    collection: Collection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
+) -> list[Member]:
+    """Return the documents of a cluster, topic or label, those that belong to it most first.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
+    """
+    if k < 1 or offset < 0:
+        raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+        sql = (
+            "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc LIMIT ? OFFSET ?"
+        )
+        found = view.catalog.connection.execute(sql, (run.number, item, min(k, 2**31), min(offset, 2**31))).fetchall()
+        documents = view.documents([doc for doc, _ in found])
+    return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
+
+
+def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
+    """Return the runs of one kind, or of all, oldest first.
+
+    Raises:
+        UsageError: The kind is none.
+    """
+    _check(kind)
+    with collection.view() as view:
+        return list_runs(view.catalog, kind)
+
+
+def details(collection: Collection, name: str, kind: Kind | None = None) -> RunDetails:
+    """Return a run with its clusters, topics or labels.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: Runs of several kinds have this name and none was said; or the kind is none.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+        return RunDetails(run, items_of(view.catalog, run))
+
+
+def rename_stored(
+    collection: Collection, name: str, to: str, kind: Kind | None = None, item: int | None = None
+) -> None:
+    """Rename a run or, with its number, a cluster, topic or label of it.
+
+    Raises:
+        SondeError: There is no such run or item, or another process is writing.
+        UsageError: The new name is taken or cannot be one, or it is not clear which run is meant.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+    if item is None:
+        run_writing.rename_run(collection.path, run.kind, name, to)
+        if run.kind == "label" and any(other.name == name for other in all_runs(collection, "correction")):
+            run_writing.rename_run(collection.path, "correction", name, to)
+    elif not to.strip() or not to.isprintable():
+        raise UsageError(f"{to!r} cannot name a {run.kind}: use printable characters")
+    else:
+        run_writing.rename_item(collection.path, run, item, to)
+
+
+def delete_stored_run(collection: Collection, name: str, kind: Kind | None = None) -> None:
+    """Delete a run with its results.
+
+    Raises:
+        SondeError: There is no such run, or another process is writing.
+        UsageError: It is not clear which run is meant.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+    run_writing.delete_run(collection.path, run.kind, name)
+
+
+def named(catalog: Catalog, name: str, kind: Kind | None = None) -> Run:
+    """Return the run of this name, whatever its kind where none is said.
+
+    Raises:
+        SondeError: There is none; the message names those that exist.
+        UsageError: Several kinds have one of this name, or the kind is none.
+    """
+    _check(kind)
+    runs = list_runs(catalog, kind)
+    found = [run for run in runs if run.name == name]
+    if len(found) > 1:
+        kinds = ", ".join(run.kind for run in found)
+        raise UsageError(f"several runs are named {name!r}: say which kind ({kinds}) with --kind")
+    if not found:
+        known = (f"{run.name} ({run.kind})" for run in runs)
+        hint = existing(known, "make one first, with `sonde cluster` for example")
+        raise SondeError(f"there is no run {name!r} in this collection: {hint}")
+    return found[0]
+
+
+def _check(kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"{kind!r} is no kind of run: use {', '.join(KINDS)}")
+
+
+CLASSES = 30
+"""Classes that are told apart; the rarer ones are counted together."""
+OTHERS = "others"
+PERIODS = {"year": 4, "month": 7, "day": 10}
+"""How many characters of a date name its period."""
+MOST = 120
+"""Periods beyond which longer ones are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBreakdown:
+    """Counts of documents.
+
+    Attributes:
+        column: The metadata column.
+        period: "year", "month" or "day" for dates, else None: the parts are classes.
+        parts: Names of periods, in order, or of classes, the largest first; numbers by size.
+        items: Clusters, topics or labels, by number.
+        counts: int64 [items, parts]; a document with several values counts in each.
+    """
+
+    column: str
+    period: str | None
+    parts: tuple[str, ...]
+    items: tuple[Item, ...]
+    counts: np.ndarray
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each item and part that has documents, as JSON values."""
+        return [
+            {"number": item.number, "name": item.name, self.period or "class": self.parts[part],
+             "documents": int(self.counts[place, part])}
+            for place, item in enumerate(self.items) for part in np.flatnonzero(self.counts[place]).tolist()
+        ]  # fmt: skip
+
+
+def breakdown(collection: Collection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
+    """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: There is no such column, it has no value, or it is not clear which run is meant.
+    """
+    with collection.view() as view:
+        found = named(view.catalog, run, kind)
+        if column not in view.fields:
+            raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
+        field = view.fields[column]
+        period = _period(view.catalog, field) if field.type == "date" else None
+        value = f"substr(m.{field.column}, 1, {PERIODS[period]})" if period else f"m.{field.column}"
+        join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
+        sql = (
+            f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
+            f"WHERE r.run = ? AND {value} IS NOT NULL GROUP BY 1, 2"
+        )
+        cells = view.catalog.connection.execute(sql, (found.number,)).fetchall()
+        items = tuple(items_of(view.catalog, found))
+    if not cells:
+        raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
+    ordered = period is not None or field.type in ("integer", "real")
+    return _counted(column, period, items, cells, ordered, field.type == "boolean")
+
+
+def _counted(
+    column: str, period: str | None, items: tuple[Item, ...], cells: Sequence[Any], ordered: bool, boolean: bool
+) -> RunBreakdown:
+    totals: dict[Any, int] = {}
+    for _, part, count in cells:
+        totals[part] = totals.get(part, 0) + count
+    ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
+    kept = ranked if period or len(ranked) <= CLASSES else ranked[: CLASSES - 1]
+    kept = sorted(kept) if ordered else kept
+    names = [("true" if part else "false") if boolean else str(part) for part in kept]
+    places = {part: place for place, part in enumerate(kept)}
+    if len(kept) < len(ranked):
+        names.append(f"{OTHERS} ({len(ranked) - len(kept):,})")
+    rows = {item.number: place for place, item in enumerate(items)}
+    counts = np.zeros((len(items), len(names)), np.int64)
+    for number, part, count in cells:
+        counts[rows[number], places.get(part, len(names) - 1)] += count
+    return RunBreakdown(column, period, tuple(names), items, counts)
+
+
+def _period(catalog: Catalog, field: Field) -> str:
+    for name in ("day", "month"):
+        sql = f"SELECT count(DISTINCT substr({field.column}, 1, {PERIODS[name]})) FROM metadata"
+        if catalog.connection.execute(sql).fetchone()[0] <= (MOST if name == "month" else 62):
+            return name
+    return "year"

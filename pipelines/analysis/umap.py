@@ -1,0 +1,326 @@
+"""UMAP, seeded, from exact neighbours: graph and layout (McInnes, Healy and Melville, arXiv:1802.03426)."""
+
+from collections.abc import Callable
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+
+from ...indexer.errors import MissingExtraError
+from .neighbours import neighbours as nearest_neighbours
+from .neighbours import one_thread
+
+HALVINGS = 64
+TOLERANCE = 1e-5
+LEAST = 1e-3
+"""Of the mean distance to the neighbours, which a scale is at least."""
+
+
+def fuzzy_graph(rows: np.ndarray, distances: np.ndarray) -> csr_matrix:
+    """Return the strength, 0 to 1, with which points belong together.
+
+    From a point, the strength falls from 1 at its nearest neighbour by exp(-distance / scale), with the scale at which
+    the k strengths add up to log2(k); either point's view is enough (a + b - a b).
+
+    Args:
+        rows: int64 [n, k], the neighbours of each point, the nearest first, itself included.
+        distances: float32 [n, k], 0 or more.
+
+    Returns:
+        Symmetric float32 [n, n], without a diagonal.
+    """
+    nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
+    nearest[np.isinf(nearest)] = 0
+    beyond = np.maximum(distances - nearest[:, None], 0).astype(np.float64)
+    means = np.where(nearest > 0, distances.mean(axis=1), distances.mean(dtype=np.float64))
+    scales = np.maximum(_scales(beyond[:, 1:], np.log2(rows.shape[1])), LEAST * means)
+    strengths = np.exp(-beyond / np.where(scales > 0, scales, 1)[:, None]).astype(np.float32)
+    own = np.repeat(np.arange(len(rows)), rows.shape[1])
+    others = rows.ravel() != own
+    edges = (own[others], rows.ravel()[others])
+    graph: Any = coo_matrix((strengths.ravel()[others], edges), shape=(len(rows), len(rows))).tocsr()
+    return graph + graph.T - graph.multiply(graph.T)
+
+
+def _scales(beyond: np.ndarray, total: float) -> np.ndarray:
+    """Return float64 [n] by bisection: the sum of exp(-beyond / scale) over a row is the total, where it can be."""
+    low, high, scales = np.zeros(len(beyond)), np.full(len(beyond), np.inf), np.ones(len(beyond))
+    left = np.arange(len(beyond))
+    for _ in range(HALVINGS):
+        sums = np.exp(-beyond[left] / scales[left, None]).sum(axis=1)
+        wrong = np.abs(sums - total) >= TOLERANCE
+        left, large = left[wrong], sums[wrong] > total
+        high[left[large]], low[left[~large]] = scales[left[large]], scales[left[~large]]
+        open_ended = np.isinf(high[left])
+        scales[left] = np.where(open_ended, 2 * scales[left], (low[left] + np.where(open_ended, 0, high[left])) / 2)
+    return scales
+
+
+AGAIN = 50
+"""After so many steps the other way is tried again."""
+WEIGHT = 0.3
+"""Of the last step in the time that one is expected to take."""
+
+
+class ThreadPace:
+    """Tells for each step how many threads to take, one or all, and learns from the seconds that it took."""
+
+    def __init__(self, threads: int, clock: Callable[[], float] = perf_counter) -> None:
+        self.threads = threads
+        self.clock = clock
+        self.seconds: dict[int, float] = {}
+        self.steps = 0
+
+    def run(self, step: Callable[[int], None]) -> None:
+        """Do a step with the number of threads that it is given."""
+        threads = self._next()
+        began = self.clock()
+        step(threads)
+        taken = self.clock() - began
+        before = self.seconds.get(threads, taken)
+        self.seconds[threads] = taken if self._trial() else before + WEIGHT * (taken - before)
+        self.steps += 1
+
+    def _next(self) -> int:
+        untried = [threads for threads in (self.threads, 1) if threads not in self.seconds]
+        if untried:
+            return untried[0]
+        best = min(self.seconds, key=self.seconds.__getitem__)
+        return next((one for one in self.seconds if one != best), best) if self._trial() else best
+
+    def _trial(self) -> bool:
+        return self.steps % AGAIN == 0
+
+
+NEGATIVES = 5
+"""Points that are pushed away for each neighbour that pulls: UMAP's own."""
+LIMIT = 4.0
+"""Longest step along one axis at a rate of 1: UMAP's own."""
+RATE = 0.5
+"""At the start; it falls to 0. UMAP's own 1 is too much for places that are a part of a round old."""
+PARTS = 4
+"""Parts of a round, each with its share of the edges: the more, the fresher the places of the others."""
+COARSE = 16
+"""Low bits of a squared distance, as float32, that the forces leave out: they are right to 0.8 %."""
+
+
+def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed: int) -> np.ndarray:
+    """Move points until neighbours in a graph are near and others are not (McInnes, Healy, Melville, arXiv:1802.03426).
+
+    Args:
+        start: float32 [n, dimensions], where the points begin.
+        graph: Symmetric scipy matrix [n, n] of the weights of edges, 0 to 1.
+        a: Of the curve 1 / (1 + a d^2b) that a weight is to follow at the distance d.
+        b: The same.
+        rounds: Each edge pulls in a share of the rounds that is its weight, of the largest.
+        seed: Of which points push.
+
+    Returns:
+        float32 [n, dimensions].
+    """
+    import numba
+
+    places = np.array(start, np.float32, order="C")
+    starts, ends, every = _edges(graph, rounds)
+    state = (places, places.copy(), places.copy(), starts, ends, every, every.copy(), *_forces(a, b))
+    turn, before = _compiled(places.shape[1]), numba.get_num_threads()
+    turn(*state, 0, 0, np.uint64(seed))  # compiles it, so that no round is timed with that
+    pace = ThreadPace(before)
+    try:
+        for number in range(rounds):
+            pace.run(lambda threads, number=number: _turn(turn, threads, *state, number, rounds, np.uint64(seed)))
+    finally:
+        numba.set_num_threads(before)
+    return places
+
+
+def _turn(turn: Any, threads: int, *arguments: Any) -> None:
+    import numba
+
+    numba.set_num_threads(threads)
+    turn(*arguments)
+
+
+def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of each point and part: where they begin, [n * PARTS + 1], their ends, rounds between pulls.
+
+    Both directions of an edge are in the same part; those that would never pull are left out.
+    """
+    edges = graph.tocoo()
+    kept = edges.data >= edges.data.max() / rounds
+    points, ends, weights = edges.row[kept].astype(np.int64), edges.col[kept].astype(np.uint32), edges.data[kept]
+    parts = points * PARTS + (points + ends) % PARTS
+    order = np.lexsort((ends, parts))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=graph.shape[0] * PARTS))])
+    return starts, ends[order], (edges.data.max() / weights[order]).astype(np.float32)
+
+
+def _forces(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return pull and push, float32 [65536], by the leading bits of a squared distance: powers are slow."""
+    halfway = np.uint32(1 << COARSE - 1)
+    bits = (np.arange(1 << 32 - COARSE - 1, dtype=np.uint32) << np.uint32(COARSE)) + halfway
+    with np.errstate(invalid="ignore", over="ignore"):  # the last ones stand for what is no number
+        squared = bits.view(np.float32).astype(np.float64)
+        pull = -2 * a * b * squared ** (b - 1) / (1 + a * squared**b)
+        push = 2 * b / ((0.001 + squared) * (1 + a * squared**b))
+    return _finite(pull), _finite(push)
+
+
+def _finite(force: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(force, posinf=0, neginf=0).astype(np.float32)
+
+
+@cache
+def _compiled(axes: int) -> Any:
+    import numba
+
+    compiled = numba.njit(fastmath=True)
+
+    @compiled
+    def step(force: Any, gap: Any, rate: Any) -> Any:
+        return rate * max(np.float32(-LIMIT), min(np.float32(LIMIT), force * gap))
+
+    @compiled
+    def at(squared: Any) -> Any:
+        return np.float32(squared).view(np.int32) >> COARSE
+
+    @compiled
+    def mixed(state: Any) -> Any:  # splitmix64 (Steele, Lea, Flood 2014)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
+
+    @compiled
+    def squared_gap(then: Any, point: Any, now: Any, other: Any) -> Any:
+        total = np.float32(0)
+        for axis in range(axes):
+            gap = then[point, axis] - now[other, axis]
+            total += gap * gap
+        return total
+
+    @compiled
+    def pulled(then: Any, point: Any, now: Any, other: Any, pull: Any, rate: Any) -> None:
+        """Move a point twice, as the edge from either end would, the other point giving way as much in between."""
+        first, left = pull[at(squared_gap(then, point, now, other))], np.float32(0)
+        for axis in range(axes):
+            gap = then[point, axis] - now[other, axis]
+            once = step(first, gap, rate)
+            left += (gap + once + once) * (gap + once + once)
+        second = pull[at(left)]
+        for axis in range(axes):
+            gap = then[point, axis] - now[other, axis]
+            once = step(first, gap, rate)
+            then[point, axis] += once + step(second, gap + once + once, rate)
+
+    @compiled
+    def pushed(then: Any, point: Any, moved: Any, now: Any, other: Any, push: Any, rate: Any) -> None:
+        force = push[at(squared_gap(then, point, now, other))]
+        for axis in range(axes):
+            moved[point, axis] += step(force, then[point, axis] - now[other, axis], rate)
+
+    @numba.njit(parallel=True, fastmath=True)
+    def turn(
+        now: Any, then: Any, moved: Any, starts: Any, ends: Any, every: Any, due: Any, pull: Any, push: Any,
+        number: Any, rounds: Any, seed: Any,
+    ) -> None:  # fmt: skip
+        """Do a round: its places are in `now` again, since the number of parts is even."""
+        count, rate = np.uint64(len(now)), np.float32(RATE * (1 - number / max(rounds, 1)))
+        for part in range(PARTS if rounds else 0):
+            for point in numba.prange(len(now)):
+                turned = np.uint64(number * PARTS + part)
+                state = mixed((seed * np.uint64(rounds * PARTS) + turned) * count + np.uint64(point))
+                for axis in range(axes):
+                    then[point, axis] = now[point, axis]
+                for edge in range(starts[point * PARTS + part], starts[point * PARTS + part + 1]):
+                    if due[edge] > number:
+                        continue
+                    due[edge] += every[edge]
+                    pulled(then, point, now, ends[edge], pull, rate)
+                    for axis in range(axes):
+                        moved[point, axis] = then[point, axis]
+                    for _ in range(NEGATIVES):  # all from one place: none has to wait for the one before
+                        state += np.uint64(0x9E3779B97F4A7C15)
+                        other = ((mixed(state) >> np.uint64(32)) * count) >> np.uint64(32)
+                        if other != point:
+                            pushed(then, point, moved, now, other, push, rate)
+                    for axis in range(axes):
+                        then[point, axis] = moved[point, axis]
+            now, then = then, now
+
+    return turn
+
+
+LARGE = 10_000
+EPOCHS, EPOCHS_LARGE = 500, 200
+"""Rounds of the layout up to `LARGE` points and beyond: UMAP's own."""
+FEW = 4
+"""UMAP starts from eigenvectors of the graph; below so many points per dimension, from chance."""
+
+
+def project(
+    vectors: np.ndarray,
+    dimensions: int,
+    seed: int,
+    *,
+    neighbours: int = 15,
+    spread_out: float = 0.0,
+    nearest: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """Return float32 [n, dimensions] places in which near vectors are near.
+
+    The same vectors, settings and versions give the same places, in any process and with any number of threads.
+
+    Args:
+        vectors: float32 [n, d], of length 1, best all distinct.
+        dimensions: 2 and up.
+        seed: Of the start and of the layout.
+        neighbours: Neighbours of each vector in the graph, itself included; fewer look at finer structure.
+        spread_out: Least distance between places (UMAP's `min_dist`): 0 packs clusters tightly, 0.1 suits a map.
+        nearest: What `nearest_neighbours(vectors, vectors, neighbours)`, or more of them, gave, where that is known.
+
+    Raises:
+        MissingExtraError: umap-learn is not installed.
+    """
+    count = min(neighbours, len(vectors))
+    if len(vectors) <= dimensions + 1:
+        return _few(vectors, dimensions)
+    rows, cosines = nearest or nearest_neighbours(vectors, vectors, count)
+    rows, cosines = rows[:, :count], cosines[:, :count]
+    distances = np.maximum(1 - cosines, 0).astype(np.float32)
+    with one_thread():
+        return _layout(vectors, dimensions, seed, spread_out, rows, distances)
+
+
+def umap() -> Any:
+    """The module umap.umap_; MissingExtraError where it is not installed."""
+    try:
+        from umap import umap_
+    except ImportError as error:
+        raise MissingExtraError("umap-learn", "cluster", "reducing vectors to a few dimensions") from error
+    return umap_
+
+
+def _layout(
+    vectors: np.ndarray, dimensions: int, seed: int, spread_out: float, rows: np.ndarray, distances: np.ndarray
+) -> np.ndarray:
+    module, random = umap(), np.random.RandomState(seed)
+    a, b = module.find_ab_params(1.0, spread_out)
+    start = "spectral" if len(vectors) > FEW * dimensions + rows.shape[1] else "random"
+    graph = fuzzy_graph(rows, distances)
+    places = module.simplicial_set_embedding(  # of no epochs: where UMAP would start
+        vectors, graph, dimensions, 1.0, a, b, 1.0, 5, 0, start, random, "cosine", {}, False, {}, False,
+        parallel=False, verbose=False,
+    )[0]  # fmt: skip
+    return arrange(places, graph, a, b, EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE, seed)
+
+
+def _few(vectors: np.ndarray, dimensions: int) -> np.ndarray:
+    """Return the main directions of a handful of vectors, for which UMAP has no neighbours."""
+    found = np.zeros((len(vectors), dimensions), np.float32)
+    if len(vectors) > 1:
+        left, strengths, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+        kept = min(dimensions, len(strengths))
+        found[:, :kept] = left[:, :kept] * strengths[:kept]
+    return found

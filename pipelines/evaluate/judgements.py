@@ -1,0 +1,228 @@
+"""What people said of hits: which documents answer which queries, kept in the collection and used to measure search.
+
+They lie in `judgements.jsonl` in the collection's folder, one flushed line each: a hit can be judged while the
+collection is being written, and a kill costs at most the line in hand. Of a query and a document the last word counts.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from filelock import FileLock
+
+from ...indexer.arguments import Ids, as_text, as_texts
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import write_durably
+from ...indexer.store.catalog import storable
+from ...indexer.store.collection import Collection
+from ..search.trec import Query
+from .search import Qrels
+
+FILE = "judgements.jsonl"
+GRADES = range(11)
+"""0: not relevant; 1 and up: relevant, more so with higher grades. nDCG doubles a document's worth with every grade."""
+LONGEST = 2_000
+"""Characters of a query that can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was said of one document as an answer to one query.
+
+    Attributes:
+        query: The query's text.
+        id: The document's id.
+        grade: 0: not relevant; 1 and up: relevant.
+        at: When it was said, ISO 8601 in UTC.
+    """
+
+    query: str
+    id: str
+    grade: int
+    at: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the stable names of `--json`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """All judgements that count, in the order of their queries' first judgement.
+
+    Attributes:
+        kept: One for each query and document.
+        stale: How many do not count: their document was deleted, or its text changed since.
+    """
+
+    kept: tuple[Judgement, ...]
+    stale: int
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @property
+    def queries(self) -> list[Query]:
+        """Ids, "q1" and up, and texts of the queries that have judgements."""
+        texts = dict.fromkeys(judgement.query for judgement in self.kept)
+        return [(f"q{number}", text) for number, text in enumerate(texts, 1)]
+
+    @property
+    def qrels(self) -> Qrels:
+        """Grades by query id and document id."""
+        ids = {text: key for key, text in self.queries}
+        found: Qrels = {}
+        for judgement in self.kept:
+            found.setdefault(ids[judgement.query], {})[judgement.id] = judgement.grade
+        return found
+
+    @property
+    def answered(self) -> list[Query]:
+        """The queries with a relevant document; the others cannot tell a good order from a bad one."""
+        qrels = self.qrels
+        return [(key, text) for key, text in self.queries if any(qrels[key].values())]
+
+    def of(self, query: str) -> dict[str, int]:
+        """Return the grades of one query by document id."""
+        wanted = normalised_query(query)
+        return {judgement.id: judgement.grade for judgement in self.kept if judgement.query == wanted}
+
+    def write(self, qrels: Path, queries: Path | None = None) -> None:
+        """Write TREC qrels (tabs between the cells) and, if a file is named, the queries as JSONL with _id and text.
+
+        Raises:
+            SondeError: There are none, or a file cannot be written.
+        """
+        if not self.kept:
+            raise SondeError("nothing has been judged in this collection: judge hits first, with `sonde judge`")
+        rows = [(key, id, grade) for key, grades in self.qrels.items() for id, grade in grades.items()]
+        text = "".join(f"{key}\t0\t{' '.join(id.split())}\t{grade}\n" for key, id, grade in rows)
+        asked = "".join(json.dumps({"_id": k, "text": t}, ensure_ascii=False) + "\n" for k, t in self.queries)
+        for path, content in ((qrels, text), (queries, asked)):
+            if path is not None:
+                _write(path, content.encode())
+
+
+def judgements(collection: Collection) -> Judgements:
+    """Return the judgements that a collection keeps; those of deleted or changed documents do not count.
+
+    Raises:
+        SondeError: The file cannot be read.
+    """
+    said: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in _lines(collection.path / FILE):
+        said[line["query"], line["id"]] = line
+    standing = [line for line in said.values() if line["grade"] is not None]
+    with collection.view() as view:
+        sql = "SELECT key, hex(content) FROM documents WHERE key IN (?)"
+        now = dict(view.catalog.select_in(sql, list({line["id"] for line in standing})))
+    kept = [line for line in standing if now.get(line["id"]) == line["content"]]
+    order = {query: place for place, query in enumerate(dict.fromkeys(query for query, _ in said))}
+    kept.sort(key=lambda line: order[line["query"]])
+    found = tuple(Judgement(line["query"], line["id"], line["grade"], line["at"]) for line in kept)
+    return Judgements(found, len(standing) - len(kept))
+
+
+def judge(collection: Collection, query: str, ids: Ids, grade: int | None) -> int:
+    """Keep what is said of documents as answers to a query; return how many were judged.
+
+    Args:
+        collection: The collection; another process may be writing to it.
+        query: The query's text; spaces at its ends and repeated ones do not tell queries apart.
+        ids: Ids of documents.
+        grade: 0: not relevant; 1 to 10: relevant; None takes back what was said.
+
+    Raises:
+        UsageError: The query is empty or too long, no document was named, or the grade cannot be.
+        SondeError: A document does not exist (nothing is kept then), or the file cannot be written.
+    """
+    query, ids = as_text(query, "query"), as_texts(ids, "id")
+    _check(query, ids, grade)
+    with collection.view() as view:
+        sql = "SELECT key, hex(content) FROM documents WHERE key IN (?)"
+        known = dict(view.catalog.select_in(sql, [id for id in ids if storable(id)]))
+    missing = next((id for id in ids if id not in known), None)
+    if missing is not None:
+        raise SondeError(f"there is no document with the id {missing!r} in {collection.path}")
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    said = {"query": normalised_query(query), "grade": grade, "at": at}
+    _append(collection.path / FILE, [said | {"id": id, "content": known[id]} for id in dict.fromkeys(ids)])
+    return len(set(ids))
+
+
+def normalised_query(query: str) -> str:
+    """Return a query's text as judgements know it: without spaces at its ends and repeated ones."""
+    return " ".join(query.split())
+
+
+def _check(query: str, ids: Sequence[str], grade: int | None) -> None:
+    if not query.strip():
+        raise UsageError("the query is empty: say what the documents answer")
+    if not storable(query):
+        raise UsageError("the query is not valid Unicode: write it in UTF-8")
+    if len(normalised_query(query)) > LONGEST:
+        raise UsageError(
+            f"the query has {len(normalised_query(query)):,} characters: judge hits of one of {LONGEST:,} at most"
+        )
+    if not ids:
+        raise UsageError("no document was named: give the ids of those that you judge")
+    if grade is not None and grade not in GRADES:
+        raise UsageError(f"{grade} is no grade: 0 is not relevant, {GRADES[1]} to {GRADES[-1]} are relevant")
+
+
+def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    """Append lines and flush them to the disk; what a kill left of a line is cut off first."""
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    try:
+        with FileLock(path.with_name(path.name + ".lock")), path.open("a+b") as stream:
+            stream.truncate(_whole(stream))
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise SondeError(f"{path} cannot be written ({error.strerror or error})") from None
+
+
+def _whole(stream: IO[bytes]) -> int:
+    """Return the length of the file up to the end of its last whole line."""
+    end = stream.seek(0, os.SEEK_END)
+    while end:
+        size = min(end, 65_536)
+        stream.seek(end - size)
+        found = stream.read(size).rfind(b"\n")
+        if found >= 0:
+            return end - size + found + 1
+        end -= size
+    return 0
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of the file; one that is damaged is passed over, it costs no other."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SondeError(f"the judgements in {path} cannot be read ({error.strerror or error})") from None
+    return [line for each in text.split(b"\n")[:-1] if (line := _line(each)) is not None]
+
+
+def _line(text: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+        query, id, grade, at, content = (line[name] for name in ("query", "id", "grade", "at", "content"))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    texts = all(isinstance(each, str) for each in (query, id, at, content))
+    return line if texts and (grade is None or (type(grade) is int and grade in GRADES)) else None
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_durably(path, lambda stream: stream.write(content))
+    except OSError as error:
+        raise SondeError(f"{path} cannot be written ({error.strerror or error})") from None

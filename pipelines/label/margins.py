@@ -1,0 +1,262 @@
+"""Margins of every text: by similarity, by a judge, by a judge of a sample, or by both; with a journal."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, Progress, silent
+from .carry import adjusted, carry
+from .engines import EngineName, Judge
+from .labels import Label, log_odds, probabilities
+from .settings import Budget, LabelSettings
+from .similarity import ENOUGH, adapted_margins, similarity_margins
+
+FOLDER = "labelling"
+
+
+class Journal:
+    """Margins by the digest of a text's content; every batch is one line, flushed to the disk.
+
+    A line that a kill left unfinished is cut off. What another model, other labels or other settings said is not used.
+    """
+
+    def __init__(self, stream: IO[bytes] | None, known: dict[str, np.ndarray]) -> None:
+        self._stream = stream
+        self.known = known
+
+    @classmethod
+    def nowhere(cls) -> "Journal":
+        """Return one that is kept in memory only."""
+        return cls(None, {})
+
+    def add(self, keys: Sequence[str], margins: np.ndarray) -> None:
+        """Keep float32 [n, labels] margins."""
+        self.known |= dict(zip(keys, margins, strict=True))
+        if self._stream is None:
+            return
+        values = [[None if np.isnan(value) else value for value in row] for row in margins.astype(float).tolist()]
+        self._stream.write(json.dumps([list(keys), values]).encode() + b"\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+
+@contextmanager
+def open_journal(collection: Path, name: str, settings: str) -> Iterator[Journal]:
+    """Open the journal of a run, gone on with if it was made under the same settings; removed when the block ends well.
+
+    Raises:
+        SondeError: Another process is making the same run, or the folder cannot be written.
+    """
+    folder = collection / FOLDER
+    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.jsonl"
+    try:
+        folder.mkdir(exist_ok=True)
+        lock = FileLock(path.with_suffix(".lock"), timeout=0)
+        with lock, path.open("a+b") as stream:
+            yield Journal(stream, _read(stream, sha256(settings.encode()).hexdigest()))
+            path.unlink()
+            path.with_suffix(".lock").unlink(missing_ok=True)
+    except Timeout:
+        raise SondeError(f"another process is making the label run {name!r}: wait for it, or give --name") from None
+    except PermissionError as error:
+        raise SondeError(f"{folder} cannot be written ({error.strerror})") from None
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _read(stream: IO[bytes], settings: str) -> dict[str, np.ndarray]:
+    stream.seek(0)
+    known: dict[str, np.ndarray] = {}
+    whole = 0
+    for number, line in enumerate(stream):
+        if not line.endswith(b"\n") or (number == 0 and line.decode(errors="replace").strip() != settings):
+            break
+        if number:
+            keys, values = json.loads(line)
+            margins = np.array([[np.nan if value is None else value for value in row] for row in values], np.float32)
+            known |= dict(zip(keys, margins, strict=True))
+        whole += len(line)
+    stream.seek(whole)
+    stream.truncate()
+    if not whole:
+        stream.write(settings.encode() + b"\n")
+        stream.flush()
+    return known
+
+
+AT_ONCE = 32
+"""Texts judged between two entries of the journal: what a kill can cost."""
+PROBE = 16
+"""Texts judged before a budget of time is turned into a number of texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTexts:
+    """What is labelled.
+
+    Attributes:
+        vectors: float32 [n, d].
+        keys: Digests of the texts' content.
+        read: Returns the texts at some places.
+        known: int64 [m], places of texts whose labels a person gave.
+        truth: float64 [m, labels], 1 for each label that such a text has.
+    """
+
+    vectors: np.ndarray
+    keys: list[str]
+    read: Callable[[np.ndarray], list[str]]
+    known: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    truth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """The margins of a corpus, and how they came about.
+
+    Attributes:
+        margins: float [n, labels] log-odds.
+        calls: Judgements of a text against a label.
+        judged: How many texts were judged.
+        agreement: Share of held-back texts with the judge's label, where a sample was judged.
+        held_back: How many those are.
+    """
+
+    margins: np.ndarray
+    calls: int = 0
+    judged: int = 0
+    agreement: float | None = None
+    held_back: int = 0
+
+
+def label_corpus(
+    corpus: LabelTexts, labels: Sequence[Label], of_labels: np.ndarray, engine: EngineName, judge: Judge | None,
+    settings: LabelSettings, journal: Journal | None = None, notify: Notify = silent,
+) -> Margins:  # fmt: skip
+    """Return the margins of all texts.
+
+    Args:
+        corpus: The texts.
+        labels: The labels.
+        of_labels: float32 [labels, d], their vectors.
+        engine: Which engine.
+        judge: Its judge; None for similarity.
+        settings: How to label.
+        journal: What the judge has said already, and where to write the rest.
+        notify: Receives progress.
+    """
+    plain = similarity_margins(corpus.vectors, of_labels, settings.multi_label)
+    adapt = len(corpus) >= ENOUGH and not settings.multi_label
+    similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
+    if judge is None:
+        return Margins(learned(similar, corpus, settings.multi_label))
+    asking = _Asking(corpus, labels, judge, settings, shortlist(similar, settings), journal, notify)
+    found = asking.run(similar)
+    if engine != "ensemble":
+        return found
+    joined = together(similar, found.margins, settings.multi_label)
+    return Margins(joined, found.calls, found.judged, found.agreement, found.held_back)
+
+
+def learned(margins: np.ndarray, corpus: LabelTexts, multi_label: bool) -> np.ndarray:
+    """Return the margins of all texts after what a person said of some, float [n, labels]; as they were without."""
+    usable = corpus.truth.any(axis=1) | multi_label
+    if not usable.any():
+        return margins
+    safe = np.where(np.isfinite(margins), margins, np.nanmin(np.where(np.isfinite(margins), margins, np.nan)) - 10)
+    rows, truth = corpus.known[usable], corpus.truth[usable]
+    return np.where(np.isnan(margins), margins, adjusted(safe, corpus.vectors, rows, truth, multi_label))
+
+
+def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None:
+    """Return bool [n, labels], the labels to be judged of each text; None for all."""
+    size = settings.shortlist
+    if not size or similar.shape[1] <= size:
+        return None
+    chosen = np.zeros(similar.shape, bool)
+    np.put_along_axis(chosen, np.argpartition(-similar, size - 1, axis=1)[:, :size], True, axis=1)
+    return chosen
+
+
+def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool) -> np.ndarray:
+    """Return the ensemble's margins: the mean of both engines' log-probabilities, or log-odds with several labels."""
+    shares = (probabilities(margins, multi_label) for margins in (similar, judged))
+    one, two = (log_odds(each, multi_label) for each in shares)
+    return (one + two) / 2
+
+
+class _Asking:
+    """The judge's work on a corpus: in batches, through the journal, within the budget."""
+
+    def __init__(
+        self, corpus: LabelTexts, labels: Sequence[Label], judge: Judge, settings: LabelSettings,
+        chosen: np.ndarray | None, journal: Journal | None, notify: Notify,
+    ) -> None:  # fmt: skip
+        self.corpus = corpus
+        self.labels = labels
+        self.judge = judge
+        self.settings = settings
+        self.chosen = chosen
+        self.journal = journal or Journal.nowhere()
+        self.notify = notify
+        self.budget = Budget.parse(settings.budget)
+        self.cost = len(labels) if chosen is None else settings.shortlist
+        self.judged = 0
+        self.total = len(corpus)
+
+    def run(self, hints: np.ndarray) -> Margins:
+        """Judge all texts, or as many as the budget allows and carry the rest."""
+        self.total = min(self._affordable(), len(self.corpus))
+        if self.total == len(self.corpus):
+            margins = self.ask(np.arange(len(self.corpus)))
+            if len(margins) == len(self.corpus):
+                margins = learned(margins, self.corpus, self.settings.multi_label)
+                return Margins(margins, self.judged * self.cost, self.judged)
+        multi, truths = self.settings.multi_label, (self.corpus.known, self.corpus.truth)
+        carried = carry(self.ask, self.corpus.vectors, hints, self.total, multi, self.settings.seed, truths)
+        margins = learned(carried.margins, self.corpus, multi)
+        return Margins(margins, self.judged * self.cost, len(carried.judged), carried.agreement, carried.held_back)
+
+    def _affordable(self) -> int:
+        if self.budget.calls is not None:
+            return max(1, self.budget.calls // self.cost)
+        if self.budget.seconds is None:
+            return len(self.corpus)
+        rng = np.random.default_rng(self.settings.seed)
+        began = time.monotonic()
+        probe = rng.choice(len(self.corpus), min(PROBE, len(self.corpus)), replace=False)
+        self.ask(np.sort(probe))
+        return max(len(probe), int(self.budget.seconds / max(time.monotonic() - began, 1e-6) * len(probe)))
+
+    def ask(self, rows: np.ndarray) -> np.ndarray:
+        """Return float32 [m, labels]; fewer rows than asked for when the time is up."""
+        found = []
+        for start in range(0, len(rows), AT_ONCE):
+            if self.judged and self.budget.over():
+                break
+            found.append(self._batch(rows[start : start + AT_ONCE]))
+            self.notify(Progress("judging", self.judged, max(self.total, self.judged), "texts"))
+        return np.concatenate(found) if found else np.empty((0, len(self.labels)), np.float32)
+
+    def _batch(self, rows: np.ndarray) -> np.ndarray:
+        keys = [self.corpus.keys[row] for row in rows.tolist()]
+        new = np.array([key not in self.journal.known for key in keys], bool)
+        if new.any():
+            some = rows[new]
+            chosen = None if self.chosen is None else self.chosen[some]
+            margins = self.judge.margins(self.corpus.read(some), self.labels, self.settings.multi_label, chosen)
+            self.journal.add([key for key, fresh in zip(keys, new, strict=True) if fresh], margins)
+        self.judged += len(rows)
+        return np.array([self.journal.known[key] for key in keys], np.float32)

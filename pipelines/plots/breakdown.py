@@ -1,0 +1,152 @@
+"""Groups over time as lines, and groups by class as stacked bars."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .colors import GREY, OTHERS, PALETTE, escaped, one_line
+from .file import new_figure, plotly
+
+SHOWN = 8
+"""Lines that are drawn; a page holds the others too, to be switched on in the legend."""
+NAME = 42
+
+
+@dataclass(frozen=True, slots=True)
+class LinesPlot:
+    """Lines to be drawn.
+
+    Attributes:
+        title: Above them.
+        periods: What stands along the horizontal axis.
+        names: Of the lines, the most important first.
+        values: float [lines, periods].
+        hovers: For each line, what is known of each period, for the mouse.
+        unit: What stands along the vertical axis.
+    """
+
+    title: str
+    periods: Sequence[str]
+    names: Sequence[str]
+    values: np.ndarray
+    hovers: Sequence[Sequence[str]]
+    unit: str = "documents"
+
+    def interactive(self) -> Any:
+        """Return a Plotly figure."""
+        go = plotly()
+        figure = go.Figure()
+        for number, (name, values, hovers) in enumerate(zip(self.names, self.values, self.hovers, strict=True)):
+            figure.add_trace(
+                go.Scatter(
+                    x=list(self.periods),
+                    y=values.tolist(),
+                    name=escaped(one_line(name, NAME)),
+                    mode="lines+markers",
+                    line={"color": PALETTE[number % len(PALETTE)]},
+                    visible=True if number < SHOWN else "legendonly",
+                    text=[escaped(one_line(text, 100)) for text in hovers],
+                    hovertemplate="%{x}: %{y}<br>%{text}<extra>%{fullData.name}</extra>",
+                )
+            )
+        figure.update_layout(
+            title=escaped(self.title), xaxis={"type": "category"}, hovermode="closest",
+            yaxis={"title": escaped(self.unit), "rangemode": "tozero"}, margin={"l": 60, "r": 20, "t": 60, "b": 60},
+        )  # fmt: skip
+        return figure
+
+    def still(self) -> Any:
+        """Return a matplotlib figure of the first lines."""
+        figure, axes = new_figure(12, 6)
+        marks = np.arange(len(self.periods))
+        for number, (name, values) in enumerate(zip(self.names[:SHOWN], self.values, strict=False)):
+            color = PALETTE[number % len(PALETTE)]
+            axes.plot(marks, values, color=color, marker="o", markersize=3, linewidth=1.6, label=one_line(name, NAME))
+        step = max(1, -(-len(marks) // 12))
+        axes.set_xticks(marks[::step], [self.periods[mark] for mark in marks[::step]])
+        axes.set_ylabel(self.unit)
+        axes.set_ylim(bottom=0)
+        axes.set_title(self.title, loc="left", fontsize=13)
+        axes.grid(axis="y", color="#e5e5e5")
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9)
+        return figure
+
+
+BARS_NAME, CLASS = 42, 40
+
+
+@dataclass(frozen=True, slots=True)
+class BarsPlot:
+    """Bars to be drawn, one for each class.
+
+    Attributes:
+        title: Above them.
+        classes: From top to bottom.
+        names: Of the parts of a bar, the most important first.
+        values: float [names, classes].
+        hovers: For each name, what is known of each class, for the mouse.
+        unit: What stands along the horizontal axis.
+    """
+
+    title: str
+    classes: Sequence[str]
+    names: Sequence[str]
+    values: np.ndarray
+    hovers: Sequence[Sequence[str]]
+    unit: str = "documents"
+
+    def _parts(self) -> list[tuple[str, str, np.ndarray, Sequence[str]]]:
+        """Return name, colour, values and hovers; names beyond the palette are one grey part."""
+        found = [(name, PALETTE[n % len(PALETTE)], self.values[n], self.hovers[n]) for n, name in enumerate(self.names)]
+        if len(found) <= len(PALETTE):
+            return found
+        rest = found[len(PALETTE) - 1 :]
+        other = (f"{OTHERS} ({len(rest)})", GREY, np.sum([part[2] for part in rest], axis=0), [""] * len(self.classes))
+        return [*found[: len(PALETTE) - 1], other]
+
+    def interactive(self) -> Any:
+        """Return a Plotly figure."""
+        go = plotly()
+        figure, marks = go.Figure(), list(range(len(self.classes)))
+        for name, color, values, hovers in self._parts():
+            figure.add_trace(
+                go.Bar(
+                    y=marks, x=values.tolist(), orientation="h", name=escaped(one_line(name, BARS_NAME)),
+                    marker={"color": color},
+                    text=[escaped(one_line(text, 100)) for text in hovers], textposition="none",
+                    hovertemplate="%{x} · %{text}<extra>%{fullData.name}</extra>",
+                )
+            )  # fmt: skip
+        figure.update_layout(
+            title=escaped(self.title), barmode="stack", bargap=0.25, xaxis={"title": escaped(self.unit)},
+            height=max(420, 150 + 30 * len(self.classes)), margin={"l": 10, "r": 20, "t": 60, "b": 60},
+            legend={"traceorder": "normal"},
+            yaxis={"autorange": "reversed", "automargin": True, "tickvals": marks,
+                   "ticktext": [escaped(one_line(name, CLASS)) for name in self.classes]},
+        )  # fmt: skip
+        return figure
+
+    def still(self) -> Any:
+        """Return a matplotlib figure."""
+        figure, axes = new_figure(12, float(np.clip(1.6 + 0.32 * len(self.classes), 5, 40)))
+        marks, left = np.arange(len(self.classes)), np.zeros(len(self.classes))
+        for name, color, values, _ in self._parts():
+            axes.barh(marks, values, left=left, height=0.75, color=color, label=one_line(name, BARS_NAME))
+            left = left + values
+        axes.set_yticks(marks, [one_line(name, CLASS) for name in self.classes])
+        axes.set_ylim(len(marks) - 0.5, -0.5)
+        axes.set_xlabel(self.unit)
+        axes.set_title(self.title, loc="left", fontsize=13)
+        axes.grid(axis="x", color="#e5e5e5")
+        axes.set_axisbelow(True)
+        axes.tick_params(axis="y", length=0)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        if self.names:
+            axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9)
+        return figure

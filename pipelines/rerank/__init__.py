@@ -1,7 +1,0 @@
-"""The second stage of a search: the first stage's best documents are read again with their query, and reordered."""
-
-from .budget import parse_budget
-from .choice import HUB_DEFAULT, LATE, OFFLINE_DEFAULT
-from .stage import DEPTH, SecondStage
-
-__all__ = ["DEPTH", "HUB_DEFAULT", "LATE", "OFFLINE_DEFAULT", "SecondStage", "parse_budget"]

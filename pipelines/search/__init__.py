@@ -1,0 +1,1 @@
+"""Search a collection: by meaning, by words, or by both."""

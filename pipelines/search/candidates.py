@@ -1,0 +1,119 @@
+"""The first stage: which passages a search may return, and the best of them from each index."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...indexer.ann import AnnIndex, exact_search
+from ...indexer.store.view import View
+from .filters import documents_where
+
+
+def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
+    """Return bool [rows], or None where every row may be returned.
+
+    Raises:
+        UsageError: The filter cannot be right: its syntax, a column, an operator or a value.
+    """
+    generation = view.generation
+    if where is None:
+        return generation.alive if generation.tombstones else None
+    docs = documents_where(view.catalog, where)
+    passing = np.zeros(int(generation.owners.max(initial=0)) + 1, dtype=bool)
+    passing[docs] = True
+    # A tombstone's owner is -1, which would look up the last document: only live rows are asked.
+    allowed = generation.alive.copy()
+    allowed[allowed] = passing[generation.owners[allowed]]
+    return allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Passages of one query with their score, best first."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class DenseSearch:
+    """Vector search over one view, restricted to `allowed` rows (bool [rows]; None: all of them are alive).
+
+    `breadth` is efSearch or nprobe in place of what the index was tuned to.
+    """
+
+    view: View
+    allowed: np.ndarray | None
+    breadth: int | None = None
+
+    def strategy(self, k: int) -> str:
+        """How a search for k passages goes about it, in words."""
+        owners, ann = self.view.generation.owners, self._ann
+        allowed = self.view.generation.alive if self.allowed is None else self.allowed
+        inside, tail = int(allowed[: self._covered].sum()), int(allowed[self._covered :].sum())
+        if ann is None or ann.scans(k, inside):
+            return f"exact scan of {inside + tail:,} passages"
+        selector = " with a selector" if inside < len(owners[: self._covered]) else ""
+        return f"{ann.info.kind}{selector}" + (f" and an exact scan of {tail:,} newer passages" if tail else "")
+
+    def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
+        """Return the k best passages for each of float32 [m, d] queries; fewer only where fewer are allowed."""
+        ann, vectors = self._ann, self.view.generation.segments
+        if ann is None:
+            scores, rows = exact_search(vectors, queries, k, allowed=self._allowed(len(vectors)))
+            return [_found(s, r) for s, r in zip(scores, rows, strict=True)]
+        scores, rows = ann.search(queries, k, allowed=self._allowed(ann.info.rows), vectors=vectors)
+        if self._covered == len(vectors):
+            return [_found(s, r) for s, r in zip(scores, rows, strict=True)]
+        newer = np.arange(self._covered, len(vectors), dtype=np.int64)
+        newer = newer if self.allowed is None else newer[self.allowed[self._covered :]]
+        found = exact_search(vectors, queries, k, rows=newer)
+        return [
+            _best(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
+            for s, r, newer_s, newer_r in zip(scores, rows, *found, strict=True)
+        ]
+
+    @property
+    def _ann(self) -> "AnnIndex | None":
+        ann = self.view.generation.ann
+        if ann is None or self.breadth is None or ann.info.breadth in (0, self.breadth):
+            return ann
+        return ann.tuned(self.breadth, ann.info.factor)
+
+    @property
+    def _covered(self) -> int:
+        """How many rows of this view the FAISS index holds; a writer may have put later ones into it already."""
+        ann = self.view.generation.ann
+        return min(ann.info.rows, len(self.view.generation.owners)) if ann else 0
+
+    def _allowed(self, rows: int) -> np.ndarray | None:
+        """Return the mask for an index of `rows` rows, which may be more than this view has."""
+        have = len(self.view.generation.owners)
+        if self.allowed is None and rows <= have:
+            return None
+        allowed = self.view.generation.alive if self.allowed is None else self.allowed
+        return allowed if rows <= have else np.pad(allowed, (0, rows - have))
+
+
+def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:
+    present = rows >= 0
+    return Candidates(rows[present], scores[present])
+
+
+def _best(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
+    """Keep the k best; equal scores are ordered by row, so that the same search gives the same list."""
+    present = np.flatnonzero(rows >= 0)
+    if len(present) > k:
+        cut = np.partition(-scores[present], k - 1)[k - 1]
+        present = present[-scores[present] <= cut]
+    order = present[np.lexsort((rows[present], -scores[present]))][:k]
+    return Candidates(rows[order], scores[order])
+
+
+def lexical_search(view: View, query: str, k: int, allowed: np.ndarray | None) -> Candidates:
+    """Return the k best passages by BM25; nothing where the collection has no lexical index."""
+    index = view.generation.lexical
+    if index is None:
+        return Candidates(np.empty(0, np.int64), np.empty(0, np.float32))
+    scores, rows = index.search(query, k, allowed=view.generation.alive if allowed is None else allowed)
+    return Candidates(rows, scores)

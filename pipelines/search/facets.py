@@ -1,0 +1,122 @@
+"""What one can filter by: the fields of a collection with their ranges and choices, and the choices among hits."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...indexer.document import Value
+from ...indexer.store.fields import Field, load_value
+from ...indexer.store.runs import RunColumns, list_runs
+from ...indexer.store.view import View
+
+FEW = 200
+"""Different values up to which a field is a choice."""
+LISTED = 200
+"""Items of a list field that are offered, the most frequent ones."""
+NUMBERS = ("integer", "real")
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One field that documents can be filtered by.
+
+    Attributes:
+        name: As a filter names it: a metadata field, or "label:RUN" and the like.
+        type: "text", "integer", "real", "boolean", "date" or "list".
+        documents: How many have a value.
+        low: The least number or the earliest date; None where there is none.
+        high: The greatest number or the latest date.
+        choices: (value, documents) of a text, list or boolean with few different values, the most frequent first.
+        run: Whether it belongs to a run and not to the metadata.
+    """
+
+    name: str
+    type: str
+    documents: int
+    low: Value = None
+    high: Value = None
+    choices: tuple[tuple[Value, int], ...] = ()
+    run: bool = False
+
+
+def facets(view: View) -> list[Facet]:
+    """Return what one can filter by: the metadata's fields in their order, then what complete runs say."""
+    return [_field(view, field) for field in view.fields.values()] + list(_runs(view))
+
+
+def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
+    """Return how often each choice occurs among some documents, the most frequent first, for facets with choices.
+
+    Args:
+        view: The view that the documents are in.
+        ids: Of documents.
+        known: Facets of the collection; those without choices, or without a value among the documents, are left out.
+    """
+    sql = "SELECT doc FROM documents WHERE key IN (?)"
+    docs = [doc for (doc,) in view.catalog.select_in(sql, list(ids))]
+    wanted = [facet for facet in known if facet.choices]
+    rows = view.catalog.metadata(docs)
+    if any(facet.run for facet in wanted):
+        said = RunColumns(view.catalog).of(docs)
+        rows = {doc: {**rows.get(doc, {}), **said[doc]} for doc in docs}
+    counted = {facet.name: Counter(_values(row.get(facet.name) for row in rows.values())) for facet in wanted}
+    return {name: _ordered(found.items()) for name, found in counted.items() if found}
+
+
+def _field(view: View, field: Field) -> Facet:
+    column = '"' + field.column.replace('"', '""') + '"'
+    run = view.catalog.connection.execute
+    counted, distinct, low, high = run(
+        f"SELECT count({column}), count(DISTINCT {column}), min({column}), max({column}) FROM metadata"
+    ).fetchone()
+    if field.type in NUMBERS:
+        ends = (low, high) if all(end is not None and math.isfinite(end) for end in (low, high)) else (None, None)
+        return Facet(field.name, field.type, counted, *ends)
+    if field.type == "date":
+        return Facet(field.name, field.type, counted, load_value(low, "date"), load_value(high, "date"))
+    if field.type == "list":
+        sql = f"SELECT j.value, count(DISTINCT m.doc) FROM metadata m, json_each(m.{column}) j GROUP BY 1"
+        sql += f" ORDER BY 2 DESC, 1 LIMIT {LISTED}"
+        return Facet(field.name, field.type, counted, choices=tuple(run(sql).fetchall()))
+    if distinct > FEW:
+        return Facet(field.name, field.type, counted)
+    sql = f"SELECT {column}, count(*) FROM metadata WHERE {column} IS NOT NULL GROUP BY 1"
+    found = [(load_value(value, field.type), count) for value, count in run(sql)]
+    return Facet(field.name, field.type, counted, choices=tuple(_ordered(found)))
+
+
+def _runs(view: View) -> Iterable[Facet]:
+    sql = (
+        "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
+        "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"
+    )
+    columns = RunColumns(view.catalog)
+    types = columns.types
+    for run in list_runs(view.catalog):
+        column = columns.names.get(run.number, "")
+        name = f"{column} name" if f"{column} name" in types else column
+        if not run.complete or name not in types:
+            continue
+        if types[name] == "boolean":
+            total = view.catalog.counts()[0]
+            found: list[tuple[Any, int]] = [(True, run.documents), (False, total - run.documents)]
+        else:
+            found = view.catalog.connection.execute(sql, (run.number,)).fetchall()
+        kind = {"texts": "list"}.get(types[name], types[name])
+        yield Facet(name, kind, run.documents, choices=tuple(_ordered(found)[:LISTED]), run=True)
+
+
+def _values(cells: Iterable[Any]) -> Iterable[Any]:
+    for cell in cells:
+        if isinstance(cell, (list, tuple)):
+            yield from {json.dumps(item) if isinstance(item, (dict, list)) else item for item in cell}
+        elif cell is not None:
+            yield cell
+
+
+def _ordered(found: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return values with their counts, the most frequent first, then by name."""
+    return sorted((pair for pair in found if pair[1]), key=lambda pair: (-pair[1], str(pair[0])))

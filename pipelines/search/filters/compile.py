@@ -1,0 +1,164 @@
+"""Compile a filter: parse it, check it against the fields, bind every value, find the documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+
+from ....indexer.errors import UsageError
+from ....indexer.store.catalog import Catalog
+from ....indexer.store.collection import Collection
+from ....indexer.store.fields import Field
+from ....indexer.store.runs import NAME_SUFFIX, NAMED, list_runs, run_columns
+from .expression import Expressions
+from .operands import Operands
+from .sql import FieldNames, Operand, shown
+
+LONGEST = 1_000_000
+
+
+def parse(where: str) -> exp.Expr:
+    """Parse one condition.
+
+    Raises:
+        UsageError: The text is empty, too long, nested too deeply, or no single condition.
+    """
+    if len(where) > LONGEST:
+        raise UsageError(f"the filter has {len(where):,} characters, and at most {LONGEST:,} are read: shorten it")
+    if not where.isascii() and any("\ud800" <= character <= "\udfff" for character in where):
+        raise UsageError(f"the filter {shown(where)} is not valid Unicode: write it in UTF-8")
+    try:
+        parsed = Dialect.get_or_raise("sqlite").parse_into(exp.Condition, where)
+    except ParseError as error:
+        raise UsageError(_sentence(where, error)) from None
+    except TokenError:
+        raise UsageError(
+            f"the filter {shown(where)} cannot be read: a quote or a comment in it is not closed"
+        ) from None
+    conditions = [condition for condition in parsed if condition is not None]
+    if not conditions:
+        raise UsageError("the filter is empty: write a condition, such as: year >= 2020 AND language = 'en'")
+    if len(conditions) > 1:
+        raise UsageError(
+            f"the filter {shown(where)} holds {len(conditions)} statements: write one condition without ';'"
+        )
+    return conditions[0]
+
+
+def _sentence(where: str, error: ParseError) -> str:
+    details = error.errors[0] if error.errors else {}
+    line, end, found = details.get("line", 1), details.get("col", 0), details.get("highlight") or ""
+    place = f"character {max(1, end - len(found) + 1)}" + (f" of line {line}" if "\n" in where.strip() else "")
+    near = f" ({shown(found)})" if found else ""
+    hint = "; a name that SQL reserves, or one with spaces or colons, takes double quotes, a text single ones"
+    return f"the filter {shown(where)} cannot be read from {place}{near} on{hint}"
+
+
+MOST_PARAMETERS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFilter:
+    """A condition over `documents d JOIN metadata m`, the values of its question marks, and the fields it reads."""
+
+    sql: str
+    parameters: tuple[str | int | float, ...]
+    fields: tuple[str, ...]
+
+
+def compile_filter(
+    where: str, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None
+) -> CompiledFilter:
+    """Compile the text of a SQL WHERE clause into a condition with bound parameters.
+
+    As in SQL, a comparison with a missing value is neither true nor false: `stars != 3` does not find documents without
+    stars, `stars != 3 OR stars IS NULL` does. LIKE regards case, ILIKE ignores that of ASCII letters. A date literal
+    stands for its whole year, month or day: `date <= '2024-03'` includes all of March. A list meets a comparison when
+    one of its items does: `tags = 'x'`, `'x' IN tags` and `CONTAINS(tags, 'x')` are the same, and LENGTH counts items.
+
+    Args:
+        where: Such as `stars >= 4 AND "made in" IN ('Italy', 'Spain')`; names match in any case if only one fits.
+        fields: The metadata by name. `id`, `title`, `length` (characters) and `language` are there too, unless a
+            metadata field has the same name.
+        runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
+            them.
+
+    Raises:
+        UsageError: The text is no condition, names a field that does not exist, compares a field with a value of
+            another type, or uses anything that is not supported.
+
+    Example:
+        >>> from sonde.indexer.store.fields import Field
+        >>> compile_filter("stars >= 4", {"stars": Field("stars", "c0", "integer")})
+        CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
+    """
+    operands = Operands(FieldNames(fields, runs))
+    try:
+        found = Expressions(operands).condition(parse(where))
+    except RecursionError:
+        raise UsageError(f"the filter {shown(where)} is nested too deeply: use fewer parentheses") from None
+    if (count := len(found.parameters)) > MOST_PARAMETERS:
+        raise UsageError(f"the filter has {count:,} values, and at most {MOST_PARAMETERS:,} are possible")
+    return CompiledFilter(found.sql, found.parameters, tuple(operands.used))
+
+
+_OF = "FROM run_documents r WHERE r.run = {0} AND r.doc = d.doc"
+_NAMES = (
+    "FROM run_documents r JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = {0} AND r.doc = d.doc"
+)
+NUMBER = f"(SELECT r.item {_OF} LIMIT 1)"
+NAME = f"(SELECT i.name {_NAMES} ORDER BY r.score DESC, r.item LIMIT 1)"
+ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
+TAGGED = f"EXISTS (SELECT 1 {_OF})"
+
+
+def check_filter(collection: Collection, where: str | None) -> None:
+    """Compile a filter without running it, so that a mistake is found before anything slow begins.
+
+    Raises:
+        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
+    """
+    if where is not None:
+        with collection.view() as view:
+            _compiled(view.catalog, where)
+
+
+def documents_where(catalog: Catalog, where: str) -> np.ndarray:
+    """Return int64 numbers of the documents that pass a filter over metadata and runs, ascending.
+
+    Raises:
+        UsageError: The filter cannot be right: its syntax, a name, an operator or a value.
+    """
+    compiled = _compiled(catalog, where)
+    return catalog.documents_where(compiled.sql, compiled.parameters)
+
+
+def _compiled(catalog: Catalog, where: str) -> CompiledFilter:
+    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None)
+
+
+def run_operands(catalog: Catalog) -> dict[str, Operand]:
+    """Return what a filter can ask of runs, by the names of their columns in an export.
+
+    `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
+    `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false.
+    """
+    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind != "map"]
+    columns = run_columns(runs)
+    found: dict[str, Operand] = {}
+    for run in runs:
+        number, column = run.number, columns[run.number]
+        if run.kind == "tag":
+            found[column] = Operand(TAGGED.format(number), "boolean", column)
+        elif run.kind in NAMED:
+            several = bool(run.parameters.get("multi_label"))
+            sql, type = (ALL_NAMES, "list") if several else (NAME, "text")
+            found[column] = Operand(sql.format(number), type, column)
+        else:
+            found[column] = Operand(NUMBER.format(number), "integer", column)
+            named = f"{column}{NAME_SUFFIX}"
+            found[named] = Operand(NAME.format(number), "text", named)
+    return found

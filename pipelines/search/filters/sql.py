@@ -1,0 +1,185 @@
+"""Pieces of SQL that carry their bound parameters: fields, fragments, LIKE patterns, dates."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
+from enum import Enum
+
+from ....indexer.errors import UsageError
+from ....indexer.store.fields import Field
+
+SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A SQL expression and the values of its question marks, in order."""
+
+    sql: str
+    parameters: tuple[str | int | float, ...] = ()
+
+    def negated(self) -> "Fragment":
+        """Return NOT of this; what is NULL stays NULL."""
+        return Fragment(f"NOT ({self.sql})", self.parameters)
+
+
+def join_fragments(parts: Sequence[Fragment], operator: str) -> Fragment:
+    """Join conditions by AND or OR as a balanced tree, because SQLite limits the depth of an expression to 1,000."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    left, right = join_fragments(parts[:middle], operator), join_fragments(parts[middle:], operator)
+    return Fragment(f"({left.sql} {operator} {right.sql})", left.parameters + right.parameters)
+
+
+def shown(text: str) -> str:
+    """Quote a text for a message, cut to one short line."""
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+
+
+BUILT_IN = {"id": ("d.key", "text"), "title": ("d.title", "text"), "length": ("d.length", "integer")}
+
+
+BUILT_IN |= {"language": ("d.language", "text")}
+
+
+NAMES_SHOWN = 30
+ARTICLES = {"integer": "an integer", "real": "a number", "boolean": "a boolean", "date": "a date", "list": "a list"}
+
+
+ARTICLES |= {"text": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What a comparison reads: its SQL, its type, and how a message calls it."""
+
+    sql: str
+    type: str
+    name: str
+
+
+class FieldNames:
+    """Finds fields by name; those of the metadata hide built-in ones, and those of runs, of the same name."""
+
+    def __init__(self, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None) -> None:
+        own = {name: Operand(f"m.{_quoted(field.column)}", field.type, name) for name, field in fields.items()}
+        self._operands = {name: Operand(sql, type, name) for name, (sql, type) in BUILT_IN.items()}
+        self._operands |= {**(runs or {}), **own}
+        self._own = own
+
+    def find(self, name: str, quoted: bool) -> Operand:
+        """Return the field of this name, in the same case or, if only one fits, in another.
+
+        Raises:
+            UsageError: No field has the name, or several have it in other cases.
+        """
+        if name in self._operands:
+            return self._operands[name]
+        for names in (self._own, self._operands):
+            similar = [known for known in names if known.lower() == name.lower()]
+            if len(similar) == 1:
+                return names[similar[0]]
+            if similar:
+                raise UsageError(f"{name!r} can mean {_listed(similar)}: write the name as it is, in double quotes")
+        raise UsageError(self._unknown(name, quoted))
+
+    def _unknown(self, name: str, quoted: bool) -> str:
+        by_lower = {known.lower(): known for known in self._operands}
+        close = get_close_matches(name.lower(), by_lower, n=1)
+        hint = "; a text takes single quotes" if quoted else ""
+        hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
+        return f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+def _quoted(column: str) -> str:
+    doubled = column.replace('"', '""')
+    return column if column.isidentifier() else f'"{doubled}"'
+
+
+LONGEST_PATTERN = 1_000
+ESCAPE = "\\"
+
+
+class Wildcard(Enum):
+    """The two wildcards of LIKE."""
+
+    ANY = "%"
+    ONE = "_"
+
+
+def glob(pattern: str, escape: str | None) -> str:
+    """Return the GLOB pattern that matches as LIKE does in standard SQL: with regard to case."""
+    signs = {Wildcard.ANY: "*", Wildcard.ONE: "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+    return "".join(signs.get(part, str(part)) for part in _parts(pattern, escape))
+
+
+def like_condition(pattern: str, escape: str | None) -> str:
+    """Return the pattern for SQLite's LIKE, which ignores the case of ASCII letters, with `ESCAPE` as its escape."""
+    parts = _parts(pattern, escape)
+    return "".join(
+        part.value if isinstance(part, Wildcard) else ESCAPE + part if part in "%_\\" else part for part in parts
+    )
+
+
+def _parts(pattern: str, escape: str | None) -> Iterator[str | Wildcard]:
+    if len(pattern) > LONGEST_PATTERN:
+        raise UsageError(f"a LIKE pattern has {len(pattern):,} characters; at most {LONGEST_PATTERN:,} are possible")
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            following = next(characters, None)
+            if following is None:
+                raise UsageError(f"the LIKE pattern {shown(pattern)} ends with its escape character {escape!r}")
+            yield following
+        else:
+            yield Wildcard(character) if character in ("%", "_") else character
+
+
+_YEAR_OR_MONTH = re.compile(r"\d{4}(-(0[1-9]|1[0-2]))?")
+# Sorts after everything that can continue a date, and before everything that can follow it in time.
+AFTER_PERIOD = "~"
+# Sorts between a whole second and its fractions.
+AFTER_INSTANT = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The stored texts from `start` up to, but without, `end`."""
+
+    start: str
+    end: str
+
+
+def period(literal: str) -> Period | None:
+    """Return what a date literal stands for: a year, a month, a day, or an instant; None if it is no date.
+
+    A stored day counts as its midnight, so "2024-03-01T00:00" is equal to it.
+    """
+    text = literal.strip()
+    if _YEAR_OR_MONTH.fullmatch(text):
+        return Period(text, text + AFTER_PERIOD)
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return _instant(text)
+    return Period(day.isoformat(), day.isoformat() + AFTER_PERIOD)
+
+
+def _instant(text: str) -> Period | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        return None
+    stored = moment.isoformat()
+    start = moment.date().isoformat() if moment.time() == time() else stored
+    return Period(start, stored + AFTER_INSTANT)

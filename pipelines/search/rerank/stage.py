@@ -1,0 +1,190 @@
+"""The second stage: rerank the best documents within a time budget, and fuse both stages' scores."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from ....indexer.errors import UsageError
+from ....indexer.ingest.chunker import passage_text
+from ....indexer.store.view import View
+from ..fusion import Ranked
+from ..results import Reranking
+from .reranker import Reranker
+
+FIRST = 4
+"""Documents of the first portion, which always runs: it measures how long one takes."""
+
+MOST = 64
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
+_BUDGET = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m)\s*")
+
+Clock = Callable[[], float]
+
+
+def parse_budget(text: str) -> float:
+    """Return the seconds that "300ms", "1.5s" or "2min" stands for.
+
+    Raises:
+        UsageError: It is no such time, or no time at all.
+    """
+    found = _BUDGET.fullmatch(text)
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not seconds:
+        raise UsageError(f"the budget {text!r} is no time: give it as 300ms, 1.5s or 2min")
+    return seconds
+
+
+def portions(count: int, seconds: float | None, clock: Clock = perf_counter) -> Iterator[slice]:
+    """Yield slices of `count` candidates, best first: all of them at once, or as many as the time allows.
+
+    With a budget the first portion runs in any case; a later one is as large as the time left allows at the pace
+    measured so far, and none is begun once not even one document would fit.
+    """
+    if seconds is None:
+        yield slice(0, count)
+        return
+    began, done = clock(), min(FIRST, count)
+    yield slice(0, done)
+    while done < count:
+        spent = clock() - began
+        size = count if spent <= 0 else int((seconds - spent) / (spent / done))
+        if spent >= seconds or size < 1:
+            return
+        size = min(size, MOST, count - done)
+        yield slice(done, done + size)
+        done += size
+
+
+NEIGHBOURS = 5
+"""Documents whose scores a document's own is averaged with."""
+
+
+def fuse(first: np.ndarray, second: np.ndarray, weight: float) -> np.ndarray:
+    """Return the convex combination of both scores, each scaled to 0..1 over the candidates; higher is better.
+
+    Args:
+        first: float [n], the first stage's scores.
+        second: float [n], the second stage's.
+        weight: Share of the second stage, 0 to 1.
+    """
+    return (1 - weight) * _scaled(first) + weight * _scaled(second)
+
+
+def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float, count: int = NEIGHBOURS) -> np.ndarray:
+    """Return each score averaged with those of the documents most alike: relevant documents lie close together.
+
+    One step of the score regularization of Diaz, "Regularizing ad hoc retrieval scores", CIKM 2005: the result is
+    (1 - share) times a document's own score and `share` times the mean of its neighbours', weighted by cosine.
+
+    Args:
+        scores: float [n], 0 to 1.
+        vectors: float [n, d], the documents' best passages.
+        share: 0 to 1; with 0 the scores stay as they are.
+        count: How many neighbours, at most.
+    """
+    if not share or len(scores) < 2:
+        return scores
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float64)
+    # Rounded, so that equal passages stay equal neighbours whatever the order of the sums.
+    near = np.clip(np.round(unit @ unit.T, 6), 0, None)
+    np.fill_diagonal(near, 0)
+    order = np.argsort(-near, axis=1, kind="stable")[:, count:]
+    np.put_along_axis(near, order, 0, axis=1)
+    total = near.sum(axis=1)
+    mean = np.divide(near @ scores, total, out=scores.astype(np.float64), where=total > 0)
+    return (1 - share) * scores + share * mean
+
+
+def _scaled(scores: np.ndarray) -> np.ndarray:
+    scores = np.asarray(scores, np.float64)
+    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)
+
+
+DEPTH = 50
+"""Documents of the first stage that are read again; all experiments of docs/reranking.md had this depth."""
+
+BORDER = 0.5
+"""Scores of reranked documents lie between this and 1, those of the others below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondStage:
+    """A second stage over one view.
+
+    Attributes:
+        view: Where the texts and the vectors of passages come from.
+        reranker: What scores them.
+        depth: How many of the first stage's documents come into question, whatever page of hits is asked for.
+        seconds: A time budget for each query, or None.
+        clock: Tells the time, in seconds.
+        weight: Share of the second stage's score in the fusion; None takes the reranker's own.
+    """
+
+    view: View
+    reranker: Reranker
+    depth: int = DEPTH
+    seconds: float | None = None
+    clock: Clock = perf_counter
+    weight: float | None = None
+
+    def run(self, query: str, ranked: Ranked, threshold: float | None = None) -> tuple[Ranked, Reranking]:
+        """Return the documents in their new order, those below the threshold left out, and what was done.
+
+        The first `depth` documents are scored and reordered, the later ones follow in the order that they had. Both
+        depend on the first stage alone, so that pages of one search fit together.
+        """
+        began = self.clock()
+        places = np.arange(len(ranked.rows))
+        head = ranked.take(places[: self.depth]).above(threshold)
+        tail = ranked.take(places[self.depth :]).above(threshold)
+        scores = self._score(query, head.rows)
+        best = self._ordered(head.take(np.arange(len(scores))), scores)
+        over = head.take(np.arange(len(scores), len(head.rows)))
+        joined = _joined([best, _unscored(over), _unscored(tail)], len(scores))
+        name, kind, unit = self.reranker.name, self.reranker.kind, self.reranker.unit
+        return joined, Reranking(name, kind, unit, len(scores), len(head.rows), self.clock() - began)
+
+    def _score(self, query: str, rows: np.ndarray) -> np.ndarray:
+        parts = [np.empty(0, np.float64)]
+        for portion in portions(len(rows), self.seconds, self.clock):
+            parts.append(np.asarray(self.reranker.score(query, passage_texts(self.view, rows[portion])), np.float64))
+        return np.concatenate(parts)
+
+    def _ordered(self, head: Ranked, scores: np.ndarray) -> Ranked:
+        if not len(scores):
+            return _unscored(head)
+        fused = fuse(head.scores, scores, self.reranker.weight if self.weight is None else self.weight)
+        if self.reranker.agreement:
+            vectors = self.view.generation.segments.read(head.rows)
+            fused = agree_with_neighbours(fused, vectors, self.reranker.agreement)
+        # Rounded, so that passages which differ in the last bits alone are ordered by their row.
+        fused = np.round(fused, 6)
+        order = np.lexsort((head.rows, -fused))
+        return head.reranked(BORDER + (1 - BORDER) * fused, scores).take(order)
+
+
+def passage_texts(view: View, rows: np.ndarray) -> list[str]:
+    """Return the texts of passages as they were embedded, the title in front."""
+    passages = view.passages(rows.tolist())
+    documents = view.documents([passage.doc for passage in passages.values()])
+    found = [passages[row] for row in rows.tolist()]
+    return [passage_text(documents[p.doc].title, documents[p.doc].text[p.start : p.end]) for p in found]
+
+
+def _unscored(part: Ranked) -> Ranked:
+    return part.reranked(part.scores, np.full(len(part.rows), np.nan))
+
+
+def _joined(parts: list[Ranked], done: int) -> Ranked:
+    """Join parts in their order; what follows the `done` reranked documents gets scores that fall with its place."""
+    joined = Ranked.joined(parts)
+    behind = np.arange(1, len(joined.rows) - done + 1)
+    base = max(done, 1)
+    scores = np.concatenate([joined.scores[:done], BORDER * base / (base + behind)])
+    assert joined.second is not None
+    return joined.reranked(scores, joined.second)

@@ -1,0 +1,301 @@
+"""Searching a collection: by meaning, by words, or by both."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...indexer.arguments import Texts, as_text, as_texts
+from ...indexer.errors import UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.store.catalog import storable
+from ...indexer.store.collection import Collection
+from ...indexer.store.view import View
+from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
+from .filters import check_filter
+from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
+from .rerank.choice import is_loaded, reranker_for
+from .rerank.stage import DEPTH as RERANK_DEPTH
+from .rerank.stage import SecondStage, parse_budget
+from .results import Hit, Mode, Passage, Results
+from .settings import DEPTH, SearchSettings, _first
+from .why import explain
+
+LEXICAL_SHARE = 2
+"""So many times as many come from the lexical half, which costs little more for a longer list."""
+
+PER_HIT = 4
+"""Passages that are looked at for every hit: a document may have several."""
+
+QUERIES_AT_ONCE = 256
+
+
+def search(
+    collection: Collection, query: str, settings: SearchSettings = SearchSettings(), notify: Notify = silent
+) -> Results:
+    """Return the documents that answer the query best; a document counts by its best passage.
+
+    Args:
+        collection: Where to search.
+        query: What to look for, in words.
+        settings: How to search.
+        notify: Receives what the user should read at once: that a reranker is downloaded.
+
+    Raises:
+        UsageError: A setting, the filter or the query (an empty one) cannot be right.
+        SondeError: The collection's model, or the second stage's, cannot be had.
+    """
+    return next(search_many(collection, [as_text(query, "query")], settings, notify))
+
+
+def search_many(
+    collection: Collection,
+    queries: Texts,
+    settings: SearchSettings = SearchSettings(),
+    notify: Notify = silent,
+) -> Iterator[Results]:
+    """Check the queries at once, and return their results in order; they are encoded together. See `search`.
+
+    Raises:
+        UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.
+        SondeError: The collection's model, or the second stage's, cannot be had.
+    """
+    settings.check()
+    asked = as_texts(queries, "query")
+    for number, query in enumerate(asked, 1):
+        which = f"query {number}" if len(asked) > 1 else "the query"
+        if not query.strip():
+            raise UsageError(f"{which} is empty: say what to look for")
+        if not storable(query):
+            raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
+    check_filter(collection, settings.where)
+    slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
+    return (found for some in slices for found in _search_together(collection, some, settings, notify))
+
+
+def _search_together(
+    collection: Collection, queries: Sequence[str], settings: SearchSettings, notify: Notify
+) -> list[Results]:
+    loading = collection.load(encoder=settings.mode != "lexical")
+    began = time.perf_counter()
+    vectors, notes = _encode(collection, queries, settings.mode)
+    with collection.view() as view:
+        second, seconds = _timed_second_stage(view, settings, notify)
+        stage = FirstStage.over(view, settings)
+        found = stage.run(queries, vectors)
+        parts = zip(queries, vectors, found, notes, strict=True)
+        built = [build_results(view, stage, *each, second=second) for each in parts]
+    spent = time.perf_counter() - began - seconds
+    shares = {"seconds": spent / len(queries), "loading_seconds": (loading + seconds) / len(queries)}
+    return [replace(results, **shares) for results in built]
+
+
+def _timed_second_stage(view: View, settings: SearchSettings, notify: Notify) -> tuple[SecondStage | None, float]:
+    """Return the second stage that is asked for, and the seconds that its model took to load."""
+    if not settings.rerank:
+        return None, 0.0
+    known, began = is_loaded(view, settings.rerank_model), time.perf_counter()
+    second = second_stage(view, settings, notify)
+    return second, 0.0 if known else time.perf_counter() - began
+
+
+def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) -> SecondStage:
+    """Return the second stage that the settings ask for, its model loaded.
+
+    Raises:
+        UsageError: There is no such model.
+        SondeError: The model cannot be had, or scores no pairs.
+    """
+    reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
+    seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
+    settings = settings.resolved(view)
+    return SecondStage(view, reranker, settings.rerank_depth or RERANK_DEPTH, seconds, weight=settings.rerank_weight)
+
+
+def _encode(collection: Collection, queries: Sequence[str], mode: Mode) -> tuple[np.ndarray, list[tuple[str, ...]]]:
+    """Return float32 [m, d] query vectors and, for each query, what is to be said of its encoding."""
+    if mode == "lexical":
+        return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
+    encoder = collection.encoder
+    tokens = encoder.tokenize(queries, query=True)
+    notes: list[tuple[str, ...]] = [
+        (f"the query has {t.total:,} tokens; the model reads the first {len(t.ids):,}",) if t.total > len(t.ids) else ()
+        for t in tokens
+    ]
+    return encoder.encode(tokens), notes
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """Dense, lexical or fused candidates over one view, grouped by document until there are enough."""
+
+    view: View
+    settings: SearchSettings
+    dense: DenseSearch
+    allowed: np.ndarray | None
+
+    @classmethod
+    def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
+        """Compile the filter and prepare to search the view; the document `without` is left out.
+
+        Raises:
+            UsageError: The filter cannot be right.
+        """
+        allowed = allowed_rows(view, settings.where)
+        if without is not None:
+            allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
+        settings = settings.resolved(view)
+        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed)
+
+    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
+        """Return the ranked documents of every query, looking deeper until there are enough of them.
+
+        The steps in depth do not depend on how many hits are asked for, and what a step has settled stays in its
+        place: the first pages of a search are the same however many pages follow.
+        """
+        passages = max(1, len(self.view.generation.owners))
+        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else PER_HIT * self._wanted
+        depth = min(depth, passages)
+        found: list[Ranked] = [NOTHING] * len(queries)
+        waiting = list(range(len(queries)))
+        while waiting:
+            halves = self._halves([queries[place] for place in waiting], vectors[waiting], depth)
+            for place, dense, lexical in zip(waiting, *halves, strict=True):
+                ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
+                found[place] = found[place].followed_by(ranked, self.view.generation.owners)
+            waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]
+            waiting = [place for place in waiting if self._settled(found[place], depth) < self._wanted]
+            for place in waiting:
+                found[place] = found[place].take(np.arange(self._settled(found[place], depth)))
+            depth = min(depth * 4, passages)
+        return found
+
+    @property
+    def _wanted(self) -> int:
+        page = self.settings.k + self.settings.offset
+        return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
+
+    def _settled(self, ranked: Ranked, depth: int) -> int:
+        """How many of the ranked documents a greater depth would not be likely to move."""
+        return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
+
+    def _halves(
+        self, queries: Sequence[str], vectors: np.ndarray, depth: int
+    ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
+        """Return the dense and the lexical candidates of every query; None for a half that the mode leaves out.
+
+        Hybrid looks for both at the same time: FAISS and Tantivy work outside Python's lock.
+        """
+        nothing = [None] * len(queries)
+        if self.settings.mode == "dense":
+            return self.dense.search(vectors, depth), nothing
+        if self.settings.mode == "lexical":
+            return nothing, self._lexical(queries, depth)
+        with ThreadPoolExecutor(1) as beside:
+            lexical = beside.submit(self._lexical, queries, depth * LEXICAL_SHARE)
+            return self.dense.search(vectors, depth), lexical.result()
+
+    def _lexical(self, queries: Sequence[str], depth: int) -> list[Candidates]:
+        return [lexical_search(self.view, query, depth, self.allowed) for query in queries]
+
+    def _fuse(self, query: str, vector: np.ndarray, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+        if dense is None or lexical is None:
+            return _alone(dense, lexical)
+        rows = np.union1d(dense.rows, lexical.rows)
+        similarity = self._similarity(rows, dense, vector)
+        bm25 = self._bm25(query, rows, lexical)
+        fuse = convex if self.settings.fusion == "convex" else reciprocal_rank
+        fused = fuse(similarity, bm25, _first(self.settings.weight, WEIGHT))
+        order = np.lexsort((rows, -fused))
+        candidates = max(len(dense.rows), len(lexical.rows) // LEXICAL_SHARE)
+        return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)
+
+    def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
+        """Return the similarity of ascending `rows`: the dense search's own where it found them, else computed."""
+        scores, known = np.empty(len(rows), np.float32), np.isin(rows, dense.rows)
+        scores[known] = dense.scores[np.argsort(dense.rows)]
+        scores[~known] = self.view.generation.segments.read(rows[~known]) @ vector
+        return scores
+
+    def _bm25(self, query: str, rows: np.ndarray, lexical: Candidates) -> np.ndarray:
+        index = self.view.generation.lexical
+        known = dict(zip(lexical.rows.tolist(), lexical.scores.tolist(), strict=True))
+        scores = np.array([known.get(row, -1.0) for row in rows.tolist()], dtype=np.float32)
+        missing = scores < 0
+        scores[missing] = index.score_rows(query, rows[missing]) if index and missing.any() else 0.0
+        return scores
+
+
+def _alone(dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+    if dense is not None:
+        return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
+    return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows)) if lexical else NOTHING
+
+
+def build_results(
+    view: View,
+    stage: FirstStage,
+    query: str,
+    vector: np.ndarray,
+    ranked: Ranked,
+    notes: tuple[str, ...],
+    second: SecondStage | None = None,
+) -> Results:
+    """Return one page of ranked documents as hits, with what is to be said about them."""
+    settings = stage.settings
+    kept, reranking = (
+        second.run(query, ranked, settings.threshold) if second else (ranked.above(settings.threshold), None)
+    )
+    page = kept.take(np.arange(len(kept.rows))[settings.offset : settings.offset + settings.k])
+    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, settings.offset)]
+    if settings.explain:
+        reranker = second.reranker if second else None
+        reasons = explain(view, hits, query, vector, reranker)
+        hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
+    strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
+    notes += _notes(view, settings, ranked, kept)
+    if reranking and reranking.depth < reranking.wanted:
+        notes += (
+            f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
+            "the others follow in the first stage's order",
+        )
+    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking)
+
+
+def _hits(view: View, page: Ranked, offset: int) -> list[Hit]:
+    passages = view.passages(page.rows.tolist())
+    documents = view.documents([passage.doc for passage in passages.values()])
+    hits = []
+    for place, row in enumerate(page.rows.tolist()):
+        passage = passages[row]
+        document = documents[passage.doc]
+        best = Passage(passage.start, passage.end, document.text[passage.start : passage.end])
+        score, scores = float(page.scores[place]), page.scores_at(place)
+        rank = offset + place + 1
+        hits.append(Hit(rank, document.id, score, document.title, document.text, document.metadata, scores, best))
+    return hits
+
+
+def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:
+    notes = []
+    if settings.mode == "hybrid" and view.generation.lexical is None:
+        notes.append("the lexical index is missing, so the order is by meaning alone: `sonde repair` rebuilds it")
+    if settings.mode == "lexical" and view.generation.lexical is None:
+        return ("the lexical index is missing: `sonde repair` rebuilds it",)
+    if not len(ranked.rows) and settings.where:
+        notes.append(
+            "no document passes the filter"
+            if settings.mode != "lexical"
+            else "no document that passes the filter has these words"
+        )
+    elif not len(ranked.rows) and settings.mode == "lexical":
+        notes.append("no document has any of these words")
+    elif len(ranked.rows) and not len(kept.rows):
+        similarity = ranked.dense if ranked.dense is not None else ranked.lexical
+        best = float(similarity.max()) if similarity is not None else 0.0
+        notes.append(f"nothing similar enough: the best score, {best:.3f}, is below the threshold {settings.threshold}")
+    elif settings.offset >= len(kept.rows) > 0:
+        notes.append(f"there are only {len(kept.rows):,} hits")
+    return tuple(notes)

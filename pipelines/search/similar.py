@@ -1,0 +1,84 @@
+"""Searching by example: a stored document, or a pasted text, in place of a query."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from ...indexer.arguments import as_text
+from ...indexer.document import Document
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.ingest.chunker import Chunker
+from ...indexer.store.catalog import storable
+from ...indexer.store.collection import Collection
+from ...indexer.store.view import View, document_vectors, normalized
+from .filters import check_filter
+from .results import Results
+from .search import FirstStage, build_results
+from .settings import SearchSettings
+
+
+def similar(collection: Collection, key: str | int, settings: SearchSettings = SearchSettings()) -> Results:
+    """Return the documents most similar to a stored one, which itself is left out.
+
+    A document of several passages is compared by the normalised mean of their vectors.
+
+    Raises:
+        SondeError: There is no document with this id.
+        UsageError: A setting or the filter cannot be right.
+    """
+    began, key = time.perf_counter(), as_text(key, "id")
+    dense = _checked(collection, settings)
+    loading = collection.load(encoder=False)
+    with collection.view() as view:
+        doc = view.document_number(key)
+        if doc is None:
+            raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
+        [vector] = document_vectors(view, [doc])
+        return _closest(view, key, vector, dense, (began, loading), without=doc)
+
+
+def like(collection: Collection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
+    """Return the documents most similar to a text, which is treated as a document and not as a question.
+
+    Raises:
+        UsageError: The text is empty, or a setting or the filter cannot be right.
+        SondeError: The collection's model cannot be had.
+    """
+    began, text = time.perf_counter(), as_text(text, "text")
+    if not text.strip():
+        raise UsageError("the example text is empty")
+    if not storable(text):
+        raise UsageError("the example text is not valid Unicode: write it in UTF-8")
+    dense = _checked(collection, settings)
+    loading = collection.load()
+    [passages] = Chunker(collection.encoder).split([Document(text)])
+    vectors = collection.encoder.encode([passage.tokens for passage in passages])
+    with collection.view() as view:
+        mean = vectors.mean(axis=0, keepdims=True)
+        [vector] = normalized(mean) if collection.spec.normalize else mean
+        return _closest(view, text, vector, dense, (began, loading))
+
+
+def _checked(collection: Collection, settings: SearchSettings) -> SearchSettings:
+    """Return the settings of a search by vectors alone, checked before anything is loaded."""
+    if settings.rerank:
+        raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")
+    settings.check()
+    check_filter(collection, settings.where)
+    return replace(settings, mode="dense", explain=False)
+
+
+def _closest(
+    view: View,
+    query: str,
+    vector: np.ndarray,
+    dense: SearchSettings,
+    times: tuple[float, float],
+    without: int | None = None,
+) -> Results:
+    stage = FirstStage.over(view, dense, without)
+    [ranked] = stage.run([query], vector[None])
+    results = build_results(view, stage, query, vector, ranked, ())
+    began, loading = times
+    return replace(results, seconds=time.perf_counter() - began - loading, loading_seconds=loading)

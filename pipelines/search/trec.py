@@ -1,0 +1,81 @@
+"""Batches of queries in, TREC run files out, as any evaluator reads them."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...indexer.errors import SondeError
+from ...indexer.files import write_durably
+from ...indexer.progress import Notify, silent
+from ...indexer.store.collection import Collection
+from .results import Results
+from .search import search_many
+from .settings import SearchSettings
+
+Query = tuple[str, str]
+
+
+def read_queries(path: Path) -> list[Query]:
+    """Return (id, text) of every query in a JSONL file with `_id` and `text`, plain or gzipped.
+
+    Raises:
+        SondeError: The file cannot be read, a line is no such object, an id comes twice, or there is no query.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            queries = [_query(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    except (OSError, UnicodeDecodeError, EOFError) as error:
+        raise SondeError(f"cannot read the queries in {path}: {error}") from None
+    if not queries:
+        raise SondeError(f"{path} holds no query")
+    ids = [key for key, _ in queries]
+    if len(set(ids)) < len(ids):
+        again = next(key for key in ids if ids.count(key) > 1)
+        raise SondeError(f"{path} holds the query id {again!r} more than once")
+    return queries
+
+
+def _query(path: Path, number: int, line: str) -> Query:
+    try:
+        found = json.loads(line)
+        key, text = found.get("_id", found.get("id", number)), found["text"]
+        if not isinstance(text, str):
+            raise ValueError
+        return str(key), text
+    except (ValueError, KeyError, AttributeError):
+        raise SondeError(f'line {number} of {path} is no query: expected {{"_id": "1", "text": "…"}}') from None
+
+
+def run_queries(
+    collection: Collection,
+    queries: Sequence[Query],
+    settings: SearchSettings,
+    run: Path | None = None,
+    notify: Notify = silent,
+) -> list[tuple[str, Results]]:
+    """Search for every query and, if `run` is given, write the hits as a TREC run file.
+
+    Raises:
+        UsageError: A setting, the filter or a query cannot be right.
+        SondeError: The collection's model, or the second stage's, cannot be had.
+    """
+    results = search_many(collection, [text for _, text in queries], settings, notify)
+    found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]
+    if run:
+        write_trec(run, found, f"{settings.mode}-rerank" if settings.rerank else settings.mode)
+    return found
+
+
+def write_trec(path: Path, found: Sequence[tuple[str, Results]], tag: str) -> None:
+    """Write a TREC run: `query Q0 document rank score tag`. Spaces in ids become `_`, which the format cannot hold."""
+    lines = (
+        f"{_word(key)} Q0 {_word(hit.id)} {hit.rank} {hit.score:.6f} sonde-{tag}\n"
+        for key, results in found
+        for hit in results
+    )
+    write_durably(path, lambda stream: stream.write("".join(lines).encode()))
+
+
+def _word(text: str) -> str:
+    return "_".join(text.split())

@@ -1,0 +1,1 @@
+"""Pairs of texts: how similar they are, and why."""

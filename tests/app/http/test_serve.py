@@ -1,0 +1,129 @@
+"""The service over real sockets, in a process of its own: beside a writer, stopped, and killed."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import Command
+from fake_encoder import FakeEncoder
+
+import sonde as sonde_package
+from sonde.app.api import index
+from sonde.app.http.client import RemoteCollection
+from sonde.indexer.errors import SondeError
+
+RUNNER = Path(__file__).parents[2] / "support" / "served.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [{"id": str(n), "text": f"letter {n} about apples"} for n in range(50)]
+    index(rows, tmp_path / "letters.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    return tmp_path / "letters.sonde"
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", RemoteCollection]]:
+    port = free_port()
+    process = subprocess.Popen([sys.executable, str(RUNNER), str(folder), str(port)], stderr=subprocess.PIPE)
+    remote = sonde_package.connect(f"http://127.0.0.1:{port}", timeout=20)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                remote.info()
+                break
+            except SondeError:
+                assert process.poll() is None, process.stderr and process.stderr.read().decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        yield process, remote
+    finally:
+        remote.close()
+        process.kill()
+        process.communicate()
+
+
+def test_searches_beside_a_writer_never_fail_and_see_what_was_committed(folder: Path) -> None:
+    with service(folder) as (_, remote):
+        failures: list[Exception] = []
+        counts: list[int] = []
+        stop = threading.Event()
+
+        def ask() -> None:
+            with sonde_package.connect(str(remote._http.base_url)) as mine:
+                while not stop.is_set():
+                    try:
+                        counts.append(len(mine.search("apples", k=500, mode="lexical")))
+                    except Exception as error:
+                        failures.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for turn in range(5):
+            rows = [{"id": f"{turn}-{n}", "text": f"more apples {turn} {n}"} for n in range(20)]
+            index(rows, folder, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+            assert len(remote.search("apples", k=500, mode="lexical")) == 50 + 20 * (turn + 1)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert counts
+    assert set(counts) <= {50, 70, 90, 110, 130, 150}
+
+
+def test_killed_and_started_again_it_serves_the_last_commit(folder: Path) -> None:
+    with service(folder) as (process, remote):
+        assert remote.put([{"id": "new", "text": "a zebra"}])["added"] == 1
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with pytest.raises(SondeError, match="cannot be reached"):
+            remote.search("zebra")
+    with service(folder) as (_, remote):
+        assert [hit.id for hit in remote.search("zebra", mode="lexical")] == ["new"]
+
+
+def test_asked_to_stop_it_answers_what_it_has_begun(folder: Path) -> None:
+    with service(folder) as (process, remote):
+        found: list[int] = []
+        url = str(remote._http.base_url)
+
+        def ask() -> None:
+            with sonde_package.connect(url) as mine:
+                found.extend(len(mine.search("apples", k=7)) for _ in range(3))
+
+        ask()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) in (0, -signal.SIGTERM)
+        error = process.stderr.read().decode() if process.stderr else ""
+    assert found == [7, 7, 7]
+    assert "Traceback" not in error
+
+
+def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(sonde: Command, folder: Path) -> None:
+    sonde("serve", folder, "--host", "0.0.0.0").refused("--keys", "sonde key", code=2)
+    sonde("serve", folder.parent / "none.sonde").refused("there is no collection at")
+    sonde("serve", folder, "--keys", folder / "keys.json").refused("cannot read the keys")
+    sonde("serve", folder, "--rate", "0").refused("rate is 0", code=2)
+    sonde("serve").refused("C.sonde", code=2)
+
+
+def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
+    ran = sonde("key", tmp_path / "keys.json", "--name", "reader")
+    assert (ran.code, ran.out.startswith("sonde_"), len(ran.out.strip())) == (0, True, 49)
+    assert ran.out.strip() not in (tmp_path / "keys.json").read_text()
+    sonde("key", tmp_path / "keys.json", "--name", "reader").refused("taken", code=2)

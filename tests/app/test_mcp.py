@@ -1,0 +1,117 @@
+"""The MCP server: an assistant finds what the Python API finds, and is told what is wrong."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+from fake_encoder import FakeEncoder
+from mcp import Client, StdioServerParameters
+
+from sonde.app.api import Collection, index
+from sonde.app.mcp import server_of
+from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
+from sonde.indexer.store.runs import Item
+
+ROWS = [
+    {"id": "1", "text": "The battery died after a week.", "stars": 1},
+    {"id": "2", "text": "Great phone, lasts for days.", "stars": 5},
+    {"id": "3", "text": "The screen broke on the first day.", "stars": 2},
+]
+
+
+@pytest.fixture
+def reviews_collection(tmp_path: Path) -> Collection:
+    index(ROWS, tmp_path / "reviews.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    return Collection.open(tmp_path / "reviews.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+
+
+def call(server: Any, tool: str, **arguments: Any) -> Any:
+    """Call a tool and return its structured result, or its error message."""
+
+    async def run() -> Any:
+        async with Client(server) as client:
+            found = await client.call_tool(tool, arguments)
+            return str(getattr(found.content[0], "text", "")) if found.is_error else found.structured_content
+
+    return anyio.run(run)
+
+
+def test_search_and_similar(reviews_collection: Collection) -> None:
+    server = server_of(reviews_collection)
+    found = call(server, "search", query="battery died", k=2, where="stars < 5")
+    expected = reviews_collection.search("battery died", k=2, where="stars < 5")
+    assert [hit["id"] for hit in found["hits"]] == [hit.id for hit in expected]
+    assert found["hits"][0] == {
+        "id": "1",
+        "title": "",
+        "score": round(expected[0].score, 4),
+        "passage": ROWS[0]["text"],
+        "metadata": {"stars": 1},
+    }
+    near = call(server, "similar", id="3", k=1)
+    assert [hit["id"] for hit in near["hits"]] == [hit.id for hit in reviews_collection.similar("3", k=1)]
+
+
+def test_a_document_and_topics(reviews_collection: Collection) -> None:
+    with reviews_collection.view() as view:
+        taken = Snapshot.of(view)
+    items = [Item(0, "power", {"terms": ["battery"]})]
+    assigned = taken.docs[:1], np.array([0]), np.array([1.0])
+    write_run(reviews_collection.path, NewRun("topic", "t", {}, items=items, assignments=assigned), taken)
+    server = server_of(reviews_collection)
+    assert call(server, "get_document", id="2") == {
+        "title": "",
+        "metadata": {"stars": 5},
+        "id": "2",
+        "text": ROWS[1]["text"],
+    }
+    assert call(server, "list_topics") == {
+        "run": "t", "items": [{"number": 0, "name": "power", "terms": ["battery"]}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search", {"query": " "}, "the query is empty"),
+        ("search", {"query": "a", "k": 0}, "k is 0"),
+        ("search", {"query": "a", "where": "price > 1"}, "price"),
+        ("search", {"query": "a", "mode": "psychic"}, "psychic"),
+        ("similar", {"id": "9"}, "no document with the id '9'"),
+        ("get_document", {"id": "9"}, "no document with the id '9'"),
+        ("list_topics", {}, "no topic run"),
+        ("label", {"texts": ["a"], "labels": {"b": ""}}, "only label"),
+        ("label", {"texts": [" "], "labels": {"b": "", "c": ""}}, "empty"),
+        ("list_clusters", {"run": "x"}, "no cluster run 'x'"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    reviews_collection: Collection, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    assert words in call(server_of(reviews_collection), tool, **arguments)
+
+
+def test_labels(reviews_collection: Collection) -> None:
+    asked = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": ""}}
+    assert call(server_of(reviews_collection), "label", **asked) == {"labels": ["battery", "screen"]}
+
+
+def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> None:
+    async def look() -> tuple[Any, Any]:
+        async with Client(server_of(reviews_collection)) as client:
+            return client.instructions, await client.list_tools()
+
+    instructions, listed = anyio.run(look)
+    assert "3 documents" in instructions
+    assert "stars (integer)" in instructions
+    assert {tool.name for tool in listed.tools} == {
+        "search", "similar", "get_document", "list_topics", "list_clusters", "label"}  # fmt: skip
+    assert all(tool.annotations.read_only_hint for tool in listed.tools)
+
+
+def test_over_standard_input_and_output(reviews_collection: Collection) -> None:
+    code = "import sys; from sonde.app.cli.main import main; sys.argv = ['sonde', 'mcp', sys.argv[1]]; main()"
+    command = StdioServerParameters(command=sys.executable, args=["-c", code, str(reviews_collection.path)])
+    assert call(command, "get_document", id="1")["text"] == ROWS[0]["text"]

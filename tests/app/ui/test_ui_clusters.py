@@ -1,0 +1,207 @@
+"""The page Clusters and topics: runs started, looked into, changed, compared."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+import pytest
+from themes import rows
+from ui_overview import Started, shop, started, topics  # noqa: F401  (fixture)
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
+
+from sonde.app.api import Collection
+from sonde.indexer.store.lock import writer_lock
+
+
+@pytest.fixture
+def clustered(pages: Pages) -> Collection:
+    made = shop(pages)
+    made.cluster("k", k=4, refits=1)
+    return made
+
+
+def test_without_runs_one_can_be_started(pages: Pages, started: Started) -> None:
+    shop(pages)
+    page = pages.open("clusters", collection="shop")
+    assert "No clusters and no topics yet" in shown(page)
+    page.button(key="new_start").click().run()
+    assert started.commands == [["topics", "shop.sonde", "--name", "topics"]]
+
+
+def test_each_method_becomes_a_command(pages: Pages, started: Started) -> None:
+    shop(pages)
+    page = pages.open("clusters", collection="shop")
+    page.radio(key="new_method").set_value("kmeans").run()
+    page.toggle(key="new_auto").set_value(False).run()
+    page.number_input(key="new_k").set_value(7).run()
+    page.text_input(key="new_where").set_value("stars <= 2").run()
+    page.button(key="new_start").click().run()
+    words = ["cluster", "shop.sonde", "--method", "kmeans", "--name", "kmeans", "-k", "7", "--where"]
+    assert started.commands[-1] == [*words, "stars <= 2"]
+    page = pages.open("clusters", collection="shop")
+    page.radio(key="new_method").set_value("density").run()
+    page.toggle(key="new_size_auto").set_value(False).run()
+    page.selectbox(key="new_outliers_density").set_value("nearest").run()
+    page.button(key="new_start").click().run()
+    words = "cluster shop.sonde --method density --name density --min-size 10 --outliers nearest"
+    assert started.commands[-1] == words.split()
+
+
+def test_a_run_is_replaced_only_where_the_checkbox_says_so(
+    pages: Pages, clustered: Collection, started: Started
+) -> None:
+    clustered.cluster("kmeans", k=3, refits=0)
+    page = pages.open("clusters", collection="shop")
+    page.radio(key="new_method").set_value("kmeans").run()
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:6] == ["--name", "kmeans-2"]
+    assert "--replace" not in started.commands[-1]
+    page.text_input(key="new_name_kmeans:kmeans-2").set_value("kmeans ").run()
+    assert "The cluster run kmeans has this name: 120 documents, made 20" in shown(page)
+    assert page.button(key="new_start").disabled
+    assert page.checkbox(key="new_name_kmeans_replace:kmeans").value is False
+    page.checkbox(key="new_name_kmeans_replace:kmeans").check().run()
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:7] == ["--name", "kmeans", "--replace"]
+    page.text_input(key="new_name_kmeans:kmeans-2").set_value("k").run()
+    assert page.button(key="new_start").disabled, "the checkbox was for another run"
+    page.button(key="new_name_kmeans_free").click().run()
+    assert page.text_input(key="new_name_kmeans:kmeans-2").value == "k-2"
+    page.button(key="new_start").click().run()
+    assert started.commands[-1][4:6] == ["--name", "k-2"]
+    assert "--replace" not in started.commands[-1]
+
+
+def test_cards_say_what_the_run_knows(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop")
+    said = shown(page)
+    items = clustered.run("k").items
+    for item in items:
+        assert item.name in said and f"cohesion {item.data['cohesion']:.2f}" in said
+    assert said.count("30 documents · 25.0%") == 4 and "Documents 120" in said and "Clusters 4" in said
+    assert "Outliers none" in said
+    first = next(row for row in clustered.rows() if row["id"] == items[0].data["representatives"][0])
+    assert first["text"] in said
+    found = pages.open("clusters", collection="shop", q="screen pixel glass")
+    cosines = [line for line in shown(found).splitlines() if "cosine" in line]
+    assert len(cosines) == 4
+    order = [
+        number.split()[0] for number in shown(found).splitlines() if number[:1].isdigit() and "documents" not in number
+    ]
+    screen = next(row["cluster:k"] for row in clustered.rows() if row["id"] == "screen-1")
+    assert order[0] == str(screen)
+
+
+def test_the_documents_of_a_group_page_by_page(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop", part="documents")
+    said = shown(page)
+    first = page.selectbox(key="group").options[0]
+    members = [row["text"] for row in clustered.rows() if row["cluster:k"] == int(first.split()[0])]
+    assert sum(text in said for text in members) >= 6 and "score" in said
+    again = pages.open("clusters", collection="shop", part="documents", group=page.selectbox(key="group").options[2])
+    assert shown(again) != said and not again.exception
+
+
+def test_a_run_and_a_cluster_are_renamed_and_a_run_is_deleted(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop")
+    page.selectbox(key="rename_what").set_value(page.selectbox(key="rename_what").options[1]).run()
+    page.text_input(key="rename_to").set_value("late <b>parcels</b>").run()
+    page.button(key="rename_do").click().run()
+    assert clustered.run("k").items[1].name == "late <b>parcels</b>"
+    assert "late <b>parcels</b>" in shown(page)
+    page.selectbox(key="rename_what").set_value("the whole run k").run()
+    page.text_input(key="rename_to").set_value("themes").run()
+    page.button(key="rename_do").click().run()
+    assert [run.name for run in clustered.runs()] == ["themes"] and page.selectbox(key="run").value == "cluster:themes"
+    with writer_lock(clustered.path):
+        page.button(key="delete_run").click().run()
+    assert "This collection is being written" in shown(page) and len(clustered.runs()) == 1
+    page.button(key="delete_run").click().run()
+    assert clustered.runs() == [] and "No clusters and no topics yet" in shown(page)
+
+
+def test_groups_are_merged_and_newer_documents_added_by_jobs(
+    pages: Pages, clustered: Collection, started: Started
+) -> None:
+    pages.collection("shop", rows(31))
+    page = pages.open("clusters", collection="shop")
+    names = page.multiselect(key="merge_which").options
+    page.multiselect(key="merge_which").set_value([names[2], names[0]]).run()
+    page.button(key="merge_do").click().run()
+    assert started.commands == [["runs", "shop.sonde", "k", "--kind", "cluster", "--merge", "2,0"]]
+    next(button for button in page.button if button.label == "Add 4 newer documents").click().run()
+    assert started.commands[-1] == ["cluster", "shop.sonde", "--update", "k"]
+
+
+def test_the_curve_of_an_automatic_k(pages: Pages) -> None:
+    made = shop(pages)
+    made.cluster("auto", refits=0)
+    page = pages.open("clusters", collection="shop", part="choice of k")
+    assert len(page.get("plotly_chart")) == 1
+    assert f"k = {made.run('auto').run.report['k']} is the smallest" in shown(page)
+    made.cluster("four", k=4, refits=0)
+    page = pages.open("clusters", collection="shop", run="cluster:four", part="choice of k")
+    assert not page.exception and page.get("plotly_chart") == []
+
+
+def test_documents_over_a_column(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop", part="by column")
+    assert page.selectbox(key="column").value == "day" and len(page.get("plotly_chart")) == 1
+    page = pages.open("clusters", collection="shop", part="by column", column="theme", share="true")
+    [chart] = page.get("plotly_chart")
+    assert "100%" in chart.proto.spec
+
+
+def test_two_groups_and_two_runs_side_by_side(pages: Pages, clustered: Collection) -> None:
+    clustered.cluster("two", k=2, refits=0)
+    page = pages.open("clusters", collection="shop", run="cluster:k", part="compare")
+    said = shown(page)
+    assert "Cosine of the two means" in said and said.count("30 documents") == 2
+    assert "Documents in both 120" in said
+    frame = page.dataframe[0].value
+    assert frame["what"].tolist() == ["merged"] * len(frame) and 1 <= len(frame) <= 2
+    one = page.selectbox(key="one").options[0]
+    page.selectbox(key="other").set_value(one).run()
+    assert "Choose two different groups" in shown(page)
+
+
+def test_topics_have_a_tree_that_is_cut(pages: Pages, started: Started) -> None:
+    topics(shop(pages))
+    page = pages.open("clusters", collection="shop", part="hierarchy")
+    assert len(page.get("plotly_chart")) == 1
+    page.slider(key="cut").set_value(2).run()
+    next(button for button in page.button if button.label == "Cut here").click().run()
+    assert started.commands == [["topic", "shop.sonde", "--reduce-to", "2", "--run", "topics"]]
+    page = pages.open("clusters", collection="shop", q="parcel courier")
+    assert "cosine" in shown(page) and not page.exception
+
+
+def test_names_that_look_like_markup_stay_text(pages: Pages) -> None:
+    made = shop(pages, hostile=True)
+    made.cluster(MARKUP, k=4, refits=0)
+    made.rename_run(MARKUP, MARKUP, item=0)
+    made.cluster("other", k=3, refits=0, where=f"theme != '{MARKUP}'".replace("'", "'"))
+    for part in ("groups", "by column", "compare"):
+        page = pages.open("clusters", collection="shop", run=f"cluster:{MARKUP}", part=part, column="theme")
+        unread(page)
+        assert page.selectbox(key="run").value == f"cluster:{MARKUP}"
+    unread(pages.open("clusters", collection="shop", run="cluster:other"))
+
+
+def test_a_run_that_is_gone_and_fewer_documents_than_k(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="cluster:gone", part="nonsense")
+    assert not page.exception and "Clusters 4" in shown(page)
+    page = pages.open("clusters", collection="shop")
+    clustered.delete_run("k")
+    page.run()
+    assert "No clusters and no topics yet" in shown(page)
+    pages.collection("tiny")
+    page = pages.open("clusters", collection="tiny")
+    page.radio(key="new_method").set_value("kmeans").run()
+    page.toggle(key="new_auto").set_value(False).run()
+    assert (page.number_input(key="new_k").max, page.number_input(key="new_k").value) == (3, 3)
+
+
+def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Collection) -> None:
+    clustered.cluster("other", k=2, refits=0)
+    page = pages.open("clusters", collection="shop", part="compare")
+    helps = {metric.label: metric.proto.help for metric in page.metric}
+    assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
+    assert "0 is what chance gives" in helps["ARI"]

@@ -1,0 +1,240 @@
+"""The frame of the web UI: who may come in, how the server is started, names of collections, text as text."""
+# ruff: noqa: F811  (a fixture that is imported)
+
+import html
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from selectolax.lexbor import LexborHTMLParser
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
+
+from sonde.app.http.keys import add_key
+from sonde.app.ui.launch import VARIABLE, UiSettings, command, settings_for
+from sonde.app.ui.page import MARK, escape_markdown, joined_markdown, marked
+from sonde.app.ui.workspace import Workspace
+from sonde.indexer.errors import SondeError, UsageError
+
+
+def test_the_server_listens_where_it_is_told_and_tells_nobody() -> None:
+    flags = command("127.0.0.1", 8501)
+    assert flags[:5] == [sys.executable, "-P", "-m", "streamlit", "run"]
+    assert Path(flags[5]).name == "script.py"
+    for flag in (
+        "--server.address=127.0.0.1",
+        "--server.port=8501",
+        "--browser.gatherUsageStats=false",
+        "--client.showErrorDetails=none",
+        "--server.fileWatcherType=none",
+        "--server.headless=true",
+        "--global.developmentMode=false",
+        "--server.enableXsrfProtection=true",
+        "--server.enableCORS=true",
+    ):
+        assert flag in flags
+
+
+def test_every_flag_is_one_that_streamlit_knows() -> None:
+    from streamlit import config
+
+    known = config.get_config_options()
+    names = [flag.removeprefix("--").partition("=")[0] for flag in command("127.0.0.1", 1)[6:]]
+    assert [name for name in names if name not in known] == []
+
+
+def test_settings_reach_the_script_through_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = UiSettings("/a b/ü", "x", "/keys.json", "cpu", False)
+    for name, value in settings.variable().items():
+        monkeypatch.setenv(name, value)
+    assert UiSettings.load() == settings
+    monkeypatch.delenv(VARIABLE)
+    assert UiSettings.load() == UiSettings()
+
+
+def test_a_place_is_a_collection_or_a_folder_of_them(pages: Pages, tmp_path: Path) -> None:
+    path = pages.collection("fruit").path
+    assert settings_for(path, None, "cpu", local=True) == UiSettings(str(path.parent), "fruit", None, "cpu", True)
+    assert settings_for(tmp_path, None, "auto", local=False) == UiSettings(str(tmp_path), None, None, "auto", False)
+    with pytest.raises(SondeError, match=r"there is no folder .*nothing: name a collection, or a folder"):
+        settings_for(tmp_path / "nothing", None, "auto", local=True)
+    path.rename(path.with_name("fruit"))
+    with pytest.raises(SondeError, match=r"lacks the ending \.sonde: rename it"):
+        settings_for(path.with_name("fruit"), None, "auto", local=True)
+    with pytest.raises(SondeError, match=r"cannot read the keys in .*no: No such file"):
+        settings_for(tmp_path, tmp_path / "no", "auto", local=True)
+
+
+NAMES = [
+    "",
+    " ",
+    ".",
+    "..",
+    ".x",
+    "a/b",
+    "../a",
+    "/etc/passwd",
+    "a\\b",
+    "a\0",
+    "a\n",
+    " a",
+    "a ",
+    "x" * 300,
+    "a:b",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_could_leave_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a collection: use letters, digits, spaces, - and _"):
+        Workspace(UiSettings(str(tmp_path))).path(name)
+
+
+@given(st.text(max_size=300))
+def test_no_name_leaves_the_folder(name: str) -> None:
+    shelf = Workspace(UiSettings("/shelf"))
+    try:
+        path = shelf.path(name)
+    except UsageError:
+        return
+    assert path.parent == Path("/shelf")
+    assert path.name == f"{name}.sonde"
+    assert len(path.name.encode()) < 256
+
+
+def test_the_shelf_lists_and_opens_what_is_there(pages: Pages) -> None:
+    pages.collection("b")
+    made = pages.collection("a")
+    (pages.shelf / "no.sonde").mkdir()
+    (pages.shelf / "file.sonde").write_text("")
+    (pages.shelf / "other").mkdir()
+    shelf = Workspace(UiSettings(str(pages.shelf), device="cpu"))
+    assert shelf.names() == ["a", "b"]
+    assert len(shelf.open("a")) == 3
+    assert shelf.open("a") is shelf.open("a")
+    assert shelf.open("a").encoder is shelf.open("b").encoder
+    with pytest.raises(UsageError, match="there is no collection 'no' in"):
+        shelf.open("no")
+    with pytest.raises(UsageError, match="there is no collection 'c' in"):
+        shelf.open("c")
+    before = shelf.open("b")
+    made.close()
+    before.close()
+    shutil.rmtree(pages.shelf / "b.sonde")
+    pages.collection("b", [{"id": "9", "text": "made anew"}])
+    assert len(shelf.open("b")) == 1
+
+
+def test_an_address_that_names_no_collection_says_so_and_shows_another(pages: Pages) -> None:
+    pages.collection("reviews")
+    page = pages.open("data", collection=MARKUP)
+    assert "There is no collection" in page.sidebar.warning[0].value
+    assert page.sidebar.selectbox(key="collection").value == "reviews"
+    unread(page)
+    for name in ("../../etc", "/etc/passwd", "a\0b", ".", "x" * 5000):
+        assert pages.open("data", collection=name).query_params["collection"] == "reviews"
+
+
+def locked(pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A server that asks for a key, and its keys to read and to write."""
+    keys = tmp_path / "keys.json"
+    found = add_key(keys, "reader", "read"), add_key(keys, "writer", "write")
+    settings = {"shelf": str(pages.shelf), "keys": str(keys), "device": "cpu", "local": False}
+    monkeypatch.setenv(VARIABLE, json.dumps(settings))
+    return found
+
+
+def test_without_a_key_nothing_is_shown(pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.collection("secret")
+    read, write = locked(pages, tmp_path, monkeypatch)
+    page = pages.open("data", collection="secret")
+    assert "secret" not in shown(page)
+    assert not page.sidebar.selectbox
+    for wrong in ("", "sonde_wrong", read[:-1], "é\u2028"):
+        page.text_input[0].set_value(wrong)
+        page.button[0].click().run()
+        assert page.error[0].value == "This is no key of this server."
+        assert not page.sidebar.selectbox
+    page.text_input[0].set_value(f" {write} ")
+    page.button[0].click().run()
+    assert page.sidebar.selectbox(key="collection").value == "secret"
+    assert "New collection" in str(page.get("button_group"))
+
+
+def test_a_key_that_may_read_sees_nothing_that_writes(
+    pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages.collection("reviews")
+    read, _ = locked(pages, tmp_path, monkeypatch)
+    for address in ({}, {"do": "Delete"}, {"do": "New collection"}, {"do": "Health"}, {"do": "Add texts"}):
+        page = pages.open("data", **address)
+        page.text_input[0].set_value(read)
+        page.button[0].click().run()
+        assert "3" in shown(page)
+        assert "Your key may read." in shown(page)
+        assert [button.label for button in page.button] == []
+        assert not page.get("file_uploader")
+        assert not page.text_input
+
+
+SPANS = st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), max_size=6)
+
+
+@given(st.text(max_size=50) | st.just(MARKUP), SPANS)
+def test_a_browser_shows_exactly_the_text(text: str, spans: list[tuple[int, int]]) -> None:
+    text = text.replace("\0", "").replace("\r", "")  # no HTML can hold a NUL; a browser reads CR as a line end
+    found = marked(text, spans)
+    tree = LexborHTMLParser(f"<div>{found}</div>")
+    node = tree.css_first("div")
+    assert node is not None
+    assert node.text() == text
+    assert {child.tag for child in node.css("*")} <= {"div", "mark"}
+    begin, end = MARK.split("{}")
+    assert html.unescape(found.replace(begin, "").replace(end, "")) == text or "mark" in text
+
+
+@given(SPANS, st.integers(0, 60))
+def test_spans_are_joined_and_inside(spans: list[tuple[int, int]], length: int) -> None:
+    found = joined_markdown(spans, length)
+    covered = {place for begin, end in spans for place in range(max(0, begin), min(end, length))}
+    assert {place for begin, end in found for place in range(begin, end)} == covered
+    assert all(begin < end for begin, end in found)
+    assert all(found[n][1] < found[n + 1][0] for n in range(len(found) - 1))
+
+
+@given(
+    st.text(max_size=80)
+    | st.sampled_from([MARKUP, "1. one", "# x", "- a", "> q", "a  \nb", "www.x.org", ":smile:", "~~~"])
+)
+def test_escaped_markdown_shows_the_text_and_nothing_else(text: str) -> None:
+    text = "".join(c for c in text if c.isprintable() or c in "\n\t ")
+    rendered = (
+        MarkdownIt("commonmark", {"linkify": False}).enable(["table", "strikethrough"]).render(escape_markdown(text))
+    )
+    plain = " ".join(text.split())
+    node = LexborHTMLParser(f"<div>{rendered}</div>").css_first("div")
+    assert node is not None
+    assert node.text().strip() == plain
+    assert {child.tag for child in node.css("*")} <= {"div", "p"}
+
+
+def test_what_streamlit_reads_besides_markdown_is_escaped() -> None:
+    for text in (":red[x]", "$x$", ":material/home:", "<b>", "http://x.org", "a@b.org", "~~x~~", "==x=="):
+        escaped = escape_markdown(text)
+        assert all(f"\\{sign}" in escaped for sign in set(text) & set(":[]$<>@~=/."))
+
+
+def test_a_damaged_collection_and_one_being_made_are_sentences(pages: Pages) -> None:
+    path = pages.collection("reviews").path
+    for each in path.glob("catalog.db*"):
+        each.unlink()
+    (path / "catalog.db").write_bytes(b"no database" * 1000)
+    for name in ("evaluate", "data"):
+        page = pages.open(name, collection="reviews")
+        assert "its catalog.db is damaged" in page.error[0].value.replace("\\", "")
+        assert "Health" in shown(page)

@@ -1,0 +1,226 @@
+"""The page Labels: typed, tried, run, reviewed, corrected, compared."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from tiny_pairs import build_pairs
+from ui_overview import Started, shop, started  # noqa: F401  (fixture)
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
+
+from sonde.app.api import Collection
+from sonde.indexer.errors import UsageError
+from sonde.indexer.store.lock import writer_lock
+from sonde.pipelines.label import LabelSettings, NliJudge, corrections, label_collection
+from sonde.pipelines.label.trial import try_labels
+from sonde.pipelines.pairs import PairModel
+
+LABELS = ["parcel", "battery", "screen", "refund"]
+TYPED = "\n".join(LABELS)
+
+
+@pytest.fixture
+def labelled(pages: Pages) -> Collection:
+    made = shop(pages)
+    made.label(LABELS)
+    return made
+
+
+def test_labels_are_tried_on_a_sample_and_run(pages: Pages, started: Started, tmp_path: Path) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop")
+    assert "No labels yet" in shown(page)
+    page.text_area(key="labels").set_value("parcel: a box that is sent\nbattery\n\nscreen\nrefund").run()
+    next(button for button in page.button if button.label == "Try on a sample").click().run()
+    said = shown(page)
+    assert "A sample of 50" in said and "Labels adapted to all documents" in said
+    assert sum(int(line.split(" · ")[0].split("%")[-1]) for line in _bars(said)) == 50
+    page.text_input(key="run_where").set_value("stars < 9").run()
+    page.button(key="run_labels").click().run()
+    words = started.commands[0]
+    assert words[:3] == ["label", "shop.sonde", "--labels-file"]
+    assert Path(words[3]).read_text() == "parcel: a box that is sent\nbattery\nscreen\nrefund\n"
+    assert words[4:] == ["--engine", "similarity", "--name", "labels", "--where", "stars < 9"]
+
+
+def _bars(said: str) -> list[str]:
+    """The bars' texts, name and number in one: "parcel13 · 26.0%"."""
+    import re
+
+    block = next(line for line in said.splitlines() if line.startswith(tuple(LABELS)) and "%" in line)
+    return [f"{count} · x" for count in re.findall(r"(\d+) · \d", block)]
+
+
+def test_a_judge_gets_a_budget(pages: Pages, started: Started) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop", labels=TYPED, engine="nli")
+    page.toggle(key="several").set_value(True).run()
+    page.text_input(key="budget").set_value("200").run()
+    page.button(key="run_labels").click().run()
+    assert started.commands[0][4:] == [
+        "--engine", "nli", "--name", "labels", "--multi-label", "--threshold", "0.5", "--budget", "200",
+    ]  # fmt: skip
+
+
+def test_labels_are_replaced_only_where_the_checkbox_says_so(
+    pages: Pages, labelled: Collection, started: Started
+) -> None:
+    page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
+    page.button(key="run_labels").click().run()
+    assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels-2"]
+    page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
+    page.text_input(key="run_name:labels-2").set_value("labels").run()
+    assert "The label run labels has this name: 120 documents" in shown(page)
+    assert page.button(key="run_labels").disabled
+    page.checkbox(key="run_name_replace:labels").check().run()
+    page.button(key="run_labels").click().run()
+    assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels", "--replace"]
+
+
+def test_what_is_typed_wrong_is_said(pages: Pages) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop", labels="only one")
+    assert "is the only label" in shown(page)
+    page = pages.open("labels", collection="shop", labels="one\nOne")
+    assert "is there already" in shown(page)
+
+
+def test_the_distribution_and_the_documents_of_a_label(pages: Pages, labelled: Collection) -> None:
+    page = pages.open("labels", collection="shop")
+    said = shown(page)
+    counts = labelled.run("labels").run.report["counts"]
+    for name, count in counts.items():
+        assert f"{name}{count} · {count / 120:.1%}" in said
+    assert "Documents 120" in said and "Corrected 0" in said
+    page.selectbox(key="label").set_value("screen").run()
+    assert "screen" in shown(page) and "probability" in shown(page)
+
+
+def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled: Collection, started: Started) -> None:
+    [first, second] = labelled.unsure(k=2)
+    page = pages.open("labels", collection="shop", part="review")
+    assert first.text in shown(page) and f"{first.label} ({first.score:.2f}), else {first.other}" in shown(page)
+    page.selectbox(key=f"right {first.id}").set_value(first.other).run()
+    page.button(key=f"keep {first.id}").click().run()
+    page.button(key=f"keep {second.id}").click().run()
+    assert {each.id: each.labels for each in corrections(labelled)} == {
+        first.id: (first.other,), second.id: (second.label,),
+    }  # fmt: skip
+    assert "2 corrections kept, 2 since this run" in shown(page)
+    assert first.text not in shown(page)
+    assert page.button(key="again_do").disabled
+    page.checkbox(key="again_replace:labels").check().run()
+    page.button(key="again_do").click().run()
+    words = started.commands[0]
+    assert words[:2] == ["label", "shop.sonde"]
+    assert words[4:10] == ["--name", "labels", "--engine", "similarity", "--seed", "0"]
+    assert words[10::2] == ["--shortlist", "--device", "--dtype", "--replace"]
+    labelled.label(LABELS, replace=True)
+    page = pages.open("labels", collection="shop", part="review")
+    assert "2 corrections kept." in shown(page)
+    page.multiselect(key="forget").set_value([first.id]).run()
+    page.button(key="forget_do").click().run()
+    assert [each.id for each in corrections(labelled)] == [second.id]
+
+
+def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> None:
+    [first] = labelled.unsure(k=1)
+    page = pages.open("labels", collection="shop", part="review")
+    with writer_lock(labelled.path):
+        page.button(key=f"keep {first.id}").click().run()
+    assert "This collection is being written" in shown(page) and corrections(labelled) == []
+
+
+def test_several_labels_are_corrected_together(pages: Pages) -> None:
+    made = shop(pages)
+    made.label(LABELS, multi_label=True)
+    [first] = made.unsure(k=1)
+    page = pages.open("labels", collection="shop", part="review")
+    page.multiselect(key=f"right {first.id}").set_value(["screen", "refund"]).run()
+    page.button(key=f"keep {first.id}").click().run()
+    assert [each.labels for each in corrections(made)] == [("screen", "refund")]
+
+
+def test_against_a_column_of_the_truth(pages: Pages, labelled: Collection) -> None:
+    page = pages.open("labels", collection="shop", part="against a column", truth="theme")
+    right = sum(row["label:labels"] == row["theme"] for row in labelled.rows())
+    assert f"Accuracy {right / 120:.3f}" in shown(page) and "Documents with both 120" in shown(page)
+    assert len(page.get("plotly_chart")) == 1
+    assert page.dataframe[0].value["documents"].tolist() == [30] * 4
+
+
+def test_labels_are_renamed_and_deleted(pages: Pages, labelled: Collection) -> None:
+    page = pages.open("labels", collection="shop")
+    page.text_input(key="label_rename").set_value("kinds").run()
+    page.button(key="label_rename_do").click().run()
+    assert [run.name for run in labelled.runs()] == ["kinds"] and page.selectbox(key="run").value == "kinds"
+    page.button(key="label_delete").click().run()
+    assert "No labels yet" in shown(page)
+
+
+def test_text_that_looks_like_markup_stays_text(pages: Pages) -> None:
+    made = shop(pages, hostile=True)
+    made.label([MARKUP.replace(":", ";"), "parcel"], name=MARKUP)
+    made.correct({"parcel-1": "parcel"}, run=MARKUP)
+    for part in ("labels", "documents by label", "review", "against a column"):
+        page = pages.open("labels", collection="shop", part=part, truth="theme")
+        unread(page)
+    page = pages.open("labels", collection="shop", part="labels")
+    next(button for button in page.button if button.label == "Try on a sample").click().run()
+    unread(page)
+    assert "A sample of 50" in shown(page)
+
+
+def test_a_run_that_is_gone(pages: Pages, labelled: Collection) -> None:
+    page = pages.open("labels", collection="shop", run="gone", part="review")
+    assert not page.exception
+    labelled.delete_run("labels")
+    page.run()
+    assert "No labels yet" in shown(page)
+
+
+def test_a_trial_gives_what_a_run_gives(pages: Pages) -> None:
+    made = shop(pages)
+    trial = try_labels(made, LABELS, count=40)
+    made.label(LABELS)
+    given = {row["id"]: row["label:labels"] for row in made.rows()}
+    assert [document.label for document in trial.documents] == [given[document.id] for document in trial.documents]
+    assert trial.adapted and sum(trial.counts.values()) == 40
+    margins = [document.margin for document in trial.documents]
+    assert margins == sorted(margins)
+    several = try_labels(made, LABELS, LabelSettings(multi_label=True, threshold=0.999999), count=10)
+    assert several.counts["none of these"] == 10 and not several.adapted
+    with pytest.raises(UsageError, match="is the only label"):
+        try_labels(made, ["one"])
+
+
+def test_labelling_again_repeats_every_setting_of_the_run(pages: Pages, labelled: Collection, started: Started) -> None:
+    settings = LabelSettings(
+        engine="nli", shortlist=2, device="cpu", dtype="float32", threshold=0.1, template="It is {}.", seed=3,
+        budget=360, where="length > 0", replace=True,
+    )  # fmt: skip
+    words = _again_words(pages, labelled, started, settings, NliJudge(PairModel(*build_pairs("bert"), name="tiny")))
+    kept = asdict(settings) | {"labels_file": words[words.index("--labels-file") + 1], "model": "tiny"}
+    del kept["multi_label"], kept["corrections"]
+    flags = {"--replace"}
+    given = {word[2:].replace("-", "_"): words[place + 1] for place, word in enumerate(words)
+             if word.startswith("--") and word not in flags}  # fmt: skip
+    assert given == {name: str(value) for name, value in kept.items() if name != "replace"}
+    assert "--replace" in words
+
+
+def test_labelling_again_by_late_interaction(pages: Pages, labelled: Collection, started: Started) -> None:
+    words = _again_words(pages, labelled, started, LabelSettings(engine="reranker", replace=True), None)
+    assert words[words.index("--model") + 1] == "late"
+
+
+def _again_words(
+    pages: Pages, labelled: Collection, started: Started, settings: LabelSettings, judge: NliJudge | None
+) -> list[str]:
+    label_collection(labelled, LABELS, settings, judge=judge)
+    labelled.correct({next(labelled.rows())["id"]: "screen"})
+    page = pages.open("labels", collection="shop", part="review")
+    page.checkbox(key="again_replace:labels").check().run()
+    page.button(key="again_do").click().run()
+    return started.commands[0]

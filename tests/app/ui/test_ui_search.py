@@ -1,0 +1,304 @@
+"""The page Search: what it finds, filters, keeps and puts into its address, and what it says where it cannot go on."""
+
+# ruff: noqa: F811  (a fixture that is imported)
+
+import html
+import json
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_encoder import FakeEncoder
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
+
+from sonde.app.api import Collection, index
+from sonde.app.ui.views.search.hits import excerpt, lit
+from sonde.indexer.errors import SondeError
+from sonde.indexer.store.lock import writer_lock
+from sonde.pipelines.analysis.describe import example_queries
+from sonde.pipelines.search.facets import Facet, choices_among, facets
+from sonde.pipelines.search.filters import documents_where
+from sonde.pipelines.search.filters.writing import among, between, containing, every
+from sonde.pipelines.search.results import to_csv, to_jsonl
+
+DAYS = [
+    {"id": str(n), "text": f"Parcel number {n} came late to the door.", "title": f"Ticket {n}", "stars": n % 5,
+     "price": n / 4, "day": date(2024, 1 + n % 12, 3), "ok": n % 3 == 0, "tags": ["a", "b"] if n % 2 else ["b"],
+     "code": f"code {n}", "kind": ("post", "courier")[n % 2]}
+    for n in range(240)
+]  # fmt: skip
+
+
+def hits(page: AppTest) -> list[str]:
+    """Return the titles of the hits, in their order."""
+    rows = [each.value for each in page.html if "<div class='sonde-hit'>" in each.value]
+    return [re.sub("<[^>]*>", "", row.split("sonde-title'>")[1].split("<span")[0]) for row in rows]
+
+
+def test_before_a_query(pages: Pages) -> None:
+    pages.collection()
+    page = pages.open("search")
+    assert "3 documents in 3 passages" in shown(page).replace("\\", "")
+    assert hits(page) == []
+    page.button(key="example0").click().run()
+    assert page.text_input(key="q").value == page.query_params["q"]
+    assert len(hits(page)) > 0
+
+
+def test_hits_with_their_reasons(pages: Pages) -> None:
+    collection = pages.collection()
+    page = pages.open("search", q="battery died")
+    expected = collection.search("battery died")
+    assert hits(page) == [hit.title for hit in expected]
+    assert expected[0].id == "1"
+    first = next(each.value for each in page.html if "sonde-excerpt'" in each.value)
+    assert "<mark class='sonde'>battery</mark>" in first
+    assert "sonde-closest" in first
+    assert "The battery died after a week." in shown(page)
+    assert "stars 1" in shown(page)
+    assert not page.dataframe
+    page.session_state["why:1"] = True
+    page.run()
+    table = page.dataframe[0].value
+    assert table["part"].tolist() == ["Score", "Cosine of query and passage", "BM25"]
+    assert table["value"].tolist()[0] == f"{expected[0].score:.3f}"
+
+
+def test_the_address_is_the_whole_state(pages: Pages) -> None:
+    collection = pages.collection(rows=DAYS)
+    page = pages.open("search", q="parcel", mode="lexical", where="stars = 1", k="20", threshold="0.01")
+    expected = collection.search("parcel", k=20, mode="lexical", where="stars = 1", threshold=0.01)
+    assert hits(page) == [hit.title for hit in expected]
+    assert (page.segmented_control(key="mode").value, page.selectbox(key="k").value) == ("lexical", 20)
+    page.segmented_control(key="mode").set_value("dense").run()
+    assert hits(page) == [hit.title for hit in collection.search("parcel", k=20, mode="dense", where="stars = 1")]
+
+
+def test_filters_follow_the_types(pages: Pages) -> None:
+    collection = pages.collection(rows=DAYS)
+    page = pages.open("search", q="parcel", filters="true")
+    page.slider(key="f.stars").set_range(1, 2).run()
+    page.text_input(key="f.code").input("code 1").run()
+    choice = next(each for each in page.multiselect if each.label == "kind")
+    assert choice.options == ["courier (120)", "post (120)"]
+    choice.set_value(["post"]).run()
+    where = "(stars >= 1 AND stars <= 2) AND (code ILIKE '%code 1%' ESCAPE '\\') AND (kind = 'post')"
+    assert [each.value for each in page.code] == [where]
+    with collection.view() as view:
+        passed = {DAYS[doc - 1]["title"] for doc in documents_where(view.catalog, where).tolist()}
+    assert 0 < len(hits(page)) <= 10 and set(hits(page)) <= passed
+    assert page.query_params["f.kind"] in ("post", ["post"])
+    bound = {"f.stars": ["1", "2"], "f.code": "code 1"}  # what a browser puts into the address itself
+    again = pages.open("search", **dict(page.query_params.items()) | bound)
+    assert [each.value for each in again.code] == [where]
+    again.button(key="clear").click().run()
+    assert [each.value for each in again.code] == []
+    assert "f.kind" not in again.query_params
+
+
+def test_a_facet_filters(pages: Pages) -> None:
+    pages.collection(rows=DAYS)
+    page = pages.open("search", q="parcel")
+    [post] = [button for button in page.button if button.label.startswith("post")]
+    post.click().run()
+    assert [each.value for each in page.code] == ["kind = 'post'"]
+    assert pages.again("search", page).code[0].value == "kind = 'post'"
+
+
+def test_paging(pages: Pages) -> None:
+    collection = pages.collection(rows=DAYS)
+    expected = [hit.title for hit in collection.search("parcel late", k=30)]
+    page = pages.open("search", q="parcel late", page="2")
+    assert hits(page) == expected[10:20]
+    page.pagination[0].set_value(3).run()
+    assert hits(page) == expected[20:30]
+    assert hits(pages.again("search", page)) == expected[20:30]
+    page.text_input(key="q").input("door").run()
+    assert "page" not in page.query_params
+
+
+def test_judging(pages: Pages) -> None:
+    collection = pages.collection()
+    page = pages.open("search", q="battery died")
+    best = collection.search("battery died")[0].id
+    page.button(key=f"good:{best}").click().run()
+    page.button(key="bad:3").click().run()
+    assert collection.judgements().of("battery died") == {best: 1, "3": 0}
+    assert "Tablet" not in hits(page)
+    assert "1 hit of this page, judged not relevant, out of sight." in shown(page)
+    page.toggle(key="hidden").set_value(True).run()
+    assert "Tablet" in hits(page)
+    page.button(key="bad:3").click().run()
+    assert collection.judgements().of("battery died") == {best: 1}
+
+
+def test_judging_while_the_collection_is_written(pages: Pages) -> None:
+    collection = pages.collection()
+    with writer_lock(collection.path):
+        page = pages.open("search", q="battery")
+        page.button(key="good:1").click().run()
+        assert not page.error
+    assert collection.judgements().of("battery") == {"1": 1}
+
+
+def test_more_like_this(pages: Pages) -> None:
+    collection = pages.collection()
+    page = pages.open("search", q="battery")
+    page.button(key="like:1").click().run()
+    assert page.query_params["like"] in ("1", ["1"])
+    expected = [hit.title for hit in collection.similar("1")]
+    assert hits(page) == expected == hits(pages.again("search", page))
+    page.button(key="back").click().run()
+    assert "like" not in page.query_params
+    assert len(hits(page)) == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ({"q": "battery", "where": "stars <"}, "the filter 'stars <' cannot be read"),
+        ({"q": "battery", "where": "sters = 1"}, "did you mean 'stars'"),
+        ({"q": "battery", "where": "stars = 9"}, "No document passes the filter."),
+        ({"q": "xyzzy", "mode": "lexical"}, "No document has any of these words."),
+        ({"q": "battery", "threshold": "7.5"}, "Nothing similar enough"),
+        ({"like": "99"}, "there is no document with the id '99'"),
+        ({"q": "battery", "mode": "magic", "k": "-1", "page": "99999999999999999999"}, "3 hits"),
+        ({"q": " ".join(["battery"] * 200)}, "the model reads the first 64"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(pages: Pages, address: dict[str, str], said: str) -> None:
+    pages.collection()
+    assert said.lower() in shown(pages.open("search", **address)).replace("\\", "").lower()
+
+
+def test_a_missing_model_is_a_sentence(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.collection()
+
+    def gone(spec: Any, **_: Any) -> Any:
+        raise SondeError("the model fake cannot be had")
+
+    monkeypatch.setattr("sonde.app.ui.workspace.load_encoder_for", gone)
+    assert "the model fake cannot be had" in shown(pages.open("search", q="battery"))
+    assert hits(pages.open("search", q="battery", mode="lexical")) == ["Phone"]
+
+
+def test_an_empty_collection(pages: Pages) -> None:
+    collection = pages.collection()
+    collection.delete(["1", "2", "3"])
+    assert "An empty collection" in shown(pages.open("search", q="battery"))
+
+
+def test_text_stays_text(pages: Pages) -> None:
+    row = {"id": MARKUP, "title": MARKUP, "text": f"battery {MARKUP}", MARKUP: MARKUP, "kind": MARKUP}
+    collection = pages.collection(
+        rows=[row, {"id": "2", "text": "battery two", "title": "x", MARKUP: "b", "kind": "c"}]
+    )
+    collection.judge("battery", ["2"], 0)
+    for address in ({"q": "battery", "filters": "true"}, {"like": MARKUP}, {"q": MARKUP}, {"q": "a", "where": MARKUP}):
+        page = pages.open("search", **address)
+        unread(page)
+    page = pages.open("search", q="battery", filters="true")
+    assert f"battery {MARKUP}" in shown(page)
+    assert any("&lt;script&gt;" in each.value for each in page.html)
+
+
+def test_hits_on_the_map(pages: Pages) -> None:
+    collection = pages.collection(rows=DAYS)
+    collection.map()
+    page = pages.open("search", q="parcel")
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)  # type: ignore[attr-defined]
+    assert [trace["type"] for trace in figure["data"]] == ["scattergl", "scattergl"]
+    assert len(figure["data"][1]["text"]) == 100
+
+
+def test_exports(tmp_path: Path) -> None:
+    rows = [DAYS[1] | {"score": 7, "title": 'a "b", c'}, DAYS[2] | {"score": 8}]
+    found = index(rows, tmp_path / "c.sonde", id="id", encoder=FakeEncoder()).search("parcel")  # type: ignore[arg-type]
+    lines = to_csv(found).decode().splitlines()
+    assert lines[0].startswith(
+        "rank,id,title,score,dense,lexical,rerank,passage,text,stars,price,day,ok,tags,code,kind"
+    )
+    assert lines[0].endswith("metadata.score")
+    assert '"a ""b"", c"' in "".join(lines)
+    assert [json.loads(line)["id"] for line in to_jsonl(found).splitlines()] == [hit.id for hit in found]
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    return index(DAYS, tmp_path_factory.mktemp("days") / "days.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+
+
+def test_facets(days: Collection) -> None:
+    days.tag("few", ids=["1", "2"], change="replace" if days.runs("tag") else "new")
+    with days.view() as view:
+        found = {facet.name: facet for facet in facets(view)}
+        among_two = choices_among(view, ["1", "2"], found.values())
+    assert found["stars"] == Facet("stars", "integer", 240, 0, 4)
+    assert (found["price"].low, found["price"].high) == (0.0, 59.75)
+    assert (found["day"].low, found["day"].high) == (date(2024, 1, 3), date(2024, 12, 3))
+    assert found["ok"].choices == ((False, 160), (True, 80))
+    assert found["tags"].choices == (("b", 240), ("a", 120))
+    assert (found["code"].documents, found["code"].choices) == (240, ())
+    assert found["tag:few"].choices == ((False, 238), (True, 2))
+    assert among_two["kind"] == [("courier", 1), ("post", 1)]
+    assert among_two["tags"] == [("b", 2), ("a", 1)]
+    assert among_two["tag:few"] == [(True, 2)]
+
+
+def test_example_queries_come_from_the_texts(days: Collection) -> None:
+    with days.view() as view:
+        found = example_queries(view)
+        assert found == example_queries(view)
+    assert found
+    words = {word for row in DAYS for word in f"{row['title']} {row['text']}".lower().replace(".", "").split()}
+    assert {word for query in found for word in query.lower().split()} <= words
+
+
+def test_conditions_mean_what_they_say(days: Collection) -> None:
+    conditions = {
+        among("kind", "text", ["post"]): lambda row: row["kind"] == "post",
+        among("kind", "text", ["post", "x'y"]): lambda row: row["kind"] == "post",
+        among("tags", "list", ["a", "c"]): lambda row: "a" in row["tags"],
+        among("ok", "boolean", [False]): lambda row: not row["ok"],
+        among("ok", "boolean", [False, True]): lambda row: True,
+        between("stars", 1, 3): lambda row: 1 <= row["stars"] <= 3,
+        between("price", None, 2.5): lambda row: row["price"] <= 2.5,
+        between("day", date(2024, 2, 3), date(2024, 4, 2)): lambda row: 2 <= row["day"].month <= 3,
+        containing("code", "E 12"): lambda row: "code 12" in row["code"],
+        containing("code", "%"): lambda row: False,
+        every(["stars = 1", " ", "ok OR NOT ok"]) or "": lambda row: row["stars"] == 1,
+    }
+    with days.view() as view:
+        for where, passes in conditions.items():
+            found = documents_where(view.catalog, where).tolist()
+            assert [doc - 1 for doc in found] == [n for n, row in enumerate(DAYS) if passes(row)], where
+
+
+@given(value=st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=20))
+def test_any_value_can_be_asked_for(days: Collection, value: str) -> None:
+    with days.view() as view:
+        for where in (among("code", "text", [value, "code 7"]), f"{containing('code', value)} OR code = 'code 7'"):
+            found = {DAYS[doc - 1]["code"] for doc in documents_where(view.catalog, where).tolist()}
+            assert "code 7" in found
+            assert found <= {"code 7"} | {row["code"] for row in DAYS if value.lower() in row["code"]}
+
+
+@given(text=st.text(max_size=40), spans=st.lists(st.tuples(st.integers(-3, 45), st.integers(-3, 45)), max_size=4))
+def test_highlighting_changes_no_text(text: str, spans: list[tuple[int, int]]) -> None:
+    shown = lit(text, 0, spans, spans[:1])
+    assert html.unescape(re.sub(r"</?(?:mark|span)[^>]*>", "", shown)) == text
+
+
+@given(st.text(st.sampled_from("ab "), max_size=2_000), st.integers(0, 2_000))
+def test_an_excerpt_holds_its_place(text: str, place: int) -> None:
+    place = min(place, max(0, len(text) - 1))
+    begin, end = excerpt(text, place)
+    assert 0 <= begin <= end <= len(text)
+    assert end - begin <= 520
+    if text:
+        assert begin <= place < end or text[place:].strip() == "" or place >= end - 120

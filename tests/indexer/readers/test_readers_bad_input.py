@@ -1,0 +1,249 @@
+"""Bad input: one clear line, or a skipped row with its reason, and everything else is read."""
+
+import gzip
+import io
+import json
+from random import Random
+
+import pytest
+import zstandard
+
+from sonde.indexer.document import Document, Skipped
+from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.readers import ReadOptions, read_source
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def skipped(reading):
+    return [item for item in reading if isinstance(item, Skipped)]
+
+
+def texts(reading):
+    return [item.text for item in reading if isinstance(item, Document)]
+
+
+def parquet_bytes():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.table({"text": [f"text number {n}" for n in range(5000)]}), out)
+    return out.getvalue()
+
+
+PARQUET = parquet_bytes()
+WHOLE = {
+    "empty.csv": (b"", "empty.csv is empty: give a file with content"),
+    "blank.csv": (b"\n\n", "blank.csv is empty"),
+    "empty.csv.gz": (gzip.compress(b""), "empty.csv.gz is empty"),
+    "empty.jsonl": (b"", "empty.jsonl is empty"),
+    "blank.jsonl": (b"\n \n", "blank.jsonl holds only blank lines"),
+    "empty.json": (b" ", "empty.json is empty"),
+    "array.json": (b"[]", "array.json holds an empty array"),
+    "header.csv": (b"text,stars\n", r"header.csv has a header \(text, stars\) but no rows"),
+    "cut.parquet": (PARQUET[: len(PARQUET) // 2], "cut.parquet is no Parquet file or a truncated one: get it again"),
+    "no.parquet": (b"text\nhello\n", "no.parquet is no Parquet file or a truncated one"),
+    "no.xlsx": (b"PK\x03\x04 nothing", "no.xlsx is damaged or no workbook: save it again as .xlsx"),
+    "cut.csv.gz": (
+        gzip.compress(b"text\nhello\n" * 99)[:-20],
+        "cut.csv.gz breaks off: its compressed data is damaged or cut short",
+    ),
+    "cut.csv.zst": (zstandard.compress(b"text\nhello\n" * 99)[:-9], "cut.csv.zst breaks off: its compressed data"),
+    "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst breaks off: its compressed data"),
+    "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz breaks off: its compressed data"),
+    "broken.json": (b'[{"text": "a"}, {"text": ', "broken.json: broken JSON"),
+    "no.jsonl": (
+        b"this\nis\nno\nJSON\n",
+        "4 of the first 4 rows cannot be read; the first is line 1: broken JSON: Expecting value",
+    ),
+    "notes.docx": (
+        b"PK\x03\x04 word/document.xml",
+        "cannot tell the format of .*notes.docx: files are read by suffix, .csv, .tsv",
+    ),
+    "long.csv": (b"x" * 1_100_000, "the first line of .*long.csv is longer than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_source_that_cannot_be_read(tmp_path, name):
+    content, message = WHOLE[name]
+    with pytest.raises(SondeError, match=message) as caught:
+        read_source(written(tmp_path, name, content))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file(tmp_path):
+    written(tmp_path, "reviews.csv", "text\nx\n")
+    with pytest.raises(SondeError, match=r"revews.csv does not exist \(did you mean 'reviews.csv'\?\): check the path"):
+        read_source(tmp_path / "revews.csv")
+    with pytest.raises(SondeError, match=r"there is no folder .*nowhere: check the path"):
+        read_source(tmp_path / "nowhere" / "reviews.csv")
+    with pytest.raises(SondeError, match=r"revews.csv does not exist"):
+        read_source([str(tmp_path / "reviews.csv"), str(tmp_path / "revews.csv")])
+    with pytest.raises(SondeError, match=r"mistyped.csv does not exist"):
+        read_source(["mistyped.csv"])
+
+
+def test_forbidden_file(tmp_path, monkeypatch):
+    path = written(tmp_path, "t.csv", "text\nx\n")
+    monkeypatch.setattr(
+        "pathlib.Path.open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+    )
+    with pytest.raises(SondeError, match=r"t.csv cannot be read: Permission denied"):
+        read_source(path)
+
+
+def test_unknown_sheet(tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.save(tmp_path / "b.xlsx")
+    with pytest.raises(UsageError, match=r"has no sheet 'Sheat' \(did you mean 'Sheet'\?\); it has 'Sheet'"):
+        read_source(tmp_path / "b.xlsx", options=ReadOptions(sheet="Sheat"))
+    with pytest.raises(SondeError, match=r"is empty: none of its sheets \(Sheet\) has a cell"):
+        read_source(tmp_path / "b.xlsx")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_compressed_file_that_breaks_off_late(tmp_path, pack):
+    random = Random(7)
+    rows = "".join(f"{random.getrandbits(400):x}\n" for _ in range(40_000))
+    packed = pack(f"text\n{rows}".encode())
+    reading = read_source(written(tmp_path, "t.csv.gz", packed[: len(packed) - 100_000]))
+    count = 0
+    with pytest.raises(SondeError, match=r"t.csv.gz breaks off after row \d+: its compressed data .*; get it again"):
+        for _ in reading:
+            count += 1
+    assert count > 20_000
+
+
+def test_parquet_that_is_damaged_within(tmp_path):
+    damaged = bytearray(PARQUET)
+    damaged[4:200] = b"\xff" * 196
+    with pytest.raises(SondeError, match=r"t.parquet is damaged after row 0: get it again"):
+        read_source(written(tmp_path, "t.parquet", bytes(damaged)))
+
+
+def test_rows_that_are_skipped_in_a_csv(tmp_path):
+    table = (
+        "id,title,text\n1,,fine\n2,,\n3,,   \n4,only a title,\n5,short\n"
+        "6,,too,many\n7,,nul\0here\n8,, bad \xff byte\n9,,ok\n"
+    )
+    reading = read_source(written(tmp_path, "t.csv", table.encode("latin-1")))
+    assert texts(reading) == ["fine", "", "ok"]
+    assert skipped(reading) == [
+        Skipped("row 2", "no text and no title: empty"),
+        Skipped("row 3", "no text and no title: empty"),
+        Skipped("row 5", "2 cells instead of 3 (line 6)"),
+        Skipped("row 6", "4 cells instead of 3 (line 7)"),
+        Skipped("row 7", "the text contains a NUL byte at character 4"),
+        Skipped("row 8", "broken UTF-8: byte 0xff at character 6 of the text"),
+    ]
+
+
+def test_cell_over_the_limit(tmp_path):
+    path = written(tmp_path, "t.csv", "text,note\nfine,x\n" + "a" * 101 + ",x\nfine,y\n")
+    assert skipped(read_source(path, options=ReadOptions(max_chars=100))) == [
+        Skipped("row 2", "the text has 101 characters, more than the limit of 100")
+    ]
+    assert len(texts(read_source(path))) == 3
+
+
+def test_cell_of_fifty_megabytes(tmp_path):
+    path = written(tmp_path, "t.csv", b"text\nbefore\n" + b"a" * 50_000_000 + b"\nafter\n")
+    items = list(read_source(path))
+    assert texts(items) == ["before", "after"]
+    assert items[1] == Skipped("row 2", "the text has 50,000,000 characters, more than the limit of 20,000,000")
+
+
+def test_quote_that_is_never_closed(tmp_path):
+    rows = "".join(f'"fine, number {n}",{n}\n' for n in range(30))
+    path = written(tmp_path, "t.csv", f'text,n\n{rows}"open,31\nafter,32\nlast,33\n')
+    reading = read_source(path)
+    assert texts(reading)[-2:] == ["after", "last"]
+    assert skipped(reading) == [Skipped("row 31", "a quote is opened on line 32 and never closed")]
+
+
+def test_broken_json_on_line_4711(tmp_path):
+    lines = [json.dumps({"text": f"text {n}"}) for n in range(1, 6001)]
+    lines[4710] = '{"text": "text 4711", '
+    lines[99] = "[1, 2]"
+    lines[98] = '{"text": "half \\ud800"}'
+    lines[97] = "[" * 100_000
+    reading = read_source(written(tmp_path, "t.jsonl", "\n".join(lines)))
+    assert len(texts(reading)) == 5996
+    assert skipped(reading)[1:] == [
+        Skipped("line 99", "half a surrogate pair (U+D800) at character 6 of the text"),
+        Skipped("line 100", "not a JSON object but an array"),
+        Skipped("line 4711", "broken JSON: Expecting property name enclosed in double quotes at character 24"),
+    ]
+    assert skipped(reading)[0].origin == "line 98"
+
+
+def test_broken_utf8_in_jsonl(tmp_path):
+    path = written(
+        tmp_path, "t.jsonl", b'{"text": "good"}\n{"text": "caf\xe9 au lait"}\n{"text": "fine", "x": "\xff"}\n'
+    )
+    assert skipped(read_source(path)) == [
+        Skipped("line 2", "broken UTF-8: byte 0xe9 at character 4 of the text"),
+        Skipped("line 3", "broken UTF-8: byte 0xff at character 1 of the column 'x'"),
+    ]
+
+
+def test_null_texts_in_python_objects():
+    reading = read_source([{"text": None}, {"text": "a"}, {"other": 1}, 7, None, "b", Document(""), Document("c")])
+    assert texts(reading) == ["a", "b", "c"]
+    assert [(item.origin, item.reason) for item in skipped(reading)] == [
+        ("row 1", "no text and no title: empty"),
+        ("row 3", "no text and no title: empty"),
+        ("row 4", "not a str, dict or Document but of type int"),
+        ("row 5", "no text and no title: empty"),
+        ("row 7", "no text and no title: empty"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "source, message",
+    [
+        ([], "the list holds no rows"),
+        (
+            [1, 2],
+            "2 of the first 2 rows cannot be read; the first is row 1: not a str, dict or Document but of type int",
+        ),
+        (7, "the int cannot be read: give a path, a list or generator of str"),
+        ({"text": ["a"]}, r"the dict with the keys text: give one of its values, or \[it\]"),
+        (iter([]), "the list_iterator holds no rows"),
+    ],
+)
+def test_python_objects_that_cannot_be_read(source, message):
+    with pytest.raises(SondeError, match=message):
+        read_source(source)
+
+
+@pytest.mark.parametrize(
+    "raw, text",
+    [
+        (
+            "text\nLe café était fermé, où êtes-vous allés à Noël?\n".encode("latin-1"),
+            "Le café était fermé, où êtes-vous allés à Noël?",
+        ),
+        ("text\ncafé\nnaïve\n".encode("cp1252"), "café"),
+        ("text\nIt costs £5\n".encode("cp1252"), "It costs £5"),
+        ("text\nПривет, как дела? Это русский текст\n".encode("cp1251"), "Привет, как дела? Это русский текст"),
+        ("text\nこれは日本語のテキストです。\n".encode("shift_jis"), "これは日本語のテキストです。"),
+        ("text\nZażółć gęślą jaźń, proszę bardzo\n".encode("cp1250"), "Zażółć gęślą jaźń, proszę bardzo"),
+    ],
+)
+def test_encodings_are_detected(tmp_path, raw, text):
+    assert texts(read_source(written(tmp_path, "t.csv", raw)))[0] == text
+
+
+def test_mostly_good_utf8_is_not_taken_for_another_encoding(tmp_path):
+    reading = read_source(written(tmp_path, "t.csv", "text\nGröße\nschön\nüber\n".encode() + b"kaputt \xe9\x80\n"))
+    assert texts(reading) == ["Größe", "schön", "über"]
+    assert skipped(reading) == [Skipped("row 4", "broken UTF-8: byte 0xe9 at character 8 of the text")]

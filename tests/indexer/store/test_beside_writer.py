@@ -1,0 +1,162 @@
+"""Readers beside a writer: no error, never half a batch, and what is new is seen without opening anything again."""
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import problems
+from fake_encoder import FakeEncoder
+from written_meanwhile import BATCH, PAIRS, pairs
+
+from sonde.indexer.document import Document
+from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.export import rows
+from sonde.indexer.upkeep.delete import compact
+from sonde.pipelines.analysis.selection import delete
+from sonde.pipelines.search.results import Mode
+from sonde.pipelines.search.search import search
+from sonde.pipelines.search.settings import MODES, SearchSettings
+
+RUNNER = Path(__file__).parents[2] / "support" / "written_meanwhile.py"
+ALL = 2 * PAIRS
+
+
+def index(documents: Iterator[Document], folder: Path, **settings: bool) -> None:
+    index_documents(documents, folder, settings=BuildSettings(batch=BATCH, **settings), encoder=FakeEncoder())  # type: ignore[arg-type]
+
+
+def whole(ids: list[str]) -> bool:
+    return set(Counter(key.split("-")[0] for key in ids).values()) <= {2}
+
+
+def check_search(collection: Collection, mode: Mode, where: str | None) -> set[int]:
+    """Search for a word that every document has; return the versions that were found."""
+    settings = SearchSettings(k=ALL, mode=mode, where=where)
+    results = search(collection, "apples", settings)
+    assert results.notes == (), results.notes
+    assert whole([hit.id for hit in results]), [hit.id for hit in results]
+    by_pair: dict[object, set[object]] = {}
+    for hit in results:
+        by_pair.setdefault(hit.metadata["number"], set()).add(hit.metadata["version"])
+        assert f"version{hit.metadata['version']} " in hit.text
+        assert hit.text[hit.passage.start : hit.passage.end] == hit.passage.text
+    assert all(len(versions) == 1 for versions in by_pair.values()), by_pair
+    return {int(str(version)) for versions in by_pair.values() for version in versions}
+
+
+def test_searches_all_through_an_update(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index(pairs(0), folder)
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    process = subprocess.Popen([sys.executable, str(RUNNER), str(folder)], stderr=subprocess.PIPE)
+    seen: set[int] = set()
+    generations: set[int] = set()
+    searches = 0
+    while process.poll() is None:
+        for mode in MODES:
+            for where in (None, "number < 50"):
+                seen |= check_search(collection, mode, where)
+                searches += 1
+        with collection.view() as view:
+            generations.add(view.generation.number)
+            assert view.catalog.counts()[0] % 2 == 0
+            assert view.catalog.counts()[1] == view.generation.alive.sum()
+        assert whole([row["id"] for row in rows(collection)])
+    assert process.stderr is not None
+    assert process.returncode == 0, process.stderr.read().decode()
+    assert seen == {0, 1, 2}
+    assert len(generations) > 5 and searches > 30
+    assert check_search(collection, "hybrid", None) == {2}
+    assert problems(folder) == []
+
+
+def test_threads_that_share_a_collection_beside_a_writer(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index(pairs(0), folder)
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    process = subprocess.Popen([sys.executable, str(RUNNER), str(folder)], stderr=subprocess.PIPE)
+    failures: list[BaseException] = []
+
+    def read(mode: Mode) -> None:
+        try:
+            while process.poll() is None:
+                check_search(collection, mode, "number >= 0")
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            collection.close()
+
+    threads = [threading.Thread(target=read, args=(mode,)) for mode in MODES * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    process.communicate()
+    if failures:
+        raise failures[0]
+
+
+def counted(collection: Collection, mode: Mode, query: str) -> int:
+    return len(search(collection, query, SearchSettings(k=ALL, mode=mode)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_new_is_seen_without_opening_again(tmp_path: Path, mode: Mode) -> None:
+    folder = tmp_path / "c.sonde"
+    index(pairs(0, 0, 5), folder)
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert counted(collection, mode, "apples") == 10
+    index(pairs(0, 5, 9), folder)
+    assert counted(collection, mode, "apples") == 18
+    index(pairs(1, 0, 9), folder)
+    assert {
+        str(hit.metadata["version"]) for hit in search(collection, "version1", SearchSettings(k=18, mode=mode))
+    } == {"1"}
+    delete(Collection.open(folder, encoder=FakeEncoder()), where="number < 2")  # type: ignore[arg-type]
+    assert counted(collection, mode, "apples") == 14
+    compact(folder)
+    assert counted(collection, mode, "apples") == 14
+    index(pairs(2, 0, 3), folder, sync=True)
+    assert counted(collection, mode, "apples") == 6
+    fresh = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    settings = SearchSettings(k=6, mode=mode)
+    scores = [[(hit.id, hit.score) for hit in search(c, "pair1 apples", settings)] for c in (collection, fresh)]
+    assert scores[0] == scores[1]
+
+
+def test_a_reader_that_looks_between_two_commits_of_a_run(tmp_path: Path) -> None:
+    """Whatever is committed is found in every mode at once, also by a reader that looks at that very moment."""
+    folder = tmp_path / "c.sonde"
+    index(pairs(0, 0, 5), folder)
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    found: list[list[int]] = []
+
+    def changed() -> Iterator[Document]:
+        for document in pairs(1, 0, 60):
+            yield document
+            if len(found) < 40:
+                with collection.view():  # the writer's thread commits meanwhile
+                    found.append([counted(collection, mode, "apples") for mode in MODES])
+
+    index(changed(), folder)
+    assert all(len(set(counts)) == 1 and counts[0] >= 10 and counts[0] % 2 == 0 for counts in found), found
+    assert [counted(collection, mode, "apples") for mode in MODES] == [120] * 3
+
+
+def test_a_view_stays_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index(pairs(0, 0, 5), folder)
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    with collection.view() as view:
+        index(pairs(1, 0, 9), folder)
+        compact(folder)
+        assert view.catalog.counts()[0] == 10
+        for mode in MODES:
+            hits = search(collection, "apples", SearchSettings(k=ALL, mode=mode))
+            assert {str(hit.metadata["version"]) for hit in hits} == {"0"} and len(hits) == 10
+    assert counted(collection, "lexical", "apples") == 18

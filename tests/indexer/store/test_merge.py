@@ -1,0 +1,87 @@
+"""Small neighbouring segments become one, without a change of any row."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_encoder import FakeEncoder
+from kill_corpus import documents
+
+from sonde.indexer.errors import SondeError
+from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.store.catalog import Catalog
+from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.segments import SCATTERED, Segments, write_segment
+from sonde.indexer.store.sweep import FAN, SMALLEST, tier
+from sonde.indexer.upkeep.verify import verify
+
+
+def built(folder: Path, batch: int) -> Collection:
+    encoder = FakeEncoder()
+    index_documents(documents(), folder, settings=BuildSettings(batch=batch), encoder=encoder)  # type: ignore[arg-type]
+    return Collection.open(folder, encoder=encoder)  # type: ignore[arg-type]
+
+
+def test_many_commits_leave_few_segments_and_the_same_vectors(tmp_path: Path) -> None:
+    many, one = built(tmp_path / "many.sonde", batch=2), built(tmp_path / "one.sonde", batch=10_000)
+    with many.view() as short, one.view() as whole:
+        assert len(short.catalog.segments()) < 2 * FAN  # from 200 commits
+        assert len(whole.catalog.segments()) == 1
+        rows = np.arange(len(whole.generation.segments))
+        np.testing.assert_array_equal(short.generation.segments.read(rows), whole.generation.segments.read(rows))
+        np.testing.assert_array_equal(short.generation.owners, whole.generation.owners)
+        named = {segment.path(many.vectors_path) for segment in short.catalog.segments()}
+    assert set(many.vectors_path.iterdir()) == named
+    assert verify(many) == []
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1, 0), (SMALLEST * FAN, 0), (SMALLEST * FAN + 1, 1), (40_000, 3)])
+def test_tiers(rows: int, expected: int) -> None:
+    assert tier(rows) == expected
+
+
+def test_a_few_rows_and_many_read_the_same(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).standard_normal((3 * SCATTERED, 4)).astype(np.float16)
+    cuts = [(0, 1000), (1000, 1100), (1100, len(vectors))]
+    segments = [write_segment(tmp_path, n, a, vectors[a:b].astype(np.float32)) for n, (a, b) in enumerate(cuts, 1)]
+    stored = Segments(tmp_path, segments, 4)
+    many = np.random.default_rng(1).permutation(len(vectors))
+    np.testing.assert_array_equal(stored.read(many), vectors[many].astype(np.float32))
+    np.testing.assert_array_equal(stored.read(many[:50]), vectors[many[:50]].astype(np.float32))
+    chunks = list(stored.chunks(700))
+    assert [start for start, _ in chunks] == [0, 700, 1000, 1100, 1800, 2500]
+    np.testing.assert_array_equal(np.concatenate([values for _, values in chunks]), vectors.astype(np.float32))
+
+
+def test_open_segments_outlive_their_files(tmp_path: Path) -> None:
+    segment = write_segment(tmp_path, 1, 0, np.eye(3, dtype=np.float32))
+    stored = Segments(tmp_path, [segment], 3)
+    segment.path(tmp_path).unlink()
+    np.testing.assert_array_equal(stored.read(np.array([2, 0])), [[0, 0, 1], [1, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:-1], r"000001\.npy is damaged \(it is cut off\): run `sonde repair"),
+        (lambda data: b"x" + data[1:], r"000001\.npy is damaged \(the magic string is not correct"),
+        (
+            lambda data: data.replace(b"<f2", b"<f4"),
+            r"000001\.npy is damaged \(it holds float32 \(3, 3\), expected float16",
+        ),
+    ],
+)
+def test_a_damaged_segment_is_said(tmp_path: Path, damage, message: str) -> None:
+    segment = write_segment(tmp_path, 1, 0, np.eye(3, dtype=np.float32))
+    path = segment.path(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(SondeError, match=message):
+        Segments(tmp_path, [segment], 3)
+
+
+def test_catalog_counts_the_rows_of_merged_segments(tmp_path: Path) -> None:
+    built(tmp_path / "c.sonde", batch=5).close()
+    catalog = Catalog.open(tmp_path / "c.sonde" / "catalog.db")
+    segments = catalog.segments()
+    assert [segment.start for segment in segments[1:]] == [s.start + s.count for s in segments[:-1]]
+    assert catalog.rows() == sum(segment.count for segment in segments)

@@ -1,0 +1,47 @@
+"""SIGKILL while a clustering, topics or a map are made: the run does not exist, and the collection is untouched."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from clustered_run import make
+from command_line import contents, problems
+from themes import collection, rows
+
+from sonde.app.api import Collection
+
+RUNNER = Path(__file__).parents[2] / "support" / "clustered_run.py"
+MOMENTS = [
+    ("cluster", "writing"),
+    ("topic", "fitting topics"),
+    ("topic", "writing"),
+    ("map", "naming regions"),
+]
+LIBRARIES = {"cluster": "faiss", "topic": "bertopic", "map": "umap"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Collection:
+    return collection(tmp_path / "shop.sonde", rows())
+
+
+@pytest.mark.parametrize(("kind", "moment"), MOMENTS)
+def test_a_killed_run_does_not_exist(shop: Collection, kind: str, moment: str) -> None:
+    pytest.importorskip(LIBRARIES[kind])
+    shop.cluster("r", k=2, refits=0)  # the killed clustering is to replace it, and the others stand beside it
+    before = contents(shop.path)
+    command = [sys.executable, str(RUNNER), str(shop.path), kind, moment]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "here\n"
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert contents(shop.path) == before
+    assert problems(shop.path) == []
+    assert [(run.kind, run.report["clusters"]) for run in shop.runs()] == [("cluster", 2)]
+    assert [hit.id.split("-")[0] for hit in shop.search("parcel courier", k=3)] == ["parcel"] * 3
+    make(shop.path, kind, lambda _: None)
+    made = shop.runs()[-1]
+    assert (made.kind, made.name, made.documents, made.complete) == (kind, "r", 120, True)

@@ -1,0 +1,152 @@
+"""Duplicates: exact, near and by meaning against the naive search; representatives; exports without them."""
+
+import json
+import random
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cluster_corpus import made
+from command_line import Command, contents
+from themes import collection, rows
+
+from sonde.app.api import Collection
+from sonde.indexer.errors import UsageError
+from sonde.indexer.store.view import document_vectors, normalized
+from sonde.pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+from sonde.pipelines.duplicates.pairs import near_pairs, normalised_text, shingle_jaccard, shingles
+
+LONG = "the parcel came late and the courier left it with a neighbour who was away for a week"
+TEXTS = {
+    "a": LONG, "b": f"  {LONG.upper()}!", "c": f"{LONG} indeed", "d": "battery", "e": "Battery.",
+    "f": "screen glass", "g": "glass screen",
+}  # fmt: skip
+DAYS = {"a": "2024-03-01", "b": "2024-01-01", "c": "2024-02-01", "d": "2024-01-01", "e": "2024-05-01"}
+
+
+@pytest.fixture
+def mail(tmp_path: Path) -> Collection:
+    return made([{"id": id, "text": text, "day": DAYS.get(id)} for id, text in TEXTS.items()], tmp_path / "mail.sonde")
+
+
+def found(opened: Collection, **settings: Any) -> dict[str, list[tuple[str, str, float]]]:
+    groups = find_duplicates(opened, DuplicateSettings(**settings)).groups
+    return {g.representative: [(d.id, d.kind, round(d.similarity, 3)) for d in g.duplicates] for g in groups}
+
+
+def test_the_strictest_kind_and_the_similarity_to_the_representative(mail: Collection) -> None:
+    near = round(shingle_jaccard(shingles(normalised_text(LONG)), shingles(normalised_text(TEXTS["c"]))), 3)
+    assert near == round(16 / 17, 3)
+    assert found(mail) == {
+        "a": [("b", "exact", 1.0), ("c", "near", near)],
+        "d": [("e", "exact", 1.0)],
+        "f": [("g", "meaning", 1.0)],
+    }
+    assert found(mail, kinds=("exact",)) == {"a": [("b", "exact", 1.0)], "d": [("e", "exact", 1.0)]}
+    assert found(mail, kinds=("near",))["a"] == [("b", "near", 1.0), ("c", "near", near)]
+    assert found(mail, near=0.95, kinds=("exact", "near")).get("a") == [("b", "exact", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"keep": "first"}, {"a", "d", "f"}),
+        ({"keep": "longest"}, {"c", "e", "f"}),
+        ({"keep": "newest"}, {"c", "e", "g"}),
+        ({"keep": "newest", "date": "day"}, {"a", "e", "g"}),
+    ],
+)
+def test_what_represents_a_group(mail: Collection, settings: dict[str, Any], kept: set[str]) -> None:
+    result = find_duplicates(mail, DuplicateSettings(**settings))
+    assert {group.representative for group in result.groups} == kept == set(TEXTS) - result.redundant
+    assert (result.documents, result.share) == (7, 4 / 7)
+
+
+def test_near_pairs_are_those_of_exact_jaccard() -> None:
+    chance = random.Random(1)
+    texts = [" ".join(chance.choices("abcdefgh", k=12)) for _ in range(20)]
+    texts += [f"{text} {chance.choice('xyz')}" for text in texts]
+    sets = [shingles(normalised_text(text)) for text in texts]
+    expected = {
+        (i, j): like for i, j in combinations(range(40), 2) if (like := shingle_jaccard(sets[i], sets[j])) >= 0.7
+    }
+    assert len(expected) >= 20
+    assert {(i, j): like for i, j, like in near_pairs(texts, 0.7, lambda _: None)} == expected
+
+
+def naive(opened: Collection) -> tuple[list[str], np.ndarray]:
+    with opened.view() as view:
+        keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents ORDER BY doc"))
+        vectors = normalized(document_vectors(view, list(keys)))
+    return list(keys.values()), vectors @ vectors.T
+
+
+def test_by_meaning_is_the_naive_search_of_all_pairs(tmp_path: Path) -> None:
+    opened = collection(tmp_path / "t.sonde", rows())
+    ids, cosines = naive(opened)
+    result: Duplicates = find_duplicates(opened, DuplicateSettings(("meaning",), meaning=0.97, pairs=5))
+    taken: set[int] = set()
+    expected = {}
+    for place in range(len(ids)):
+        others = [p for p in np.flatnonzero(cosines[place] >= 0.97).tolist() if p not in taken and p != place]
+        if place not in taken and others:
+            expected[ids[place]] = {ids[other] for other in others}
+            taken |= {place, *others}
+    assert {group.representative: {d.id for d in group.duplicates} for group in result.groups} == expected
+    assert len(expected) > 3 and [len(g.duplicates) for g in result.groups] == sorted(map(len, expected.values()))[::-1]
+    assert all(d.similarity >= 0.97 for group in result.groups for d in group.duplicates)
+    first = sorted({normalised_text(row["text"]): place for place, row in reversed(list(enumerate(rows())))}.values())
+    best = sorted((-float(cosines[pair]), pair) for pair in combinations(first, 2))[:5]
+    assert [alike for *_, alike in result.pairs] == pytest.approx([-cosine for cosine, _ in best], abs=1e-6)
+    assert all(alike == pytest.approx(cosines[ids.index(a), ids.index(b)]) for a, b, alike in result.pairs)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_the_export_holds_exactly_what_stays(mail: Collection, sonde: Command, tmp_path: Path, suffix: str) -> None:
+    before, target = contents(mail.path), tmp_path / f"unique.{suffix}"
+    ran = sonde("duplicates", mail.path, "--keep", "longest", "--to", target)
+    assert ran.code == 0 and "3 groups, 4 of 7 documents could go (57.1%)" in ran.err and ": 3 documents" in ran.err
+    read = {"jsonl": lambda: pd.read_json(target, lines=True), "csv": lambda: pd.read_csv(target)}
+    kept = read.get(suffix, lambda: pd.read_parquet(target))()
+    assert kept["id"].tolist() == ["c", "e", "f"] and contents(mail.path) == before
+    assert kept["text"].tolist() == [TEXTS[id] for id in ("c", "e", "f")]
+    shown = [json.loads(line) for line in sonde("duplicates", mail.path, "--json", "--by", "exact").out.splitlines()]
+    assert shown[1] == {
+        "representative": "d", "size": 2, "duplicates": [{"id": "e", "kind": "exact", "similarity": 1.0}]
+    }  # fmt: skip
+
+
+def test_what_is_shown_tells_what_the_documents_say(mail: Collection, sonde: Command) -> None:
+    shown = sonde("duplicates", mail.path, "--pairs", 1).out.splitlines()
+    long = "the parcel came late and the courier left it with a neighbour who was away for a week"
+    assert shown[:5] == [
+        f"   3  a · {long}",
+        f"      exact   1.00  b · {long.upper()}!",
+        f"      near    0.94  c · {long} …",
+        "   2  d · battery",
+        "      exact   1.00  e · Battery.",
+    ]
+    assert shown[7:] == ["closest pairs:", "1.0000  f · screen glass", "        g · glass screen"]
+
+
+def test_where_no_export_can_go(mail: Collection, sonde: Command, tmp_path: Path) -> None:
+    sonde("duplicates", mail.path, "--to", tmp_path / "x.txt").refused("'x.txt'", ".parquet, .csv, .jsonl", code=2)
+    sonde("duplicates", mail.path, "--to", tmp_path / "no" / "x.csv").refused("does not exist")
+
+
+def test_one_group_is_no_groups(tmp_path: Path, sonde: Command) -> None:
+    opened = made([{"id": "1", "text": "twice"}, {"id": "2", "text": "Twice!"}], tmp_path / "c.sonde")
+    assert "1 group, 1 of 2 documents could go (50.0%)" in sonde("duplicates", opened.path).err
+
+
+def test_few_documents(tmp_path: Path) -> None:
+    one = made([{"id": "1", "text": "alone"}], tmp_path / "one.sonde")
+    assert find_duplicates(one, DuplicateSettings(pairs=3)).groups == ()
+    one.delete(["1"])
+    empty = find_duplicates(one, DuplicateSettings(pairs=3))
+    assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
+    with pytest.raises(UsageError, match="'x' is no date column: there is none"):
+        find_duplicates(one, DuplicateSettings(keep="newest", date="x"))

@@ -1,0 +1,87 @@
+"""Rankings against judgements: runs in TREC's form, measures, intervals and p-values."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+import random
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+from searched import QUERIES, collection  # noqa: F401  (fixture)
+
+from sonde.app.api import Collection
+from sonde.indexer.errors import SondeError
+from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, modes, randomisation, read_qrels
+from sonde.pipelines.search.settings import SearchSettings
+from sonde.pipelines.search.trec import read_queries, run_queries
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> tuple[Path, Path]:
+    queries = tmp_path / "q.jsonl"
+    queries.write_text("".join(f'{{"_id": "q{n}", "text": "{query}"}}\n' for n, query in enumerate(QUERIES)))
+    chance = random.Random(3)
+    lines = [f"q{n}\t{chance.randrange(400)}\t{chance.choice((1, 1, 2))}\n" for n in range(4) for _ in range(120)]
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    return queries, qrels
+
+
+def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
+    queries = read_queries(judged[0])
+    assert queries == [(f"q{n}", query) for n, query in enumerate(QUERIES)]
+    found = run_queries(collection, queries, SearchSettings(k=25, mode="dense"), tmp_path / "run.trec")
+    read = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
+    assert [(line.query_id, line.doc_id) for line in read] == [(key, hit.id) for key, hits in found for hit in hits]
+    assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
+
+
+def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
+    queries, qrels = read_queries(judged[0]), read_qrels(judged[1])
+    found = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    again = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    assert [(q.mode, q.queries) for q in found] == [("dense", 4), ("lexical", 4), ("hybrid", 4)]
+    assert [q.to_dict() for q in found] == [q.to_dict() for q in again]
+    assert found[0].p is None and found[0].difference is None
+    for quality in found:
+        run_file = tmp_path / f"{quality.mode}.trec"
+        run_queries(collection, queries, SearchSettings(k=100, mode=quality.mode), run_file)  # type: ignore[arg-type]
+        names = {"ndcg@10": "nDCG@10", "recall@100": "R@100", "mrr@10": "RR@10", "map@100": "AP@100"}
+        measures = [ir_measures.parse_measure(name) for name in names.values()]
+        expected = ir_measures.calc_aggregate(measures, qrels, list(ir_measures.read_trec_run(str(run_file))))
+        for name, measure in zip(names, measures, strict=True):
+            assert quality.measures[name] == pytest.approx(expected[measure], abs=1e-6)
+        low, high = quality.interval
+        assert low <= quality.measures["ndcg@10"] <= high
+        if quality.difference is not None:
+            assert quality.difference == pytest.approx(quality.measures["ndcg@10"] - found[0].measures["ndcg@10"])
+
+
+def test_intervals_and_p_values() -> None:
+    chance = random.Random(5)
+    values = [chance.random() for _ in range(100)]
+    low, high = bootstrap(values)
+    error = 1.96 * np.std(values) / 10
+    assert (low, high) == (
+        pytest.approx(np.mean(values) - error, abs=0.01),
+        pytest.approx(np.mean(values) + error, abs=0.01),
+    )
+    assert bootstrap(values) == (low, high) != bootstrap(values, seed=1)
+    assert randomisation([0.1] * 20) == pytest.approx(1 / 2_001, abs=1e-3)
+    assert randomisation([0.0] * 20) == 1.0
+    assert randomisation([0.1, -0.1] * 10) > 0.9
+    assert randomisation([0.2, 0.1, -0.05, 0.1]) == randomisation([0.2, 0.1, -0.05, 0.1])
+
+
+def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) -> None:
+    trec = tmp_path / "trec.txt"
+    trec.write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d1 1\n")
+    assert read_qrels(trec) == {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
+    for content, message in (("", "holds no judgement"), ("q1 0 d1 1\nq1 d1\n", "line 2 .* is no judgement")):
+        trec.write_text(content)
+        with pytest.raises(SondeError, match=message):
+            read_qrels(trec)
+    with pytest.raises(SondeError, match="cannot read the judgements"):
+        read_qrels(tmp_path / "none.txt")
+    with pytest.raises(SondeError, match="no query has a judgement"):
+        evaluate_search(collection, [("a", "apple")], {"b": {"1": 1}}, modes(("dense",)))

@@ -1,0 +1,208 @@
+"""Corrections of labels: kept, heeded by the next run, and learned from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import Command, contents
+from themes import collection, rows
+
+from sonde.app.api import Collection
+from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
+from sonde.indexer.store.lock import writer_lock
+from sonde.pipelines.label import corrections, forget_corrections
+from sonde.pipelines.label.carry import adjusted
+from sonde.pipelines.label.outcome import heeded
+from sonde.pipelines.label.review import closeness
+from sonde.pipelines.label.run import label_collection
+from sonde.pipelines.label.settings import LabelSettings
+from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples
+
+LABELS = ["parcel", "battery", "screen", "refund"]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Collection:
+    return collection(tmp_path / "shop.sonde", rows())
+
+
+def labels_of(shop: Collection, run: str = "labels") -> dict[str, Any]:
+    return {row["id"]: row[f"label:{run}"] for row in shop.rows()}
+
+
+def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop: Collection) -> None:
+    shop.label(LABELS)
+    before = labels_of(shop)
+    assert before["parcel-1"] == "parcel"
+    assert shop.correct({"parcel-1": "Battery", "screen-2": "none of these"}) == 2
+    assert labels_of(shop) == before, "a correction changes the next run, not this one"
+    report = shop.label(LABELS, replace=True)
+    assert (report.corrected, report.documents) == (2, 120)
+    after = labels_of(shop)
+    assert (after["parcel-1"], after["screen-2"]) == ("battery", "none of these")
+    assert report.counts["none of these"] == 1
+    assert shop.run("labels", "label").run.report["corrected"] == 2
+    assert shop.label(LABELS, replace=True, corrections=False).corrected == 0
+    assert labels_of(shop) == before
+
+
+@pytest.mark.parametrize("budget", [None, "160"])
+def test_a_judge_is_overruled_and_learned_from(shop: Collection, budget: str | None) -> None:
+    class Wrong:
+        """Says "parcel" of everything."""
+
+        name, model, template = "nli", "wrong", ""
+
+        def margins(self, texts: Any, labels: Any, *_: Any, **__: Any) -> np.ndarray:
+            return np.tile([2.0, 0.0, 0.0, 0.0], (len(texts), 1)).astype(np.float32)
+
+    settings = LabelSettings(engine="nli", budget=budget, replace=True)
+    label_collection(shop, LABELS, settings, judge=Wrong())
+    assert set(labels_of(shop).values()) == {"parcel"}
+    given = {f"screen-{n}": "screen" for n in range(8)}
+    shop.correct(given)
+    report = label_collection(shop, LABELS, settings, judge=Wrong())
+    after = labels_of(shop)
+    assert {after[id] for id in given} == {"screen"} and report.corrected == 8
+    others = [after[f"screen-{n}"] for n in range(8, 30)]
+    assert others.count("screen") > 15, "the other texts about screens follow"
+    if budget:
+        assert report.judged == 40
+
+
+def test_corrections_with_several_labels(shop: Collection) -> None:
+    shop.label(LABELS, multi_label=True, name="m")
+    shop.correct({"parcel-1": ["screen", "battery"], "parcel-2": []}, run="m")
+    shop.label(LABELS, multi_label=True, name="m", replace=True)
+    after = labels_of(shop, "m")
+    assert (sorted(after["parcel-1"]), after["parcel-2"]) == (["battery", "screen"], ["none of these"])
+    assert [(each.id, each.labels) for each in corrections(shop, "m")] == [
+        ("parcel-1", ("screen", "battery")), ("parcel-2", ()),
+    ]  # fmt: skip
+
+
+def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collection, tmp_path: Path) -> None:
+    shop.label(LABELS)
+    shop.correct({"parcel-1": "battery", "parcel-2": "screen"})
+    shop.correct({"parcel-1": "refund"})
+    assert [(each.id, each.labels) for each in corrections(shop)] == [
+        ("parcel-1", ("refund",)),
+        ("parcel-2", ("screen",)),
+    ]
+    assert {row["id"]: row["correction:labels"] for row in shop.rows() if row["correction:labels"]} == {
+        "parcel-1": "refund", "parcel-2": "screen",
+    }  # fmt: skip
+    assert [hit.id for hit in shop.search("x", mode="dense", where="\"correction:labels\" = 'refund'")] == ["parcel-1"]
+    shop.rename_run("labels", "kinds", kind="label")
+    assert len(corrections(shop, "kinds")) == 2 and corrections(shop) == []
+    changed = [row | {"text": "parcel depot other words"} if row["id"] == "parcel-2" else row for row in rows()]
+    collection(shop.path, changed)
+    assert [each.id for each in corrections(shop, "kinds")] == ["parcel-1"]
+    assert forget_corrections(shop, ["parcel-1"], "kinds") == 0
+    assert [run.kind for run in shop.runs()] == ["label"]
+    with pytest.raises(SondeError, match="nothing of the run 'kinds' was corrected"):
+        forget_corrections(shop, ["parcel-1"], "kinds")
+
+
+def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
+    shop.label(LABELS)
+    before = contents(shop.path)
+    with pytest.raises(
+        UsageError, match="the run 'labels' has no label 'money': there are parcel, battery, screen, refund"
+    ):
+        shop.correct({"parcel-1": "money"})
+    with pytest.raises(UsageError, match="gives one label to each text, and parcel, screen are given"):
+        shop.correct({"parcel-1": ["parcel", "screen"]})
+    with pytest.raises(SondeError, match="no document with the id 'nobody': nothing was changed"):
+        shop.correct({"nobody": "parcel"})
+    with writer_lock(shop.path), pytest.raises(WriterBusyError, match="is being written by"):
+        shop.correct({"parcel-1": "screen"})
+    assert contents(shop.path) == before
+
+
+def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
+    shop.correct({"parcel-1": "spam", "parcel-2": "refund"})
+    said: list[Any] = []
+    report = shop.label(LABELS, progress=said.append)
+    assert report.corrected == 1
+    assert "corrections are left out whose labels are none of these: spam" in said
+    assert "heeding 1 correction" in said
+
+
+def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> None:
+    examples = [LabelledExample(theme, id=f"{theme}-{n}") for theme in LABELS for n in range(3)]
+    label_by_examples(shop, examples, LabelSettings(name="few"))
+    [first] = shop.unsure("few", k=1)
+    shop.correct({first.id: first.other}, run="few")
+    report = label_by_examples(shop, examples, LabelSettings(name="few", replace=True))
+    assert report.corrected == 1 and labels_of(shop, "few")[first.id] == first.other
+    assert first.id not in {each.id for each in shop.unsure("few", k=200)}
+
+
+def test_the_least_sure_come_first(shop: Collection) -> None:
+    shop.label(LABELS)
+    found = shop.unsure(k=200)
+    assert len(found) == 120
+    margins = [each.margin for each in found]
+    assert margins == sorted(margins) and margins[0] < margins[-1]
+    assert all(each.other != each.label for each in found)
+    shop.correct({found[0].id: found[0].other})
+    assert [each.id for each in shop.unsure(k=3)] == [each.id for each in found[1:4]]
+    assert [each.id for each in shop.unsure(k=2, offset=1)] == [each.id for each in found[2:4]]
+    with pytest.raises(UsageError, match="k is 0"):
+        shop.unsure(k=0)
+
+
+def test_closeness_by_hand() -> None:
+    margins = np.log(np.array([[0.5, 0.4, 0.1], [0.2, 0.2, 0.6], [0.34, 0.33, 0.33]]))
+    one = closeness(margins, False, 0.0)
+    assert one["margins"].tolist() == pytest.approx([0.1, 0.4, 0.01], abs=1e-6)
+    assert one["others"].tolist() == [1, 0, 1]
+    least = closeness(margins, False, 0.55)
+    assert least["margins"].tolist() == pytest.approx([0.05, 0.05, 0.21], abs=1e-6)
+    assert least["others"].tolist() == [0, 0, 0]
+    several = closeness(np.array([[0.0, 2.0], [3.0, -1.0]]), True, 0.5)
+    assert several["margins"].tolist() == pytest.approx([0.0, 0.2310586], abs=1e-6)
+    assert several["others"].tolist() == [0, 1]
+
+
+def test_heeded_by_hand() -> None:
+    texts, labels, scores = np.array([0, 1, 2]), np.array([1, 0, 1]), np.array([0.6, 0.7, 0.8])
+    found = heeded(texts, labels, scores, np.array([1, 2]), np.array([[0.0, 1.0], [0.0, 0.0]]))
+    assert [part.tolist() for part in found] == [[0, 1, 2], [1, 1, -1], [0.6, 1.0, 1.0]]
+
+
+def test_an_adjustment_moves_what_is_alike_and_leaves_the_rest() -> None:
+    vectors = np.eye(4, dtype=np.float32)[[0, 0, 1, 2]]
+    margins = np.tile([1.0, 0.0], (4, 1))
+    moved = adjusted(margins, vectors, np.array([0]), np.array([[0.0, 1.0]]), False)
+    assert moved[0].argmax() == moved[1].argmax() == 1
+    assert np.abs(moved[2:] - margins[2:]).max() < 0.05
+    assert adjusted(margins, vectors, np.zeros(0, np.int64), np.zeros((0, 2)), False) is margins
+
+
+def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp_path: Path) -> None:
+    assert sonde("label", shop.path, "--labels", ",".join(LABELS)).code == 0
+    [first] = [json.loads(line) for line in sonde("correct", shop.path, "--unsure", "-k", 1, "--json").out.splitlines()]
+    ran = sonde("correct", shop.path, first["id"], "--label", first["other"])
+    assert ran.said == ["labels: 1 document corrected, 1 correction kept"]
+    listed = tmp_path / "more.csv"
+    listed.write_text("id,label\nparcel-9,screen\nparcel-8,none of these\n")
+    assert sonde("correct", shop.path, "--from", listed).said[-1].endswith("3 corrections kept")
+    for name in ("kept.csv", "kept.jsonl"):
+        assert sonde("correct", shop.path, "--to", tmp_path / name).code == 0
+        assert sonde("correct", shop.path, "--from", tmp_path / name).said[-1].endswith("3 corrections kept")
+    assert "parcel-9" in sonde("correct", shop.path).out
+    ran = sonde("label", shop.path, "--labels", ",".join(LABELS), "--replace")
+    assert "heeding 3 corrections" in ran.err and "3 documents as corrected" in ran.said[-1]
+    assert labels_of(shop)["parcel-9"] == "screen"
+    assert sonde("correct", shop.path, "parcel-9", "--forget").said == ["labels: 2 corrections kept"]
+    sonde("correct", shop.path, "parcel-9").refused("needs ids and --label", code=2)
+    sonde("correct", shop.path, "--unsure", "--forget").refused("choose one of", code=2)
+    (tmp_path / "bad.csv").write_text("name,label\na,b\n")
+    sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused("row 1 of", "needs an id and a label", code=2)
+    (tmp_path / "bad.jsonl").write_text("{\n")
+    sonde("correct", shop.path, "--from", tmp_path / "bad.jsonl").refused("cannot read")
+    sonde("correct", shop.path, "--from", tmp_path / "absent.csv").refused("No such file")

@@ -1,0 +1,108 @@
+"""Plots of trees, lines and curves: both kinds of file, texts as texts, one line for what cannot be."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("plotly")
+pytest.importorskip("matplotlib")
+
+from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
+from sonde.pipelines.plots import BarsPlot, CurvePlot, LinesPlot, Plot, PlotLabel, PointsPlot, TreePlot, write_plot
+from sonde.pipelines.plots.colors import GREY, Coloring, hover, one_line
+
+NAMES = ["<i>prices</i> & $fees$", "日本語 topic", "late parcels"]
+TREE = TreePlot("a <tree>", NAMES, np.array([[0, 1, 0.2, 2], [2, 3, 0.5, 3]]), ["fees", "all"], cut=0.3)
+PLOTS: dict[str, Plot] = {
+    "tree": TREE,
+    "tree of one": TreePlot("one", NAMES[:1], np.zeros((0, 4)), []),
+    "lines": LinesPlot("lines", ["2024-01", "2024-02"], NAMES, np.array([[1, 2], [3, 0], [0, 0]]), [["a", "b"]] * 3),
+    "bars": BarsPlot("bars", NAMES, NAMES, np.eye(3), [["a", "<i>b", "c"]] * 3),
+    "many bars": BarsPlot("bars", ["one"], [f"t{n}" for n in range(30)], np.ones((30, 1)), [["a"]] * 30),
+    "curve": CurvePlot("k", [{"k": k, "silhouette": 0.1, "stability": 0.9, "score": 0.09} for k in (2, 3, 5)], 3),
+    "points": PointsPlot("map", np.eye(2), ["one", "two"], Coloring.of("n", [1, 2])),
+    "nothing": PointsPlot("map", np.zeros((0, 2)), [], Coloring.of("n", [])),
+}
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_page_fetches_nothing(tmp_path: Path, name: str) -> None:
+    write_plot(PLOTS[name], tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=", page) == []
+    drawn = page[page.index("Plotly.newPlot(") :]
+    assert "http" not in drawn.partition("</script>")[0]
+    assert "<i>prices" not in drawn.replace("\\u003c", "<")
+    assert list(tmp_path.iterdir()) == [tmp_path / "plot.html"]
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_an_image_is_the_same_each_time(tmp_path: Path, name: str, recwarn: pytest.WarningsRecorder) -> None:
+    for file in ("one.png", "two.PNG"):
+        write_plot(PLOTS[name], tmp_path / file)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.PNG").read_bytes()
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)] == []
+
+
+def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"cannot draw 'plot.svg': the name must end in .html or .png"):
+        write_plot(TREE, tmp_path / "plot.svg")
+    with pytest.raises(SondeError, match=r"the folder .* does not exist"):
+        write_plot(TREE, tmp_path / "no" / "plot.png")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(MissingExtraError, match=r"a PNG plot needs matplotlib, .* pip install 'sonde\[plots\]'"):
+        write_plot(TREE, tmp_path / "plot.png")
+    with pytest.raises(MissingExtraError, match=r"an HTML plot needs Plotly, .* pip install 'sonde\[plots\]'"):
+        write_plot(TREE, tmp_path / "plot.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bars_beyond_the_palette_are_one() -> None:
+    bars = PLOTS["many bars"].interactive().data
+    assert len(bars) == 20 and (bars[-1].name, bars[-1].x) == ("others (11)", (11,))
+
+
+def test_names_on_a_map_lie_above_the_points_and_change_with_the_zoom() -> None:
+    labels = [PlotLabel(1, 0.0, 0.0, "<b>large</b>"), PlotLabel(2, 1.0, 1.0, "small")]
+    plot = PointsPlot("map", np.eye(2), ["one", "two"], Coloring.of("n", [1, 2]), labels)
+    shown = [(note.text, note.visible) for note in plot.interactive().layout.annotations]
+    assert shown == [("<b>&lt;b&gt;large&lt;/b&gt;</b>", True), ("small", False)]
+    assert "levels = [1, 2]" in plot.script
+
+
+def test_the_curve_ends_where_its_points_do() -> None:
+    layout = PLOTS["curve"].interactive().layout
+    assert layout.xaxis.range == pytest.approx((np.log10(2) - 0.05, np.log10(5) + 0.05))
+    assert (layout.annotations[0].text, layout.annotations[0].x) == ("k = 3", pytest.approx(np.log10(3)))
+
+
+def test_colours_of_groups() -> None:
+    coloring = Coloring.of("label", ["b", "a", None, "b"])
+    assert coloring.names == ("b", "a")
+    assert coloring.codes.tolist() == [0, 1, -1, 0]
+    assert coloring.color(-1) == GREY
+    many = Coloring.of("label", [f"group {n}" for n in range(30) for _ in range(30 - n)])
+    assert many.names[:2] == ("group 0", "group 1")
+    assert many.names[-1] == "others (11)"
+    assert len(many.names) == 20
+    assert many.color(19) == GREY
+    assert (many.codes == 19).sum() == sum(30 - n for n in range(19, 30))
+
+
+def test_colours_of_numbers() -> None:
+    assert Coloring.of("stars", [1, 2, None, 1]).names == ("1", "2")
+    scale = Coloring.of("price", [*(n / 7 for n in range(40)), None])
+    assert scale.names == ()
+    assert scale.numbers[1] == pytest.approx(1 / 7)
+    assert np.isnan(scale.numbers[-1])
+    assert Coloring.of("flag", [True, False, True]).names == ("True", "False")
+
+
+def test_texts_on_plots() -> None:
+    assert hover("<t>", "a & b", "id<") == "<b>&lt;t&gt;</b><br>a &amp; b<br><i>id&lt;</i>"
+    assert len(one_line("word " * 100, 50)) <= 51

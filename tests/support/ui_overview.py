@@ -1,0 +1,87 @@
+"""Collections with runs for the pages Map, Clusters and Labels; jobs are noted and not started."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from themes import THEMES, rows
+from ui_pages import MARKUP, Pages
+
+from sonde.app.api import Collection
+from sonde.app.ui.jobs import Job, Jobs
+from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
+from sonde.indexer.store.runs import Item
+from sonde.indexer.store.view import document_vectors, normalized
+from sonde.pipelines.analysis.terms import Counts, to_arrays
+from sonde.pipelines.topics.model import TopicModel
+
+
+class Started:
+    """The commands that pages asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.commands: list[list[str]] = []
+
+    def start(self, title: str, collection: str, command: Any) -> Job:
+        del title, collection
+        self.commands.append([word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command])
+        return Job(self.folder / "none", "none", "none", (), 0.0)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
+    """Jobs are noted in place of being started."""
+    found = Started(tmp_path)
+    monkeypatch.setattr(Jobs, "start", lambda _, *arguments: found.start(*arguments))
+    return found
+
+
+def shop(pages: Pages, name: str = "shop", hostile: bool = False) -> Collection:
+    """120 documents of four themes; with `hostile`, the first one's text and title are markup."""
+    made = rows()
+    if hostile:
+        made[0] = made[0] | {"title": MARKUP, "text": MARKUP + " " + made[0]["text"], "theme": MARKUP}
+    return pages.collection(name, made)
+
+
+def topics(collection: Collection, name: str = "topics") -> None:
+    """Write a topic run without fitting one: each theme is a topic."""
+    with collection.view() as view:
+        snapshot = Snapshot.of(view)
+        vectors = normalized(document_vectors(view, snapshot.docs))
+    numbers = np.arange(len(snapshot.docs)) % 4
+    means = normalized(np.stack([vectors[numbers == number].mean(axis=0) for number in range(4)]))
+    counts = Counts(csr_matrix(10 * np.eye(4, dtype=np.int64)), np.array(sorted(THEMES), object))
+    model = TopicModel.of(means, np.full(4, -2, np.float32), counts)
+    arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree, **to_arrays(counts)}
+    items = [
+        Item(number, theme, {"size": 30, "leaves": [number], "terms": [[theme, 1.0]], "keywords": [], "named": theme,
+                             "representatives": [f"{theme}-0"]})
+        for number, theme in enumerate(THEMES)
+    ]  # fmt: skip
+    report = {"fitted": 120, "carried": 0, "topics": 4, "outliers": 0}
+    given = (snapshot.docs, numbers, np.ones(120))
+    write_run(
+        collection.path,
+        NewRun("topic", name, {}, report=report, items=items, assignments=given, arrays=arrays),
+        snapshot,
+    )
+
+
+def mapped(collection: Collection, name: str = "map", regions: str = "a region") -> np.ndarray:
+    """Write a map: document n lies at (n, n % 4), so that a row holds a theme; return the places."""
+    with collection.view() as view:
+        snapshot = Snapshot.of(view)
+    numbers = np.arange(len(snapshot.docs))
+    places = np.stack([numbers, numbers % 4], axis=1).astype(float)
+    item = Item(0, regions, {"level": 1, "x": 5.0, "y": 1.0, "size": 3, "terms": [], "centre": [5.0, 1.0], "within": 0})
+    write_run(collection.path, NewRun("map", name, {}, items=[item], places=(snapshot.docs, places)), snapshot)
+    return places
+
+
+def box(left: float, low: float, right: float, high: float) -> str:
+    """A box as the address of the map has it."""
+    return f"{left},{low};{right},{low};{right},{high};{left},{high}"
