@@ -90,8 +90,8 @@ def test_imports_point_one_way(checkout):
 def test_the_check_of_imports_resolves_relative_ones(tmp_path):
     file = tmp_path / "search.py"
     file.write_text("def f():\n    from ..indexer.errors import SondeError\nfrom . import fusion\nimport indexer.ann\n")
-    assert list(imports("sonde.pipelines.search.search", file)) == [
-        "sonde.pipelines.search.fusion",
+    assert list(imports("sonde.pipelines.search", file)) == [
+        "sonde.pipelines.fusion",
         "indexer.ann",
         "sonde.indexer.errors.SondeError",
     ]

@@ -13,7 +13,7 @@ from ..files import disk_error
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog, connect_catalog
-from ..store.collection import Collection, check_folder
+from ..store.collection import StoredCollection, check_folder
 from ..store.derived import LexicalFollower, update_derived
 from ..store.lock import writer_lock
 from ..store.sweep import sweep
@@ -104,7 +104,7 @@ def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder
 
 
 def _spec(folder: Path) -> ModelSpec:
-    with closing(Collection.open(check_folder(folder))) as collection:
+    with closing(StoredCollection.open(check_folder(folder))) as collection:
         return collection.spec
 
 

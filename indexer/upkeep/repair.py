@@ -16,7 +16,7 @@ from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
-from ..store.collection import Collection
+from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.lock import writer_lock
 from ..store.segments import Segment, Segments, write_segment
@@ -27,7 +27,7 @@ from .verify import Finding, astray, finite, verify
 AT_ONCE = 1_024
 
 
-def repair(collection: Collection, notify: Notify = silent) -> list[str]:
+def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     """Rebuild what `verify` finds broken; return what was done, nothing where all was well.
 
     Derived indexes are rebuilt from the vectors and texts; vectors of a lost or damaged segment are embedded anew
@@ -54,7 +54,7 @@ def repair(collection: Collection, notify: Notify = silent) -> list[str]:
     return done
 
 
-def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
+def _vectors(collection: StoredCollection, catalog: Catalog) -> list[str]:
     done = []
     for segment in catalog.segments():
         path = segment.path(collection.vectors_path)
@@ -64,14 +64,14 @@ def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
     return done
 
 
-def _readable(collection: Collection, segment: Segment) -> bool:
+def _readable(collection: StoredCollection, segment: Segment) -> bool:
     try:
         return finite(Segments(collection.vectors_path, [segment], collection.spec.dimension))
     except SondeError:
         return False
 
 
-def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> int:
+def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment) -> int:
     last = segment.start + segment.count
     lost = catalog.connection.execute(
         "SELECT row, doc, start, end FROM passages WHERE doc IS NOT NULL AND row >= ? AND row < ? ORDER BY row",
@@ -96,7 +96,7 @@ def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> i
     return len(lost)
 
 
-def _tokens(collection: Collection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
+def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
     """Return the tokens of passages (row, document, start, end), split from their documents as when they were new."""
     docs = sorted({doc for _, doc, _, _ in lost})
     found = list(catalog.select_in("SELECT doc, title, text, language FROM documents WHERE doc IN (?)", docs))
@@ -130,7 +130,7 @@ def _orphans(catalog: Catalog) -> list[str]:
     return done + ([f"removed {records:,} metadata rows of no document"] if records else [])
 
 
-def _passages(collection: Collection, catalog: Catalog) -> list[str]:
+def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
     """Split documents anew whose passages are not those of their text; vectors that are still there are reused."""
     docs = [doc for doc, _ in astray(catalog, collection.spec.fingerprint)]
     for offset in range(0, len(docs), AT_ONCE):
@@ -143,7 +143,7 @@ def _passages(collection: Collection, catalog: Catalog) -> list[str]:
     return [f"split {len(docs):,} documents anew"] if docs else []
 
 
-def _planned(collection: Collection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
+def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
     metadata = catalog.metadata(docs)
     sql = "SELECT doc, key, title, text, language, content, extra FROM documents WHERE doc IN (?)"
     stored = list(catalog.select_in(sql, docs))
@@ -155,7 +155,7 @@ def _planned(collection: Collection, catalog: Catalog, docs: list[int]) -> list[
     ]
 
 
-def _derived(collection: Collection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
+def _derived(collection: StoredCollection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
     broken = sorted({finding.part for finding in findings if finding.part in ("ann", "lexical")})
     for part in broken:
         shutil.rmtree(collection.path / part, ignore_errors=True)

@@ -15,7 +15,7 @@ from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..store.catalog import Catalog
-from ..store.collection import Collection
+from ..store.collection import StoredCollection
 from ..store.derived import BUILT, Loaded
 from ..store.segments import Segment, Segments
 from ..store.view import View
@@ -78,7 +78,7 @@ class Finding:
     problem: str
 
 
-def verify(collection: Collection) -> list[Finding]:
+def verify(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection; an empty list means that all is well.
 
     Digests of all segments and documents are computed anew, so it reads the whole collection.
@@ -103,7 +103,7 @@ def _catalog(connection: sqlite3.Connection) -> Iterator[Finding]:
     yield from (Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems)
 
 
-def _segment(collection: Collection, segment: Segment) -> Iterator[Finding]:
+def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
     path = segment.path(collection.vectors_path)
     if not path.is_file():
         yield Finding("vectors", f"{path.name} is missing: {segment.count:,} vectors")

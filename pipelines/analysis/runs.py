@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.fields import Field
 from ...indexer.store.runs import KINDS, Item, Kind, Run, items_of, list_runs
 from ...indexer.wording import existing
@@ -39,7 +39,7 @@ class Member:
 
 
 def members(
-    collection: Collection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
+    collection: StoredCollection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
 ) -> list[Member]:
     """Return the documents of a cluster, topic or label, those that belong to it most first.
 
@@ -59,7 +59,7 @@ def members(
     return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
 
 
-def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
+def all_runs(collection: StoredCollection, kind: Kind | None = None) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first.
 
     Raises:
@@ -70,7 +70,7 @@ def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
         return list_runs(view.catalog, kind)
 
 
-def details(collection: Collection, name: str, kind: Kind | None = None) -> RunDetails:
+def details(collection: StoredCollection, name: str, kind: Kind | None = None) -> RunDetails:
     """Return a run with its clusters, topics or labels.
 
     Raises:
@@ -83,7 +83,7 @@ def details(collection: Collection, name: str, kind: Kind | None = None) -> RunD
 
 
 def rename_stored(
-    collection: Collection, name: str, to: str, kind: Kind | None = None, item: int | None = None
+    collection: StoredCollection, name: str, to: str, kind: Kind | None = None, item: int | None = None
 ) -> None:
     """Rename a run or, with its number, a cluster, topic or label of it.
 
@@ -103,7 +103,7 @@ def rename_stored(
         run_writing.rename_item(collection.path, run, item, to)
 
 
-def delete_stored_run(collection: Collection, name: str, kind: Kind | None = None) -> None:
+def delete_stored_run(collection: StoredCollection, name: str, kind: Kind | None = None) -> None:
     """Delete a run with its results.
 
     Raises:
@@ -176,7 +176,7 @@ class RunBreakdown:
         ]  # fmt: skip
 
 
-def breakdown(collection: Collection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
+def breakdown(collection: StoredCollection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
     """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
 
     Raises:

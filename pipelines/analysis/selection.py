@@ -9,7 +9,7 @@ from ...indexer.arguments import Ids, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, change_run
 from ...indexer.store.runs import Item, Run, assignments_of
 from ...indexer.upkeep.delete import delete_chosen, numbers_of
@@ -39,7 +39,7 @@ class Tagged:
 
 
 def tag(
-    collection: Collection,
+    collection: StoredCollection,
     name: str,
     *,
     ids: Ids = (),
@@ -109,7 +109,7 @@ def _run(name: str, docs: np.ndarray) -> NewRun:
     return NewRun("tag", name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
 
 
-def delete(collection: Collection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
+def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
     """Delete documents by id or by filter; return how many were deleted.
 
     Raises:

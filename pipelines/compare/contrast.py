@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.corpus import texts_of
@@ -62,7 +62,7 @@ class Contrast:
         return {"sides": shown, "common": self.common, "similarity": self.similarity}
 
 
-def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | None = None) -> Contrast:
+def compare_clusters(collection: StoredCollection, numbers: Sequence[int], run: str | None = None) -> Contrast:
     """Return what tells two clusters of a run apart.
 
     Raises:
@@ -82,7 +82,7 @@ def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | 
         return _contrast(view, names, [docs[labels == number] for number in numbers])
 
 
-def compare_filters(collection: Collection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
+def compare_filters(collection: StoredCollection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
     """Return what tells the documents of two filters apart, for example those of two years.
 
     Terms are counted in `sample` documents of each side, at most.
@@ -94,7 +94,7 @@ def compare_filters(collection: Collection, filters: Sequence[str], sample: int 
         return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters], sample)
 
 
-def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
+def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
     """Return what tells the k documents that answer one query best from those that answer another.
 
     Raises:

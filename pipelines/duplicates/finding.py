@@ -10,7 +10,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import View
 from ...indexer.wording import existing
@@ -84,7 +84,7 @@ class Duplicates:
 
 
 def find_duplicates(
-    collection: Collection, settings: DuplicateSettings = DuplicateSettings(), notify: Notify = silent
+    collection: StoredCollection, settings: DuplicateSettings = DuplicateSettings(), notify: Notify = silent
 ) -> Duplicates:
     """Return groups of documents that say the same.
 

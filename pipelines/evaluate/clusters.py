@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import Item, assignments_of, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -63,7 +63,7 @@ class ClusterQuality:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def evaluate_clusters(collection: Collection, run: str, truth: str | None = None) -> ClusterQuality:
+def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None = None) -> ClusterQuality:
     """Judge a cluster or topic run.
 
     Args:

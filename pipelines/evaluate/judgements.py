@@ -18,7 +18,7 @@ from ...indexer.arguments import Ids, as_text, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import storable
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ..search.trec import Query
 from .search import Qrels
 
@@ -107,7 +107,7 @@ class Judgements:
                 _write(path, content.encode())
 
 
-def judgements(collection: Collection) -> Judgements:
+def judgements(collection: StoredCollection) -> Judgements:
     """Return the judgements that a collection keeps; those of deleted or changed documents do not count.
 
     Raises:
@@ -127,7 +127,7 @@ def judgements(collection: Collection) -> Judgements:
     return Judgements(found, len(standing) - len(kept))
 
 
-def judge(collection: Collection, query: str, ids: Ids, grade: int | None) -> int:
+def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None) -> int:
     """Keep what is said of documents as answers to a query; return how many were judged.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import find_run, items_by_document, items_of
 
 
@@ -50,7 +50,7 @@ class LabelQuality:
         return asdict(self)
 
 
-def evaluate_labels(collection: Collection, run: str | None, truth: str) -> LabelQuality:
+def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
     """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .corrections import KIND
 from .labels import probabilities
@@ -64,7 +64,7 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
     return {"margins": apart.astype(np.float32), "others": other.astype(np.int32)}
 
 
-def unsure(collection: Collection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
     """Return the documents whose label is least sure, those with the smallest margin first, without corrected ones.
 
     Args:

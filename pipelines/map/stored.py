@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.fields import load_value
 from ...indexer.store.runs import Item, Kind, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
 from ...indexer.store.view import View
@@ -101,7 +101,7 @@ class Map:
         newer: Documents that are not on it: `update` places them.
     """
 
-    def __init__(self, collection: Collection, name: str | None = None) -> None:
+    def __init__(self, collection: StoredCollection, name: str | None = None) -> None:
         """Open a map, the newest if no name is given.
 
         Raises:

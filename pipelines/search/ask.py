@@ -6,7 +6,7 @@ from typing import Any
 from ...indexer.arguments import as_text
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from .results import Hit
 from .search import search
 from .settings import SearchSettings, stored_defaults
@@ -63,7 +63,7 @@ class Answer:
 
 
 def ask(
-    collection: Collection, question: str, *, threshold: float | None = None, field: str | None = None,
+    collection: StoredCollection, question: str, *, threshold: float | None = None, field: str | None = None,
     mode: str = "dense", notify: Notify = silent,
 ) -> Answer:  # fmt: skip
     """Return the best answer to a question, or none where the best is not similar enough.
@@ -106,7 +106,7 @@ def ask(
     )
 
 
-def fit_of_model(collection: Collection) -> str | None:
+def fit_of_model(collection: StoredCollection) -> str | None:
     """Return a warning where the model does not fit what the collection holds, else None.
 
     A collection of questions needs a symmetric model, which brings a question near to another of the same meaning; one
@@ -131,7 +131,7 @@ def fit_of_model(collection: Collection) -> str | None:
     return None
 
 
-def _holds(collection: Collection) -> str:
+def _holds(collection: StoredCollection) -> str:
     """Return "questions" or "passages", by what most of the first texts look like."""
     with collection.view() as view:
         sql = "SELECT text FROM documents ORDER BY doc LIMIT ?"

@@ -12,7 +12,7 @@ from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
@@ -109,7 +109,7 @@ class Node:
 class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them writes the run anew and returns it as it then is."""
 
-    def __init__(self, collection: Collection, name: str | None = None, notify: Notify = silent) -> None:
+    def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
         """Open a run, the newest if no name is given.
 
         Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.read import read_rows
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ..evaluate.search import read_qrels
 from ..search.trec import read_queries
 
@@ -92,7 +92,7 @@ def clicked(path: Path) -> KnownQuery:
     return _enough(KnownQuery(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
 
 
-def checked(asked: KnownQuery, collection: Collection) -> KnownQuery:
+def checked(asked: KnownQuery, collection: StoredCollection) -> KnownQuery:
     """Return the queries with a right document in the collection.
 
     Raises:
@@ -110,7 +110,7 @@ def checked(asked: KnownQuery, collection: Collection) -> KnownQuery:
 
 
 def made(
-    collection: Collection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
+    collection: StoredCollection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
 ) -> tuple[KnownQuery, list[Document]]:
     """Make known-item queries, and the documents to search: with what became a query taken out of them.
 

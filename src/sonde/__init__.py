@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sonde.app.api.collection import Collection, classify, entail, index, open
+    from sonde.app.api import Collection, classify, entail, index, open
     from sonde.app.http.client import RemoteCollection, connect
     from sonde.indexer.ann import AnnSettings
     from sonde.indexer.document import Document
@@ -36,8 +36,8 @@ _HOMES = {
     "RemoteCollection": "app.http.client",
     "connect": "app.http.client",
     "AnnSettings": "indexer.ann",
-    "BuildReport": "indexer.build",
-    "BuildSettings": "indexer.build",
+    "BuildReport": "indexer.ingest",
+    "BuildSettings": "indexer.ingest",
     "Document": "indexer.document",
     "Encoder": "indexer.encoder",
     "load_encoder": "indexer.encoder",
@@ -46,18 +46,18 @@ _HOMES = {
     "UsageError": "indexer.errors",
     "Progress": "indexer.progress",
     "ReadOptions": "indexer.readers",
-    "AskSettings": "pipelines.ask",
+    "AskSettings": "pipelines.search.ask",
     "Label": "pipelines.label",
     "LabelSettings": "pipelines.label",
     "ClusterSettings": "pipelines.cluster",
     "DuplicateSettings": "pipelines.duplicates",
-    "Hit": "pipelines.results",
-    "Results": "pipelines.results",
-    "SearchSettings": "pipelines.search",
-    "Similarity": "pipelines.similarity",
-    "similarity": "pipelines.similarity",
-    "Translation": "pipelines.bitext",
-    "mine_bitext": "pipelines.bitext",
+    "Hit": "pipelines.search.results",
+    "Results": "pipelines.search.results",
+    "SearchSettings": "pipelines.search.settings",
+    "Similarity": "pipelines.similarity.similarity",
+    "similarity": "pipelines.similarity.similarity",
+    "Translation": "pipelines.similarity.bitext",
+    "mine_bitext": "pipelines.similarity.bitext",
     "MapSettings": "pipelines.map",
     "TopicSettings": "pipelines.topics",
 }

@@ -60,7 +60,7 @@ async def _items(context: Context, kind: Kind, name: str | None, collection: str
 
 
 def _list(host: Hosted) -> list[dict[str, Any]]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         return [run.to_dict() for run in list_runs(view.catalog)]
 
 
@@ -72,7 +72,7 @@ def _found(view: View, kind: Kind, name: str | None) -> Run:
 
 
 def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         run = _found(view, kind, name)
         sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
         sizes = dict(view.catalog.connection.execute(sql, (run.number,)))
@@ -84,7 +84,7 @@ def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
 
 
 def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         run = _found(view, "map", name)
         docs, places = places_of(view.catalog, run)
         page = slice(offset, offset + limit)

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
 from ....indexer.store.fields import Field
 from ....indexer.store.runs import NAME_SUFFIX, NAMED, list_runs, run_columns
 from .expression import Expressions
@@ -115,7 +115,7 @@ ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 
 
-def check_filter(collection: Collection, where: str | None) -> None:
+def check_filter(collection: StoredCollection, where: str | None) -> None:
     """Compile a filter without running it, so that a mistake is found before anything slow begins.
 
     Raises:

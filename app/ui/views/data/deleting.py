@@ -43,7 +43,7 @@ def _by_filter(shelf: Workspace, name: str) -> None:
     collection = shelf.open(name)
     where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
     if not where:
-        with collection.view() as view:
+        with collection.stored.view() as view:
             known = [f"{field.name} ({field.type})" for field in view.fields.values()]
         st.caption(
             escape_markdown(f"The condition of an SQL WHERE over: {', '.join(known) or 'no column: none is kept'}")
@@ -61,7 +61,7 @@ def _by_filter(shelf: Workspace, name: str) -> None:
 
 def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, str]]]:
     """Return how many documents pass a filter, and the first of them."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         numbers = documents_where(view.catalog, where)
         some = [int(number) for number in numbers[:EXAMPLES]]
         sql = "SELECT key, title, substr(text, 1, 200) FROM documents WHERE doc IN (?)"

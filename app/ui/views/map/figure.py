@@ -60,10 +60,10 @@ class Points:
 def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: int = MOST) -> Points:
     """Return what is drawn of a map; `key` is its `stamp` and the run's number."""
     del key
-    found = Map(_collection, name)
+    found = Map(_collection.stored, name)
     rows = spread_sample(found.places, most)
     spread = density(found.places, ACROSS) if len(rows) < len(found) else None
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         titles, texts = beginnings(view, found.docs[rows])
     return Points(found.name, found.docs, found.places, rows, titles, texts, spread, found.regions, found.newer)
 
@@ -72,7 +72,7 @@ def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: in
 def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points: Points) -> tuple[Coloring, bool]:
     """Return the colours of all documents of a map; `key` is the map's and what tells the run from others."""
     del key
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         return coloring(view.catalog, _points.docs, color)
 
 
