@@ -74,7 +74,9 @@ def test_a_tuned_model_reads_the_documents_again(tmp_path: Path) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     base = tiny_models.save_transformer(tmp_path / "base")
-    collection: Any = package.index(rows(), tmp_path / "c.sonde", text="text", id="id", model=str(base), device="cpu")
+    collection: Any = package.index(
+        rows(), tmp_path / "c.sonde", text="text", id="id", model=str(base), device="cpu"
+    ).stored
     taught = [LabelledExample(row["truth"], id=row["id"]) for row in rows()[::2]]
     settings = LabelSettings(name="tuned", device="cpu")
     report = label_by_examples(collection, taught, settings, fine_tune=tmp_path / "tuned")

@@ -189,7 +189,9 @@ def test_the_share_of_the_second_stage_can_be_set(noisy: StoredCollection) -> No
 def test_the_breadth_of_an_approximate_index_is_tuned_on_the_queries(tmp_path: Path) -> None:
     encoder: Any = FakeEncoder()
     texts = [{"id": str(n), "text": f"{TOPICS[n % 6]} word{n} other{n % 13} thing{n % 29}"} for n in range(1200)]
-    collection: Any = package.index(texts, tmp_path / "c.sonde", id="id", encoder=encoder, ann=AnnSettings(kind="hnsw"))
+    collection: Any = package.index(
+        texts, tmp_path / "c.sonde", id="id", encoder=encoder, ann=AnnSettings(kind="hnsw")
+    ).stored
     log = tmp_path / "clicks.csv"
     log.write_text("query,id\n" + "".join(f"word{n} thing{n % 29},{n}\n" for n in range(40)))
     found = tune_search(collection, clicks=log)
