@@ -96,9 +96,11 @@ def _print(opened: "Collection", found: "Duplicates") -> None:
 
 def _lines(opened: "Collection", ids: list[str]) -> dict[str, str]:
     """Return each document's id with its title, or the beginning of its text."""
-    found = {}
+    from ...indexer.store.documents import texts_by_id
+
     with opened.stored.view() as view:
-        sql = f"SELECT key, title, substr(text, 1, {4 * TEXT}) FROM documents WHERE key IN (?)"
-        for key, title, text in view.catalog.select_in(sql, list(dict.fromkeys(ids))):
-            found[key] = f"{snippet(key, ID)} · {snippet(f'{title} · {text}' if title.strip() else text, TEXT)}"
-    return found
+        found = texts_by_id(view.catalog, dict.fromkeys(ids), 4 * TEXT)
+    return {
+        id: f"{snippet(id, ID)} · {snippet(f'{each.title} · {each.text}' if each.title.strip() else each.text, TEXT)}"
+        for id, each in found.items()
+    }

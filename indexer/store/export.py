@@ -15,6 +15,7 @@ from ..errors import MissingExtraError, SondeError, UsageError
 from ..files import write_durably
 from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
+from .documents import document_numbers
 from .fields import Field, json_value, stored_text
 from .runs import RunColumns
 from .view import View, document_vectors
@@ -41,7 +42,7 @@ def rows(
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
-        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        docs = document_numbers(view.catalog).tolist()
         if choose is not None:
             wanted = set(choose(view.catalog).tolist())
             docs = [doc for doc in docs if doc in wanted]

@@ -18,10 +18,13 @@ from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
+from ..store.documents import chosen_texts
+from ..store.integrity import bury_orphans, remove_orphaned_metadata
 from ..store.lock import writer_lock
+from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.segments import Segment, Segments, write_segment
 from ..store.sweep import sweep
-from ..store.writing import Identity
+from ..store.writing import identities_by_id
 from .verify import Finding, astray, finite, verify
 
 AT_ONCE = 1_024
@@ -72,11 +75,7 @@ def _readable(collection: StoredCollection, segment: Segment) -> bool:
 
 
 def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment) -> int:
-    last = segment.start + segment.count
-    lost = catalog.connection.execute(
-        "SELECT row, doc, start, end FROM passages WHERE doc IS NOT NULL AND row >= ? AND row < ? ORDER BY row",
-        (segment.start, last),
-    ).fetchall()
+    lost = places_in(catalog, segment)
     vectors = np.zeros((segment.count, collection.spec.dimension), dtype=np.float32)
     for offset in range(0, len(lost), AT_ONCE):
         some = lost[offset : offset + AT_ONCE]
@@ -86,12 +85,8 @@ def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment
     written = write_segment(collection.vectors_path, number, segment.start, vectors)
     with catalog.transaction(write=True):
         # The lost vectors of tombstones cannot be embedded anew, and nothing may reuse them.
-        catalog.connection.execute(
-            "DELETE FROM passages WHERE doc IS NULL AND row >= ? AND row < ?", (segment.start, last)
-        )
-        catalog.connection.execute(
-            "UPDATE segments SET number = ?, sha256 = ? WHERE number = ?", (number, written.sha256, segment.number)
-        )
+        remove_tombstones(catalog, segment)
+        replace_segment(catalog, segment, written)
         catalog.advance()
     return len(lost)
 
@@ -99,12 +94,12 @@ def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment
 def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
     """Return the tokens of passages (row, document, start, end), split from their documents as when they were new."""
     docs = sorted({doc for _, doc, _, _ in lost})
-    found = list(catalog.select_in("SELECT doc, title, text, language FROM documents WHERE doc IN (?)", docs))
-    documents = [Document(text, title, language=language) for _, title, text, language in found]
+    found = list(chosen_texts(catalog, docs))
+    documents = [Document(each.text, each.title, language=each.language) for each in found]
     split = Chunker(collection.encoder).split(documents)
     inputs = {
-        (doc, passage.start, passage.end): passage.tokens
-        for (doc, *_), passages in zip(found, split, strict=True)
+        (each.doc, passage.start, passage.end): passage.tokens
+        for each, passages in zip(found, split, strict=True)
         for passage in passages
     }
     missing = [place for place in lost if place[1:] not in inputs]
@@ -118,12 +113,7 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
 
 def _orphans(catalog: Catalog) -> list[str]:
     with catalog.transaction(write=True):
-        found = catalog.connection.execute(
-            "UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND doc NOT IN (SELECT doc FROM documents)"
-        ).rowcount
-        records = catalog.connection.execute(
-            "DELETE FROM metadata WHERE doc NOT IN (SELECT doc FROM documents)"
-        ).rowcount
+        found, records = bury_orphans(catalog), remove_orphaned_metadata(catalog)
         if found or records:
             catalog.advance()
     done = [f"removed {found:,} passages of no document"] if found else []
@@ -145,13 +135,13 @@ def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
 
 def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
     metadata = catalog.metadata(docs)
-    sql = "SELECT doc, key, title, text, language, content, extra FROM documents WHERE doc IN (?)"
-    stored = list(catalog.select_in(sql, docs))
-    documents = [Document(text, title, key, metadata[doc], language) for doc, key, title, text, language, *_ in stored]
+    stored = list(chosen_texts(catalog, docs))
+    documents = [Document(each.text, each.title, each.id, metadata[each.doc], each.language) for each in stored]
+    identities = identities_by_id(catalog, [each.id for each in stored])
     split = Chunker(collection.encoder).split(documents)
     return [
-        PlannedDocument(key, document, Identity(content, extra), True, passages)
-        for (_, key, *_, content, extra), document, passages in zip(stored, documents, split, strict=True)
+        PlannedDocument(each.id, document, identities[each.id], True, passages)
+        for each, document, passages in zip(stored, documents, split, strict=True)
     ]
 
 

@@ -10,6 +10,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.run_writing import NewRun, change_run
 from ...indexer.store.runs import Item, Run, assignments_of
 from ...indexer.upkeep.delete import delete_chosen, numbers_of
@@ -92,8 +93,7 @@ def _chosen(catalog: Catalog, ids: list[str], where: str | None, docs: np.ndarra
     if where is not None:
         found = np.union1d(found, documents_where(catalog, where))
     if docs is not None:
-        every = np.array(catalog.connection.execute("SELECT doc FROM documents").fetchall(), np.int64).reshape(-1)
-        found = np.union1d(found, np.intersect1d(docs, every))
+        found = np.union1d(found, np.intersect1d(docs, document_numbers(catalog)))
     return np.unique(found)
 
 

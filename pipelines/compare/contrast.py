@@ -8,6 +8,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.runs import assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.corpus import texts_of
@@ -139,8 +140,7 @@ def against_rest(view: View, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tu
         docs: int64, their numbers; those that no longer exist are left out.
         sample: How many of them, and how many of the others, are read.
     """
-    every = view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
-    numbers = np.array(every, np.int64).reshape(-1)
+    numbers = document_numbers(view.catalog)
     own = np.intersect1d(docs, numbers)
     return _terms(view, [own, np.setdiff1d(numbers, own, assume_unique=True)], sample)[0]
 

@@ -21,6 +21,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import ids_by_number
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
@@ -113,8 +114,7 @@ def corrections(collection: StoredCollection, run: str = "labels") -> list[Corre
     """Return the corrections of a run in the order of the documents."""
     with collection.view() as view:
         kept = _kept(view.catalog, _find(view.catalog, run))
-        sql = "SELECT doc, key FROM documents WHERE doc IN (?)"
-        keys = dict(view.catalog.select_in(sql, sorted(kept)))
+        keys = ids_by_number(view.catalog, sorted(kept))
     return [Correction(keys[doc], tuple(kept[doc])) for doc in sorted(kept)]
 
 

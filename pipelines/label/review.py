@@ -7,6 +7,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .corrections import KIND
 from .labels import probabilities
@@ -84,8 +85,7 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
         docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
         names = {item.number: item.name for item in items_of(view.catalog, found)}
         given, items, scores = assignments_of(view.catalog, found)
-        sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ? AND r.name = ?"
-        corrected = [doc for (doc,) in view.catalog.connection.execute(sql, (KIND, found.name))]
+        corrected = documents_named_by(view.catalog, KIND, found.name)
         open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
         rows = np.flatnonzero(open_)
         rows = rows[np.lexsort((docs[rows], margins[rows]))][offset : offset + k]

@@ -15,6 +15,7 @@ from ...indexer.encoder import Encoder, load_encoder
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import chosen_texts
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, document_vectors
@@ -192,8 +193,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
 def label_texts(collection: StoredCollection, docs: np.ndarray) -> list[str]:
     """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
     with collection.view() as view:
-        sql = "SELECT doc, title, text FROM documents WHERE doc IN (?)"
-        found = {doc: (title, text) for doc, title, text in view.catalog.select_in(sql, docs.tolist())}
+        found = {each.doc: (each.title, each.text) for each in chosen_texts(view.catalog, docs.tolist())}
     pairs = (found.get(doc, ("", "")) for doc in docs.tolist())
     return [f"{title}\n\n{text}" if title.strip() and not text.startswith(title) else text for title, text in pairs]
 

@@ -78,7 +78,7 @@ def store_defaults(collection: StoredCollection, defaults: SearchDefaults) -> No
         try:
             with catalog.transaction(write=True):
                 if defaults.empty:
-                    catalog.connection.execute("DELETE FROM properties WHERE name = ?", (PROPERTY,))
+                    catalog.remove(PROPERTY)
                 else:
                     catalog.set(PROPERTY, asdict(defaults))
         finally:

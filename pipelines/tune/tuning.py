@@ -16,6 +16,7 @@ from ...indexer.errors import UsageError
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
 from ..evaluate.search import Gain, gain, per_query
 from ..search.candidates import DenseSearch
@@ -39,7 +40,7 @@ class TuneTrial:
         self.view = view
         self.asked = asked
         self.vectors = vectors
-        self._keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
+        self._keys = dict(document_ids(view.catalog))
 
     def values(self, settings: SearchSettings, reranker: Reranker | None = None) -> np.ndarray:
         """Return float64 [n]: nDCG@10 of every query."""

@@ -9,6 +9,7 @@ from ....indexer.encoder import Encoder
 from ....indexer.errors import SondeError
 from ....indexer.progress import Notify, Progress, silent
 from ....indexer.store.collection import StoredCollection
+from ....indexer.store.passages import passages_in_order
 from ..pairs import BETTER, SAME
 from .examples import FEWEST, Examples
 
@@ -45,9 +46,8 @@ def _rows(collection: StoredCollection, made_of: str) -> Iterator[tuple[int, str
     """Yield document, query and passage; texts that came before are passed over."""
     seen: set[str] = set()
     with collection.view() as view:
-        sql = "SELECT d.doc, d.title, d.text, p.start, p.end FROM documents d JOIN passages p ON p.doc = d.doc"
         before: tuple[int, str] = (-1, "")
-        for doc, title, text, start, end in view.catalog.connection.execute(f"{sql} ORDER BY d.doc, p.start"):
+        for doc, title, text, start, end in passages_in_order(view.catalog):
             passage = text[start:end].strip()
             first, previous = doc != before[0], before[1]
             before = (doc, passage)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import streamlit as st
 from plotly.colors import sequential
 
+from .....indexer.store.documents import document_texts
 from .....indexer.store.runs import Item
 from .....indexer.store.view import View
 from .....pipelines.map import Map
@@ -79,12 +80,11 @@ def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points
 def beginnings(view: View, docs: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Return titles and beginnings of texts, of documents in ascending order; where room is short, one of the two."""
     length = int(np.clip(BUDGET / max(len(docs), 1), LEAST, LONGEST))
-    sql = f"SELECT doc, substr(title, 1, {2 * TITLE}), substr(text, 1, {2 * length}) FROM documents"
     wanted = set(docs.tolist())
     found = {
-        doc: _beginning(title, text, length)
-        for doc, title, text in view.catalog.connection.execute(sql)
-        if doc in wanted
+        each.doc: _beginning(each.title[: 2 * TITLE], each.text, length)
+        for each in document_texts(view.catalog, 2 * length)
+        if each.doc in wanted
     }
     shown = [found.get(doc, ("", "")) for doc in docs.tolist()]
     return pa.array([title for title, _ in shown], pa.string()), pa.array([text for _, text in shown], pa.string())

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.store.documents import numbers_by_id
 from .....indexer.store.runs import list_runs
 from .....pipelines.map import Map
 from .....pipelines.search.facets import choices_among
@@ -28,8 +29,7 @@ def show_places(collection: Collection, asked: SearchForm, every: Results) -> No
         maps = [run for run in list_runs(view.catalog, "map") if run.complete]
         if not maps:
             return
-        sql = "SELECT key, doc FROM documents WHERE key IN (?)"
-        numbers = dict(view.catalog.select_in(sql, [hit.id for hit in every]))
+        numbers = numbers_by_id(view.catalog, [hit.id for hit in every])
     docs, places = _map(str(collection.path), collection_state(collection), maps[-1].name, collection)
     if not len(docs):
         return
