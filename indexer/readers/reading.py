@@ -1,6 +1,6 @@
 """One pass over one or several sources: rows become documents, or reasons why not."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
