@@ -23,7 +23,7 @@ ATTEMPTS = 5
 
 
 class Collection:
-    """Read access to a collection; `indexer.build` and the upkeep modules write it.
+    """Read access to a collection; `indexer/ingest` and `indexer/upkeep` write it.
 
     One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
     what was committed since.
