@@ -191,6 +191,20 @@ def test_tests_are_in_folders_of_the_same_names(checkout):
     assert {folder for folder in folders if not (checkout / folder / "__init__.py").exists()} == set()
 
 
+def test_every_decision_is_a_dated_page_in_the_index(checkout):
+    folder = checkout / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    assert re.findall(r"^\| \[\d{4}\]\((\S+\.md)\) \|", index, re.MULTILINE) == pages
+    for number, name in enumerate(pages, 1):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert text.startswith(f"# {number:04d}. ") and name.startswith(f"{number:04d}-")
+        assert re.search(r"^Date: 2026-\d\d-\d\d$", text, re.MULTILINE), f"{name} has no date"
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Context", "Decision", "Figures"]
+        for link in re.findall(r"\]\((\S+?\.md)\)", text):
+            assert (folder / link).exists(), f"{name} links to {link}"
+
+
 def test_importing_sonde_loads_nothing_heavy_and_no_second_identity(tmp_path):
     names, top = loaded_by("import sonde", cwd=tmp_path)
     assert top & HEAVY == set()
