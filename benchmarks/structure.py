@@ -14,7 +14,7 @@ from statistics import median, quantiles
 
 TOPS = ("app", "pipelines", "indexer")
 SQL = re.compile(r"\s*(?:SELECT |INSERT |UPDATE \w+ SET|DELETE FROM|CREATE |ALTER |DROP |PRAGMA |WITH \w+ AS)")
-NAMES_SHOWN = 8
+NAMES_SHOWN = 5
 
 
 class Checkout:
