@@ -26,7 +26,7 @@ from streamlit.util import calc_hash
 from sonde.app.api import Collection, index
 from sonde.app.ui.launch import VARIABLE
 
-SCRIPT = Path(__file__).resolve().parent.parent / "app" / "ui" / "script.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "app" / "ui" / "script.py"
 SECONDS = 30
 ROWS: list[dict[str, Any]] = [
     {"id": "1", "title": "Phone", "text": "The battery died after a week.", "stars": 1, "kind": "phone", "ok": False},
