@@ -84,7 +84,7 @@ class _Tools:
 
     def get_document(self, id: Annotated[str, "A document's id, as search returns it."]) -> dict[str, Any]:
         """Return the whole text of a document with its title and metadata."""
-        with self._collection.view() as view:
+        with self._collection.stored.view() as view:
             number = view.document_number(id)
             if number is None:
                 raise _tool_error(f"there is no document with the id {id!r}")
@@ -112,14 +112,14 @@ class _Tools:
             raise _tool_error(f"{len(texts):,} texts, and at most {MOST_TEXTS} are labelled at once")
         try:
             check_classify(texts, labels)
-            found = classify(texts, labels, encoder=self._collection.encoder)
+            found = classify(texts, labels, encoder=self._collection.stored.encoder)
         except SondeError as error:
             raise _tool_error(str(error)) from None
         return {"labels": [each.label for each in found]}
 
     def _items(self, kind: Kind, name: str | None) -> dict[str, Any]:
         try:
-            with self._collection.view() as view:
+            with self._collection.stored.view() as view:
                 run = find_run(view.catalog, kind, name)
                 items = [
                     {"number": item.number, "name": item.name, **item.data} for item in items_of(view.catalog, run)

@@ -43,7 +43,7 @@ def main() -> None:
         faq = sonde.index(rows, Path(folder) / "faq.sonde", text="question", id="id")
         answered = [Question(text, tuple(by_intent[intent])) for text, intent in test if intent not in unknown]
         unanswerable = [Question(text) for text, intent in test if intent in unknown]
-        found = find_threshold(faq, answered, unanswerable)
+        found = find_threshold(faq.stored, answered, unanswerable)
     print(f"{len(known):,} questions of {len(by_intent)} intents; {len(answered):,} and {len(unanswerable):,} asked")
     for name, point in (("threshold", found.checked), ("none", found.curve[0])):
         print(

@@ -99,7 +99,7 @@ def indexed(name: str, folder: Path) -> sonde.Collection:
 
 def read(collection: sonde.Collection, column: str) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Texts, vectors and true classes of all documents."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         docs = np.array([doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")])
         metadata = view.catalog.metadata(docs.tolist())
         truth = np.unique([str(metadata[doc][column]) for doc in docs.tolist()], return_inverse=True)[1]
@@ -138,7 +138,7 @@ def forget(collection: sonde.Collection) -> None:
 
 def labels_of(collection: sonde.Collection, kind: Any, seconds: float) -> Found:
     """The labels that a run has stored."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         return assignments_of(view.catalog, find_run(view.catalog, kind, "benchmark"))[1], seconds
 
 

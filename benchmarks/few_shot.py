@@ -55,7 +55,7 @@ def main() -> None:
         known = {row["text"]: row for row in rows_of(given.data, name)}
         path = given.folder / f"{name}.sonde"
         opened = sonde.open(path) if path.exists() else sonde.index(list(known.values()), path, text="text")
-        with opened.view() as view:
+        with opened.stored.view() as view:
             stored = view.catalog.connection.execute("SELECT key, text FROM documents ORDER BY doc").fetchall()
         rows = [{"id": key, **known[text]} for key, text in stored if text in known]
         labels = sorted({str(row["truth"]) for row in rows})
@@ -66,13 +66,13 @@ def main() -> None:
             taught = drawn(rows, given.examples, seed)
             others = {row["id"]: row["truth"] for row in rows if row["id"] not in {one.id for one in taught}}
             settings = LabelSettings(name="few", replace=True, seed=seed)
-            label_by_examples(opened, taught, settings)
+            label_by_examples(opened.stored, taught, settings)
             found["linear model on the stored vectors"].append(accuracy(opened, "few", others))
             found["zero-shot"].append(accuracy(opened, "zero", others, said))
             if not given.no_tuning:
                 folder = given.folder / f"{name}-{seed}-tuned"
                 shutil.rmtree(folder, ignore_errors=True)
-                label_by_examples(opened, taught, settings, fine_tune=folder)
+                label_by_examples(opened.stored, taught, settings, fine_tune=folder)
                 found["the same after tuning on them"].append(accuracy(opened, "few", others))
             print(name, seed, {key: round(values[-1], 4) for key, values in found.items()}, flush=True)
         for key, values in found.items():

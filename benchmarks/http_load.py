@@ -87,7 +87,7 @@ def some_queries(path: Path) -> list[str]:
     """Return the first words of stored texts."""
     import sonde
 
-    with sonde.open(path).view() as view:
+    with sonde.open(path).stored.view() as view:
         texts = view.catalog.connection.execute(f"SELECT text FROM documents ORDER BY doc LIMIT {QUERIES}").fetchall()
     return [" ".join(text.split()[:8]) or "a" for (text,) in texts]
 
@@ -178,7 +178,7 @@ def serve_textbook(path: Path) -> None:
     import sonde
     from sonde.indexer.encoder.models import locate
 
-    with sonde.open(path).view() as view:
+    with sonde.open(path).stored.view() as view:
         rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
         from sonde.indexer.store.view import document_vectors
 

@@ -87,12 +87,12 @@ def label(
 ) -> LabelReport:
     """Make a run."""
     settings = sonde.LabelSettings(engine=engine, name=name, replace=True, **options)
-    return label_collection(collection, labels, settings, judge=judge)
+    return label_collection(collection.stored, labels, settings, judge=judge)
 
 
 def line(name: str, what: str, report: LabelReport, collection: sonde.Collection, full: dict[int, int]) -> None:
     """Print a run's quality beside full NLI's."""
-    quality, own = evaluate_labels(collection, report.name, "truth"), chosen(collection, report.name)
+    quality, own = evaluate_labels(collection.stored, report.name, "truth"), chosen(collection, report.name)
     agreement = np.mean([own.get(doc) == number for doc, number in full.items()])
     print(
         f"| {name} | {report.documents:,} | {what} | {report.calls:,} | {report.calls / report.full_calls:.1%}"
@@ -103,7 +103,7 @@ def line(name: str, what: str, report: LabelReport, collection: sonde.Collection
 
 def chosen(collection: sonde.Collection, name: str) -> dict[int, int]:
     """Return the label's number of each document."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         run = find_run(view.catalog, "label", name)
         docs, numbers, _ = assignments_of(view.catalog, run)
     return dict(zip(docs.tolist(), numbers.tolist(), strict=True))

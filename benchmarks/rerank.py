@@ -48,7 +48,7 @@ def measured(name: str, folder: Path, variants: list[tuple[str, sonde.SearchSett
     if not collection.exists():
         sonde.index(source / "corpus.jsonl.gz", collection)
     queries, qrels = read_queries(source / "queries.jsonl.gz"), read_qrels(source / "qrels.tsv")
-    found = evaluate_search(sonde.open(collection), queries, qrels, variants)
+    found = evaluate_search(sonde.open(collection).stored, queries, qrels, variants)
     return {quality.mode: quality.measures["ndcg@10"] for quality in found}
 
 

@@ -55,7 +55,7 @@ def scores(name: str, folder: Path, model: str) -> Iterator[tuple[str, tuple[flo
     opened = sonde.open(collection)
     for variant, settings in VARIANTS.items():
         run = folder / f"{name}-{variant.replace(', ', '-').lower()}.trec"
-        run_queries(opened, queries, settings, run)
+        run_queries(opened.stored, queries, settings, run)
         found = ir_measures.calc_aggregate([NDCG, RECALL], qrels, ir_measures.read_trec_run(str(run)))
         yield variant, (found[NDCG], found[RECALL])
 

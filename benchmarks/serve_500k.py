@@ -107,21 +107,21 @@ def query(collection: Path) -> None:
 
     opened = sonde.open(collection)
     sql = "SELECT text FROM documents WHERE doc % 2500 = 7"
-    with opened.view() as view:
+    with opened.stored.view() as view:
         texts = [text for (text,) in view.catalog.connection.execute(sql)]
     texts = [" ".join(text.split()[:9]) for text in texts][:QUERIES]
-    vectors = opened.encoder.encode_texts(texts, query=True)
-    with opened.view() as view:
+    vectors = opened.stored.encoder.encode_texts(texts, query=True)
+    with opened.stored.view() as view:
         settings = SearchSettings(k=10).resolved(view)
     times = []
     for text, vector in zip(texts, vectors, strict=True):
         began = time.perf_counter()
-        with opened.view() as view:
+        with opened.stored.view() as view:
             stage_ = FirstStage.over(view, settings)
             [ranked] = stage_.run([text], vector[None])
             build_results(view, stage_, text, vector, ranked, ())
         times.append(time.perf_counter() - began)
-    with opened.view() as view:
+    with opened.stored.view() as view:
         found = DenseSearch(view, None).search(vectors, settings.depth or DEPTH)
         truth, _ = exact_search(view.generation.segments, vectors, 10)
     recall = np.mean([(f.scores[:10] >= t[-1] - 1e-6).sum() / 10 for f, t in zip(found, truth, strict=True)])

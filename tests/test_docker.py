@@ -108,7 +108,7 @@ def test_compose_has_ui_and_service(compose: dict[str, Any]) -> None:
 
 def test_the_health_checks_ask_for_what_there_is(checkout: Path, compose: dict[str, Any]) -> None:
     assert "/health'" in compose["services"]["serve"]["healthcheck"]["test"][3]
-    assert '"/health"' in (checkout / "app" / "http" / "routes" / "state.py").read_text()
+    assert '"/health"' in (checkout / "app" / "http" / "routes" / "documents.py").read_text()
 
 
 def test_only_what_is_built_goes_into_the_image(checkout: Path) -> None:

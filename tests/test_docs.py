@@ -4,6 +4,7 @@ import doctest
 import gzip
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 import runpy
@@ -76,7 +77,7 @@ EXAMPLES = list(dict.fromkeys(examples()))
 NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
-    "sonde.app.api.collection",
+    *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
 }
@@ -262,9 +263,11 @@ def modules() -> Iterator[str]:
 def test_all_public_functions_have_an_example() -> None:
     import sonde
 
-    api = importlib.import_module("sonde.app.api.collection")
-    public = [api.open, api.index, api.Collection]
-    public += [value for name, value in vars(api.Collection).items() if callable(value) and not name.startswith("_")]
+    api = importlib.import_module("sonde.app.api")
+    methods = inspect.getmembers(api.Collection, inspect.isfunction)
+    public = [api.open, api.index, api.classify, api.entail, api.Collection]
+    public += [value for name, value in methods if not name.startswith("_") and name != "close"]
+    assert len(public) > 25
     assert [each.__name__ for each in public if ">>> " not in (each.__doc__ or "")] == []
     assert [name for name in sonde.__all__ if not (getattr(sonde, name).__doc__ or "").strip()] == []
 

@@ -20,6 +20,9 @@ MAY_IMPORT = {
 }
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "pyarrow", "pandas", "polars", "tantivy", "sqlglot"}
 
+STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
+RUN_STATEMENTS = {"execute", "executemany", "executescript", "select_in"}
+
 
 def packages_on_disk(checkout: Path) -> set[str]:
     found = set()
@@ -224,6 +227,46 @@ def test_the_command_lines_help_loads_nothing_heavy(tmp_path, arguments):
     assert "numpy" not in top
     assert top & {"app", "indexer", "pipelines"} == set()
     assert "sonde.app.cli.main" in names
+
+
+def sql_in(source: str) -> list[str]:
+    """Line numbers and text of what a module says to the catalog itself: statements, and calls that run them."""
+    tree = ast.parse(source)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            if statement := STATEMENT.search(node.value):
+                found.append((node.lineno, statement.group()))
+        elif isinstance(node, ast.Attribute) and node.attr in RUN_STATEMENTS:
+            found.append((node.lineno, f".{node.attr}"))
+    return [f"{line}: {what}" for line, what in sorted(found)]
+
+
+def test_sql_lives_in_the_store(checkout):
+    found = {
+        str(file.relative_to(checkout)): lines
+        for _, file in modules(checkout)
+        if not file.is_relative_to(checkout / "indexer" / "store")
+        and (lines := sql_in(file.read_text(encoding="utf-8")))
+    }
+    assert found == {}, "move these statements into a function of indexer/store"
+
+
+def test_the_check_of_sql_finds_statements_and_calls():
+    source = """
+def f(view, table):
+    "SELECT in a docstring is prose"
+    one = view.catalog.connection.execute
+    rows = view.catalog.select_in(f"SELECT doc FROM {table}", [1])
+    view.catalog.connection.executemany("DELETE "
+        "FROM documents", [])
+    return "selected", "UPDATE", "UPDATE runs SET name = ?", "INSERT INTO runs VALUES (?)"
+"""
+    assert sql_in(source) == [
+        "4: .execute", "5: .select_in", "5: SELECT", "6: .executemany", "6: DELETE FROM", "8: INSERT INTO",
+        "8: UPDATE runs SET",
+    ]  # fmt: skip
 
 
 def test_nothing_imports_the_folders_under_their_bare_names(checkout):

@@ -82,13 +82,13 @@ def cluster(
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
-            updated = run_update(opened, update, notify)
+            updated = run_update(opened.stored, update, notify)
             print_json(updated.to_dict()) if json else print(
                 f"{updated.run}: {counted(updated.added, 'document')} added, "
                 f"{counted(updated.outliers, 'outlier')} among {'it' if updated.added == 1 else 'them'}"
             )
             return
-        found = run(opened, settings, name=name, replace=replace, notify=notify)
+        found = run(opened.stored, settings, name=name, replace=replace, notify=notify)
     if found.left_out:
         say(f"{counted(found.left_out, 'document')} changed meanwhile: the run says nothing of that")
     if json:

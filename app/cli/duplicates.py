@@ -63,7 +63,7 @@ def duplicates(
         check_export_target(to)
     opened = open_collection(collection)
     with progress(quiet=json) as notify:
-        found = find_duplicates(opened, settings, notify)
+        found = find_duplicates(opened.stored, settings, notify)
     if json:
         for group in found.groups:
             print_json(group.to_dict())
@@ -74,7 +74,7 @@ def duplicates(
     could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} could go ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
-        say(f"{to}: {counted(write_export(opened, to, without=found.redundant), 'document')}")
+        say(f"{to}: {counted(write_export(opened.stored, to, without=found.redundant), 'document')}")
 
 
 def _print(opened: "Collection", found: "Duplicates") -> None:
@@ -96,9 +96,11 @@ def _print(opened: "Collection", found: "Duplicates") -> None:
 
 def _lines(opened: "Collection", ids: list[str]) -> dict[str, str]:
     """Return each document's id with its title, or the beginning of its text."""
-    found = {}
-    with opened.view() as view:
-        sql = f"SELECT key, title, substr(text, 1, {4 * TEXT}) FROM documents WHERE key IN (?)"
-        for key, title, text in view.catalog.select_in(sql, list(dict.fromkeys(ids))):
-            found[key] = f"{snippet(key, ID)} · {snippet(f'{title} · {text}' if title.strip() else text, TEXT)}"
-    return found
+    from ...indexer.store.documents import texts_by_id
+
+    with opened.stored.view() as view:
+        found = texts_by_id(view.catalog, dict.fromkeys(ids), 4 * TEXT)
+    return {
+        id: f"{snippet(id, ID)} · {snippet(f'{each.title} · {each.text}' if each.title.strip() else each.text, TEXT)}"
+        for id, each in found.items()
+    }

@@ -36,7 +36,7 @@ def evaluate_clusters(
     from ...pipelines.evaluate.clusters import evaluate_clusters as judge
     from ..api import open as open_collection
 
-    found = judge(open_collection(collection), run, truth)
+    found = judge(open_collection(collection).stored, run, truth)
     if json:
         print_json(found.to_dict())
         return
@@ -182,7 +182,7 @@ def evaluate_search(
     for _, settings in chosen:
         settings.check()
     opened = open_collection(collection, device=device)
-    found = run(opened, *_judged(opened, queries, qrels), chosen)
+    found = run(opened.stored, *_judged(opened, queries, qrels), chosen)
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
@@ -236,7 +236,7 @@ def evaluate_labels(
     from ...pipelines.evaluate.labels import evaluate_labels as measure
     from ..api import open as open_collection
 
-    found = measure(open_collection(collection), run, truth)
+    found = measure(open_collection(collection).stored, run, truth)
     if json:
         print_json(found.to_dict())
         return

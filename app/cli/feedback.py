@@ -64,18 +64,18 @@ def correct(
         raise UsageError("a correction needs ids and --label, or ids and --forget")
     opened = open_collection(collection)
     if unsure:
-        for found in least_sure(opened, run, k):
+        for found in least_sure(opened.stored, run, k):
             print_json(found.to_dict()) if json else _print_unsure(found)
         return
     if forget:
-        left = drop(opened, ids or (), run)
+        left = drop(opened.stored, ids or (), run)
         say(f"{run}: {counted(left, 'correction')} kept")
     elif label or file is not None:
         given = read_corrections(file) if file else dict.fromkeys(ids or (), label or [])
-        count = keep(opened, given, run)
+        count = keep(opened.stored, given, run)
         say(f"{run}: {counted(len(given), 'document')} corrected, {counted(count, 'correction')} kept")
     else:
-        _list(corrections(opened, run), to, json)
+        _list(corrections(opened.stored, run), to, json)
 
 
 def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:

@@ -109,7 +109,7 @@ def label(
             assert collection is not None
             opened = open_collection(collection, device=device)
             found: Any = label_by_examples(
-                opened, read_labelled(examples), settings, fine_tune=fine_tune, notify=notify
+                opened.stored, read_labelled(examples), settings, fine_tune=fine_tune, notify=notify
             )
         elif text is None:
             from ..api import open as open_collection

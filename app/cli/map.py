@@ -69,10 +69,10 @@ def map_(
         opened = open_collection(collection)
         if update is not None:
             name = update
-            say(f"{name}: {counted(update_map(opened, name, notify), 'document')} placed")
+            say(f"{name}: {counted(update_map(opened.stored, name, notify), 'document')} placed")
         else:
             _make(opened, settings, name, replace, to is not None, notify)
-        found = Map(opened, name)
+        found = Map(opened.stored, name)
         if to is not None:
             found.draw(to, color, points=points, notify=notify)
             say(f"{to}: {counted(min(len(found), points), 'document')}")
@@ -86,7 +86,7 @@ def _make(opened: "Collection", settings: object, name: str, replace: bool, draw
     from ...pipelines.map import MapSettings, make_map
 
     assert isinstance(settings, MapSettings)
-    with opened.view() as view:
+    with opened.stored.view() as view:
         known = next((run for run in list_runs(view.catalog, "map") if run.name == name and run.complete), None)
     if drawn and known and not replace:
         asked = {key: value for key, value in settings.to_dict().items() if value != MapSettings().to_dict()[key]}
@@ -95,7 +95,7 @@ def _make(opened: "Collection", settings: object, name: str, replace: bool, draw
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
         return
-    make_map(opened, settings, name, replace=replace, notify=notify)
+    make_map(opened.stored, settings, name, replace=replace, notify=notify)
 
 
 def _print_map(found: "Map", json: bool) -> None:
@@ -136,7 +136,7 @@ def curve(
     if to is not None:
         check_plot_target(to)
     opened = open_collection(collection)
-    with opened.view() as view:
+    with opened.stored.view() as view:
         found = find_run(view.catalog, "cluster", run)
     points = found.report.get("curve") or []
     if not points:

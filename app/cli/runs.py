@@ -106,17 +106,17 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -
     if run.kind not in ("cluster", "topic"):
         raise UsageError(f"{name!r} is a {run.kind} run: clusters and topics can be merged")
     if run.kind == "topic":
-        Topics(opened, name).merge(chosen)
+        Topics(opened.stored, name).merge(chosen)
         say(f"made topics {numbers} of {name!r} one")
     else:
-        item = merge_clusters(opened, chosen, name)
+        item = merge_clusters(opened.stored, chosen, name)
         say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
 
 
 def _breakdown(opened: "Collection", name: str, column: str, kind: "Kind | None", json: bool) -> None:
     from ...pipelines.analysis.runs import breakdown
 
-    found = breakdown(opened, name, column, kind)
+    found = breakdown(opened.stored, name, column, kind)
     for row in found.rows():
         part = row[found.period or "class"]
         print_json(row) if json else print(f"{row['documents']:>9,}  {part:<20}  {row['number']} {row['name']}")

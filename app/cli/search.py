@@ -103,11 +103,11 @@ def search(
         assert query is not None
         from ...pipelines.search.search import search as run_search
 
-        print_results(run_search(opened, query, settings, say_it), json)
+        print_results(run_search(opened.stored, query, settings, say_it), json)
         return
     from ...pipelines.search.trec import read_queries, run_queries
 
-    print_run(run_queries(opened, read_queries(queries), settings, run, say_it), run, json)
+    print_run(run_queries(opened.stored, read_queries(queries), settings, run, say_it), run, json)
 
 
 def say_it(message: "Progress | str") -> None:

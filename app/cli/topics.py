@@ -84,12 +84,12 @@ def topics(
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
-            known = Topics(opened, update, notify)
+            known = Topics(opened.stored, update, notify)
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
             say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
-            make_topics(opened, settings, name, replace=replace, match=match, notify=notify)
-            found = Topics(opened, name)
+            make_topics(opened.stored, settings, name, replace=replace, match=match, notify=notify)
+            found = Topics(opened.stored, name)
     _print_topics(found, json)
 
 
@@ -150,7 +150,7 @@ def topic(
         check_plot_target(to)
     merged = _numbers(merge) if merge is not None else []
     with progress(quiet=json) as notify:
-        found = Topics(open_collection(collection), run, notify)
+        found = Topics(open_collection(collection).stored, run, notify)
         if merge is not None:
             found = found.merge(merged)
         elif split is not None:

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.store.collection import Collection
+    from ...indexer.store.collection import StoredCollection
 
 DEFAULT = "search"
 
@@ -86,11 +86,11 @@ def tune_search(
 
     opened = open_collection(collection, device=device)
     if reset:
-        print(f"{collection}: forgot {forget_defaults(opened)}")
+        print(f"{collection}: forgot {forget_defaults(opened.stored)}")
         return
     settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
     with progress() as notify:
-        found = run(opened, settings, queries=queries, qrels=qrels, clicks=clicks, notify=notify)
+        found = run(opened.stored, settings, queries=queries, qrels=qrels, clicks=clicks, notify=notify)
     if json:
         print_json(found.to_dict())
         return
@@ -136,13 +136,13 @@ def tune_threshold(
     if plot:
         check_plot_target(plot)
     opened = open_collection(collection, device=device)
-    _warn(opened)
-    found = find_threshold(opened, read_questions(answered), read_questions(unanswerable), mode=mode, seed=seed)
+    _warn(opened.stored)
+    found = find_threshold(opened.stored, read_questions(answered), read_questions(unanswerable), mode=mode, seed=seed)
     if plot:
         write_plot(ThresholdPlot(f"Answers of {collection.name}", found.curve, found.threshold), plot)
         say(f"wrote {plot}")
     if not dry:
-        store_defaults(opened, replace(stored_defaults(opened), threshold=found.threshold))
+        store_defaults(opened.stored, replace(stored_defaults(opened.stored), threshold=found.threshold))
         found = replace(found, stored=True)
     if json:
         print_json(found.to_dict())
@@ -184,8 +184,10 @@ def ask(
     from ..api import open as open_collection
 
     opened = open_collection(collection, device=device)
-    found = run(opened, question, threshold=threshold, field=field, mode=mode, notify=lambda event: say(str(event)))
-    _warn(opened)
+    found = run(
+        opened.stored, question, threshold=threshold, field=field, mode=mode, notify=lambda event: say(str(event))
+    )
+    _warn(opened.stored)
     for note in found.notes:
         say(f"note: {note}")
     if json:
@@ -199,7 +201,7 @@ def ask(
     say(f"{found.similarity:.3f}  {snippet(found.hit.id, 60)}  {snippet(found.hit.text, 160)}")
 
 
-def _warn(collection: "Collection") -> None:
+def _warn(collection: "StoredCollection") -> None:
     from ...pipelines.search.ask import fit_of_model
 
     if warning := fit_of_model(collection):

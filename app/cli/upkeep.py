@@ -175,15 +175,15 @@ def export(
     from ..api import open as open_collection
 
     opened = open_collection(collection)
-    with opened.view() as view:
+    with opened.stored.view() as view:
         for note in RunColumns(view.catalog).notes:
             say(f"note: {note}")
     standard = to == "-"
     choose = None if where is None else (lambda catalog: documents_where(catalog, where))
     if standard:
-        count = write_jsonl(opened, sys.stdout, vectors=vectors, choose=choose)
+        count = write_jsonl(opened.stored, sys.stdout, vectors=vectors, choose=choose)
     else:
-        count = write_export(opened, Path(to), vectors=vectors, choose=choose)
+        count = write_export(opened.stored, Path(to), vectors=vectors, choose=choose)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -77,7 +77,7 @@ class Hosts:
     def warm(self) -> None:
         """Load models and indexes, so that no first request waits for them."""
         for host in self.hosted.values():
-            list(search_many(host.collection, ["warm"], SearchSettings(k=1)))
+            list(search_many(host.collection.stored, ["warm"], SearchSettings(k=1)))
 
     async def close(self) -> None:
         """Answer what is waiting, then close."""
@@ -104,7 +104,7 @@ def _together(
     collection: Collection, queries: Sequence[str], settings: SearchSettings
 ) -> Sequence[Results | Exception]:
     try:
-        return list(search_many(collection, queries, settings))
+        return list(search_many(collection.stored, queries, settings))
     except Exception as error:
         if len(queries) == 1:
             return [error]

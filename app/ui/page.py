@@ -101,7 +101,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
         chosen = names[st.selectbox(prompt, list(names), key=key, bind="query-params")]
         pages = max(1, -(-chosen.data.get("size", 0) // PAGE))
         page = min(st.session_state.get(f"{key}_page", 1), pages)
-        found = members(collection, run.name, chosen.number, run.kind, k=PAGE, offset=(page - 1) * PAGE)
+        found = members(collection.stored, run.name, chosen.number, run.kind, k=PAGE, offset=(page - 1) * PAGE)
         for start in range(0, len(found), 2):
             for cell, member in zip(st.columns(2), found[start : start + 2], strict=False):
                 with cell.container(border=True, height="stretch", gap="small"):
@@ -150,8 +150,8 @@ def address(page: str, **more: str) -> str:
 
 def documents_state(collection: Collection) -> tuple[Any, ...]:
     """Return a key that changes when documents do, and when a collection is made anew; a run has its own number."""
-    made = collection.catalog_path.stat()
-    return str(collection.path), made.st_dev, made.st_ino, collection.get("generation", 0)
+    made = collection.stored.catalog_path.stat()
+    return str(collection.path), made.st_dev, made.st_ino, collection.stored.get("generation", 0)
 
 
 CollectionState = tuple[tuple[int, int, int], ...]
@@ -159,7 +159,10 @@ CollectionState = tuple[tuple[int, int, int], ...]
 
 def collection_state(collection: Collection) -> CollectionState:
     """Return a value that changes with every commit: of documents, which count the generation up, and of runs."""
-    parts = [collection.catalog_path, collection.catalog_path.with_name(collection.catalog_path.name + "-wal")]
+    parts = [
+        collection.stored.catalog_path,
+        collection.stored.catalog_path.with_name(collection.stored.catalog_path.name + "-wal"),
+    ]
     found = [part.stat() for part in parts if part.exists()]
     return tuple((part.st_ino, part.st_mtime_ns, part.st_size) for part in found)
 

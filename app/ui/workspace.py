@@ -18,13 +18,9 @@ LONGEST_NAME = 200
 """Bytes; file systems allow 255 for the folder, ending included."""
 
 
-class SharedCollection(Collection):
-    """A collection whose bi-encoder it shares with every other one of the same model."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """The bi-encoder of the server."""
-        return _encoder(json.dumps(self.spec.to_dict(), sort_keys=True), self.device)
+def shared_encoder(spec: ModelSpec, *, device: str) -> Encoder:
+    """Return the bi-encoder that all collections of this model share on this server."""
+    return _encoder(json.dumps(spec.to_dict(), sort_keys=True), device)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -33,9 +29,9 @@ def _encoder(spec: str, device: str) -> Encoder:
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _opened(path: str, device: str, made: tuple[int, int]) -> SharedCollection:
+def _opened(path: str, device: str, made: tuple[int, int]) -> Collection:
     del made  # part of the key: a collection made anew under an old name is another one
-    return SharedCollection.open(path, device=device)
+    return Collection.open(path, device=device, loader=shared_encoder)
 
 
 class Workspace:

@@ -7,6 +7,8 @@ import numpy as np
 from ..encoder import Encoder
 from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
+from ..store.documents import numbers_by_id
+from ..store.passages import PassageRow, add_passages, add_segment, rows_by_digest
 from ..store.segments import Segment, Segments, write_segment
 from ..store.sweep import merge_segments
 from ..store.writing import bury_passages, digest, put_documents
@@ -41,7 +43,7 @@ class Committer:
 
     def _vectors(self, inputs: list[PassageInput], digests: list[bytes]) -> np.ndarray:
         """Return float32 [n, d], embedding each distinct text that no stored vector stands for."""
-        stored = self._stored(digests)
+        stored = rows_by_digest(self.catalog, digests)
         fresh = {key: place for place, key in enumerate(digests) if key not in stored}
         vectors = np.empty((len(inputs), self.encoder.spec.dimension), dtype=np.float32)
         embedded = self.encoder.encode([inputs[place].tokens for place in fresh.values()]) if fresh else vectors[:0]
@@ -55,10 +57,6 @@ class Committer:
         self.tally.tokens += sum(len(inputs[place].tokens.ids) for place in fresh.values())
         return vectors
 
-    def _stored(self, digests: list[bytes]) -> dict[bytes, int]:
-        sql = "SELECT digest, min(row) FROM passages WHERE digest IN (?) GROUP BY digest"
-        return dict(self.catalog.select_in(sql, sorted(set(digests))))
-
     def _read(self, rows: list[int]) -> np.ndarray:
         segments = self.catalog.segments() if rows else []
         return Segments(self.folder / "vectors", segments, self.encoder.spec.dimension).read(np.array(rows, np.int64))
@@ -66,7 +64,7 @@ class Committer:
     def _write(self, documents: list[PlannedDocument], digests: list[bytes], vectors: np.ndarray) -> None:
         segment = self._segment(vectors) if len(vectors) else None
         with self.catalog.transaction(write=True):
-            existing = self._existing([planned.key for planned in documents])
+            existing = set(numbers_by_id(self.catalog, [planned.key for planned in documents]))
             numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents])
             pairs = list(zip(documents, numbers, strict=True))
             bury_passages(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
@@ -84,18 +82,14 @@ class Committer:
         number = 1 + max((segment.number for segment in known), default=0)
         return write_segment(self.folder / "vectors", number, start, vectors)
 
-    def _existing(self, keys: list[str]) -> set[str]:
-        return {key for (key,) in self.catalog.select_in("SELECT key FROM documents WHERE key IN (?)", keys)}
-
     def _add_passages(self, segment: Segment, pairs: list[tuple[PlannedDocument, int]], digests: list[bytes]) -> None:
         owners = [(doc, passage) for planned, doc in pairs for passage in planned.passages or []]
         rows = [
-            (segment.start + offset, doc, passage.start, passage.end, digests[offset])
+            PassageRow(segment.start + offset, doc, passage.start, passage.end, digests[offset])
             for offset, (doc, passage) in enumerate(owners)
         ]
-        values = (segment.number, segment.start, segment.count, segment.sha256)
-        self.catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
-        self.catalog.connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", rows)
+        add_segment(self.catalog, segment)
+        add_passages(self.catalog, rows)
 
     def _count(self, documents: list[PlannedDocument], existing: set[str]) -> None:
         for planned in documents:

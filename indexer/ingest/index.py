@@ -12,15 +12,17 @@ from ..errors import NothingToIndexError, SondeError, UsageError
 from ..files import disk_error
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
-from ..store.catalog import Catalog, connect_catalog
-from ..store.collection import Collection, check_folder
+from ..store.catalog import Catalog, is_unborn
+from ..store.collection import StoredCollection, check_folder
 from ..store.derived import LexicalFollower, update_derived
+from ..store.documents import document_ids
 from ..store.lock import writer_lock
+from ..store.seen import Seen
 from ..store.sweep import sweep
 from ..store.writing import delete_documents
 from .chunker import Chunker
 from .commit import Committer
-from .plan import Ahead, Batch, Planner, Seen
+from .plan import Ahead, Batch, Planner
 from .report import BuildReport, BuildSettings, Tally
 
 FIRST_BATCH, LARGEST_BATCH = 256, 16_384
@@ -104,7 +106,7 @@ def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder
 
 
 def _spec(folder: Path) -> ModelSpec:
-    with closing(Collection.open(check_folder(folder))) as collection:
+    with closing(StoredCollection.open(check_folder(folder))) as collection:
         return collection.spec
 
 
@@ -124,13 +126,7 @@ def _unborn(folder: Path) -> bool:
     vectors, catalog = folder / "vectors", folder / "catalog.db"
     if vectors.exists() and (not vectors.is_dir() or any(vectors.iterdir())):
         return False
-    if not catalog.exists():
-        return True
-    with closing(connect_catalog(catalog)) as connection:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if "properties" not in tables or "segments" not in tables:
-            return not tables
-        return connection.execute("SELECT 1 FROM properties WHERE name = 'model'").fetchone() is None
+    return not catalog.exists() or is_unborn(catalog)
 
 
 def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
@@ -206,7 +202,7 @@ def _next_size(size: int, batch: Batch, seconds: float) -> int:
 
 
 def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally) -> None:
-    vanished = seen.missing(catalog.connection.execute("SELECT doc, key FROM documents"))
+    vanished = seen.missing(document_ids(catalog))
     if vanished:
         with catalog.transaction(write=True):
             delete_documents(catalog, vanished)

@@ -1,7 +1,6 @@
 """Plan a batch: which documents are new or changed and what to embed, one batch ahead of the model."""
 
 import queue
-import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,8 @@ from typing import Generic, TypeVar
 
 from ..document import Document, Skipped
 from ..store.catalog import Catalog
-from ..store.writing import Identity, digest
+from ..store.seen import Seen
+from ..store.writing import Identity, digest, identities_by_id
 from .chunker import Chunker, PassageInput
 
 MAX_CHARACTERS = 8_000_000
@@ -40,26 +40,6 @@ class Batch:
     unchanged: int = 0
     duplicate_ids: int = 0
     read: int = 0
-
-
-class Seen:
-    """The keys that this run has met, in a temporary SQLite table: flat memory for any number of documents."""
-
-    def __init__(self) -> None:
-        self.connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self.connection.execute("CREATE TABLE seen(key TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID")
-        self.connection.execute("PRAGMA synchronous = OFF")
-        self.connection.execute("BEGIN")
-
-    def count(self, key: str) -> int:
-        """Note that a key was met and return how often it has been, this time included."""
-        sql = "INSERT INTO seen VALUES (?, 1) ON CONFLICT(key) DO UPDATE SET times = times + 1 RETURNING times"
-        return self.connection.execute(sql, (key,)).fetchone()[0]
-
-    def missing(self, keys: Iterable[tuple[int, str]]) -> list[int]:
-        """Return the numbers of those (number, key) pairs whose key was never met."""
-        sql = "SELECT 1 FROM seen WHERE key = ?"
-        return [number for number, key in keys if self.connection.execute(sql, (key,)).fetchone() is None]
 
 
 class Planner:
@@ -114,7 +94,7 @@ class Planner:
         return key, False
 
     def _classify(self, keyed: dict[str, tuple[Document, bool]], batch: Batch) -> None:
-        known = self._known(list(keyed))
+        known = identities_by_id(self.catalog, list(keyed))
         changed: list[tuple[str, Document, Identity, bool]] = []
         for key, (document, again) in keyed.items():
             identity, before = Identity.of(document), known.get(key)
@@ -128,10 +108,6 @@ class Planner:
         passages = self.chunker.split([document for _, document, _, _ in changed])
         for planned, inputs in zip(changed, passages, strict=True):
             batch.documents.append(PlannedDocument(*planned, inputs))
-
-    def _known(self, keys: list[str]) -> dict[str, Identity]:
-        sql = "SELECT key, content, extra FROM documents WHERE key IN (?)"
-        return {key: Identity(content, extra) for key, content, extra in self.catalog.select_in(sql, keys)}
 
 
 def _unfit(document: Document) -> str | None:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,19 @@ def _configure(connection: sqlite3.Connection, write: bool) -> None:
         connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = FILE")
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+def is_unborn(path: Path) -> bool:
+    """Whether an existing catalog is empty or names no model yet; False for a database of anything else.
+
+    Raises:
+        SondeError: It cannot be read.
+    """
+    with closing(connect_catalog(path)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "properties" not in tables or "segments" not in tables:
+            return not tables
+        return connection.execute("SELECT 1 FROM properties WHERE name = 'model'").fetchone() is None
 
 
 def storable(text: str) -> bool:
@@ -118,6 +131,10 @@ class Catalog:
     def set(self, name: str, value: Any) -> None:
         """Set a property (any JSON value)."""
         self.connection.execute("INSERT OR REPLACE INTO properties VALUES (?, ?)", (name, json.dumps(value)))
+
+    def remove(self, name: str) -> None:
+        """Remove a property, if there is one."""
+        self.connection.execute("DELETE FROM properties WHERE name = ?", (name,))
 
     def advance(self) -> int:
         """Count the generation up, so that readers see that something changed; return the new one."""

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,20 +18,30 @@ from .derived import Loaded
 from .lock import no_collection, writer_lock
 from .view import Generation, View
 
+LoadEncoder = Callable[..., Encoder]
+"""Loads the bi-encoder of a `ModelSpec` on a `device`, as `load_encoder_for` does."""
+
 ATTEMPTS = 5
 """How often a reader starts over when `compact` removes files between its look at the catalog and their opening."""
 
 
-class Collection:
+class StoredCollection:
     """Read access to a collection; `indexer/ingest` and `indexer/upkeep` write it.
 
     One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
     what was committed since.
     """
 
-    def __init__(self, path: Path, encoder: Encoder | None = None, device: str = "auto") -> None:
+    def __init__(
+        self,
+        path: Path,
+        encoder: Encoder | None = None,
+        device: str = "auto",
+        loader: LoadEncoder | None = None,
+    ) -> None:
         self.path = path
         self.device = device
+        self._loader = loader
         self._encoder = encoder
         self._local = threading.local()
         self._loading = threading.RLock()
@@ -39,7 +49,14 @@ class Collection:
         self._loaded = Loaded(path)
 
     @classmethod
-    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str = "auto") -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        encoder: Encoder | None = None,
+        device: str = "auto",
+        loader: LoadEncoder | None = None,
+    ) -> Self:
         """Open an existing collection; the model is loaded when a search first needs it.
 
         One of an older format is first brought up to date.
@@ -49,7 +66,7 @@ class Collection:
         """
         folder = check_folder(Path(path))
         _bring_up_to_date(folder)
-        collection = cls(folder, encoder, device)
+        collection = cls(folder, encoder, device, loader)
         collection.open_catalog().get("generation")
         return collection
 
@@ -84,7 +101,7 @@ class Collection:
         """
         with self._loading:
             if self._encoder is None:
-                self._encoder = load_encoder_for(self.spec, device=self.device)
+                self._encoder = (self._loader or load_encoder_for)(self.spec, device=self.device)
             return self._encoder
 
     def load(self, *, encoder: bool = True) -> float:

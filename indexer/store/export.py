@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import MissingExtraError, SondeError, UsageError
 from ..files import write_durably
 from .catalog import CHUNK, Catalog
-from .collection import Collection
+from .collection import StoredCollection
+from .documents import document_numbers
 from .fields import Field, json_value, stored_text
 from .runs import RunColumns
 from .view import View, document_vectors
@@ -31,7 +32,9 @@ Choose = Callable[[Catalog], np.ndarray]
 """Returns the numbers of the documents that are wanted, out of the generation that is read."""
 
 
-def rows(collection: Collection, *, vectors: bool = False, choose: Choose | None = None) -> Iterator[dict[str, Any]]:
+def rows(
+    collection: StoredCollection, *, vectors: bool = False, choose: Choose | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield one dictionary per document in the order of their numbers: id, title, text, metadata, runs and vector.
 
     All documents come from one generation. `RunColumns` says which columns runs add. A metadata column named like
@@ -39,7 +42,7 @@ def rows(collection: Collection, *, vectors: bool = False, choose: Choose | None
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
-        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        docs = document_numbers(view.catalog).tolist()
         if choose is not None:
             wanted = set(choose(view.catalog).tolist())
             docs = [doc for doc in docs if doc in wanted]
@@ -61,7 +64,7 @@ def column_name(field: str, taken: Container[str] = ()) -> str:
     return f"metadata.{field}" if field in (*BUILT_IN, "vector") or field in taken else field
 
 
-def to_pandas(collection: Collection, *, vectors: bool = False) -> "pd.DataFrame":
+def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.DataFrame":
     """Return all documents as a DataFrame with the columns of `rows`.
 
     Raises:
@@ -89,7 +92,7 @@ def check_export_target(path: Path) -> None:
 
 
 def write_export(
-    collection: Collection,
+    collection: StoredCollection,
     path: Path,
     *,
     vectors: bool = False,
@@ -116,7 +119,9 @@ def write_export(
     return counted.count
 
 
-def write_jsonl(collection: Collection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None) -> int:
+def write_jsonl(
+    collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None
+) -> int:
     """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many."""
     counted = _Counted(rows(collection, vectors=vectors, choose=choose))
     for row in counted:
@@ -141,12 +146,12 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else json_value(value) for name, value in row.items()}
 
 
-def _write_lines(_: Collection, documents: _Counted, stream: IO[bytes], __: bool) -> None:
+def _write_lines(_: StoredCollection, documents: _Counted, stream: IO[bytes], __: bool) -> None:
     for row in documents:
         stream.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
 
 
-def _write_csv(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+def _write_csv(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     with collection.view() as view:
         runs = RunColumns(view.catalog).types
@@ -160,7 +165,7 @@ def _write_csv(collection: Collection, documents: _Counted, stream: IO[bytes], v
     text.detach()
 
 
-def _write_parquet(collection: Collection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

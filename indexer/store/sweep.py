@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..encoder import ModelSpec
 from .catalog import Catalog
+from .passages import add_segment, remove_segments
 from .segments import Segment, Segments, write_parts
 
 FAN = 8
@@ -24,10 +25,8 @@ def merge_segments(folder: Path, catalog: Catalog) -> None:
         number = 1 + max(segment.number for segment in catalog.segments())
         merged = write_parts(folder / "vectors", number, tail[0].start, list(vectors.raw()))
         with catalog.transaction(write=True):
-            numbers = [(segment.number,) for segment in tail]
-            catalog.connection.executemany("DELETE FROM segments WHERE number = ?", numbers)
-            values = (merged.number, merged.start, merged.count, merged.sha256)
-            catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
+            remove_segments(catalog, tail)
+            add_segment(catalog, merged)
             catalog.advance()
         for segment in tail:
             segment.path(folder / "vectors").unlink(missing_ok=True)

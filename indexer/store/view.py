@@ -17,7 +17,7 @@ from .segments import Segments
 if TYPE_CHECKING:
     from ..ann import AnnIndex
     from ..lexical import LexicalIndex
-    from .collection import Collection
+    from .collection import StoredCollection
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Generation:
 class View:
     """A generation together with the catalog transaction that it was read in."""
 
-    def __init__(self, collection: "Collection", catalog: Catalog, generation: Generation) -> None:
+    def __init__(self, collection: "StoredCollection", catalog: Catalog, generation: Generation) -> None:
         self.collection = collection
         self.catalog = catalog
         self.generation = generation

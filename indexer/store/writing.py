@@ -39,6 +39,12 @@ class Identity:
         return cls(content, digest(canonical(document.metadata)))
 
 
+def identities_by_id(catalog: Catalog, ids: Sequence[str]) -> dict[str, Identity]:
+    """Return the identities of documents as they were written, by id; an id that no document has is left out."""
+    found = catalog.select_in("SELECT key, content, extra FROM documents WHERE key IN (?)", ids)
+    return {key: Identity(content, extra) for key, content, extra in found}
+
+
 def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> dict[str, Field]:
     """Make a column for every new metadata field and widen types that no longer fit; return all fields.
 

@@ -14,10 +14,12 @@ from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..files import disk_error
 from ..progress import Notify, Progress, silent
-from ..store.catalog import Catalog, storable
+from ..store.catalog import Catalog
 from ..store.collection import check_folder
 from ..store.derived import update_derived, update_lexical
+from ..store.documents import numbers_by_id
 from ..store.lock import writer_lock
+from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
 from ..store.segments import Segment, Segments, write_segment
 from ..store.sweep import sweep
 from ..store.writing import delete_documents
@@ -67,17 +69,16 @@ def _rewrite(folder: Path, catalog: Catalog, before: list[Segment], notify: Noti
     vectors = Segments(folder / "vectors", before, dimension)
     rows = np.flatnonzero(catalog.document_of_row() >= 0)
     number = 1 + max((segment.number for segment in before), default=0)
-    catalog.connection.execute("DELETE FROM passages WHERE doc IS NULL")
-    catalog.connection.execute("DELETE FROM segments")
+    remove_tombstones(catalog)
+    remove_segments(catalog, before)
     for start in range(0, len(rows), SEGMENT_ROWS):
         some = rows[start : start + SEGMENT_ROWS]
         segment = write_segment(folder / "vectors", number + start // SEGMENT_ROWS, start, vectors.read(some))
-        values = (segment.number, segment.start, segment.count, segment.sha256)
-        catalog.connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
+        add_segment(catalog, segment)
         notify(Progress("compacting", start + len(some), len(rows), "passages"))
     # New numbers never exceed old ones, so that in ascending order each target is free.
     moved = [(new, int(old)) for new, old in enumerate(rows) if new != old]
-    catalog.connection.executemany("UPDATE passages SET row = ? WHERE row = ?", moved)
+    move_passages(catalog, moved)
     catalog.set("epoch", catalog.get("epoch", 1) + 1)
     catalog.advance()
 
@@ -108,8 +109,7 @@ def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
     Raises:
         SondeError: An id does not exist; the message names it and counts the others.
     """
-    sql = "SELECT doc, key FROM documents WHERE key IN (?)"
-    found = {key: doc for doc, key in catalog.select_in(sql, [key for key in keys if storable(key)])}
+    found = numbers_by_id(catalog, keys)
     missing = [key for key in keys if key not in found]
     if missing:
         others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""

@@ -10,7 +10,7 @@ from typing import Any
 from ..ann.settings import AnnInfo
 from ..errors import SondeError
 from ..store.catalog import Catalog
-from ..store.collection import Collection
+from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
 
 
@@ -113,7 +113,7 @@ class Info:
         return asdict(self)
 
 
-def info(collection: Collection) -> Info:
+def info(collection: StoredCollection) -> Info:
     """Return what the collection holds."""
     with collection.view() as view:
         documents, passages, tombstones = view.catalog.counts()

@@ -16,18 +16,21 @@ from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
-from ..store.collection import Collection
+from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
+from ..store.documents import chosen_texts
+from ..store.integrity import bury_orphans, remove_orphaned_metadata
 from ..store.lock import writer_lock
+from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.segments import Segment, Segments, write_segment
 from ..store.sweep import sweep
-from ..store.writing import Identity
+from ..store.writing import identities_by_id
 from .verify import Finding, astray, finite, verify
 
 AT_ONCE = 1_024
 
 
-def repair(collection: Collection, notify: Notify = silent) -> list[str]:
+def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     """Rebuild what `verify` finds broken; return what was done, nothing where all was well.
 
     Derived indexes are rebuilt from the vectors and texts; vectors of a lost or damaged segment are embedded anew
@@ -54,7 +57,7 @@ def repair(collection: Collection, notify: Notify = silent) -> list[str]:
     return done
 
 
-def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
+def _vectors(collection: StoredCollection, catalog: Catalog) -> list[str]:
     done = []
     for segment in catalog.segments():
         path = segment.path(collection.vectors_path)
@@ -64,19 +67,15 @@ def _vectors(collection: Collection, catalog: Catalog) -> list[str]:
     return done
 
 
-def _readable(collection: Collection, segment: Segment) -> bool:
+def _readable(collection: StoredCollection, segment: Segment) -> bool:
     try:
         return finite(Segments(collection.vectors_path, [segment], collection.spec.dimension))
     except SondeError:
         return False
 
 
-def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> int:
-    last = segment.start + segment.count
-    lost = catalog.connection.execute(
-        "SELECT row, doc, start, end FROM passages WHERE doc IS NOT NULL AND row >= ? AND row < ? ORDER BY row",
-        (segment.start, last),
-    ).fetchall()
+def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment) -> int:
+    lost = places_in(catalog, segment)
     vectors = np.zeros((segment.count, collection.spec.dimension), dtype=np.float32)
     for offset in range(0, len(lost), AT_ONCE):
         some = lost[offset : offset + AT_ONCE]
@@ -86,25 +85,21 @@ def _embed_anew(collection: Collection, catalog: Catalog, segment: Segment) -> i
     written = write_segment(collection.vectors_path, number, segment.start, vectors)
     with catalog.transaction(write=True):
         # The lost vectors of tombstones cannot be embedded anew, and nothing may reuse them.
-        catalog.connection.execute(
-            "DELETE FROM passages WHERE doc IS NULL AND row >= ? AND row < ?", (segment.start, last)
-        )
-        catalog.connection.execute(
-            "UPDATE segments SET number = ?, sha256 = ? WHERE number = ?", (number, written.sha256, segment.number)
-        )
+        remove_tombstones(catalog, segment)
+        replace_segment(catalog, segment, written)
         catalog.advance()
     return len(lost)
 
 
-def _tokens(collection: Collection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
+def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int, int, int, int]]) -> list[Tokens]:
     """Return the tokens of passages (row, document, start, end), split from their documents as when they were new."""
     docs = sorted({doc for _, doc, _, _ in lost})
-    found = list(catalog.select_in("SELECT doc, title, text, language FROM documents WHERE doc IN (?)", docs))
-    documents = [Document(text, title, language=language) for _, title, text, language in found]
+    found = list(chosen_texts(catalog, docs))
+    documents = [Document(each.text, each.title, language=each.language) for each in found]
     split = Chunker(collection.encoder).split(documents)
     inputs = {
-        (doc, passage.start, passage.end): passage.tokens
-        for (doc, *_), passages in zip(found, split, strict=True)
+        (each.doc, passage.start, passage.end): passage.tokens
+        for each, passages in zip(found, split, strict=True)
         for passage in passages
     }
     missing = [place for place in lost if place[1:] not in inputs]
@@ -118,19 +113,14 @@ def _tokens(collection: Collection, catalog: Catalog, lost: list[tuple[int, int,
 
 def _orphans(catalog: Catalog) -> list[str]:
     with catalog.transaction(write=True):
-        found = catalog.connection.execute(
-            "UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND doc NOT IN (SELECT doc FROM documents)"
-        ).rowcount
-        records = catalog.connection.execute(
-            "DELETE FROM metadata WHERE doc NOT IN (SELECT doc FROM documents)"
-        ).rowcount
+        found, records = bury_orphans(catalog), remove_orphaned_metadata(catalog)
         if found or records:
             catalog.advance()
     done = [f"removed {found:,} passages of no document"] if found else []
     return done + ([f"removed {records:,} metadata rows of no document"] if records else [])
 
 
-def _passages(collection: Collection, catalog: Catalog) -> list[str]:
+def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
     """Split documents anew whose passages are not those of their text; vectors that are still there are reused."""
     docs = [doc for doc, _ in astray(catalog, collection.spec.fingerprint)]
     for offset in range(0, len(docs), AT_ONCE):
@@ -143,19 +133,19 @@ def _passages(collection: Collection, catalog: Catalog) -> list[str]:
     return [f"split {len(docs):,} documents anew"] if docs else []
 
 
-def _planned(collection: Collection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
+def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:
     metadata = catalog.metadata(docs)
-    sql = "SELECT doc, key, title, text, language, content, extra FROM documents WHERE doc IN (?)"
-    stored = list(catalog.select_in(sql, docs))
-    documents = [Document(text, title, key, metadata[doc], language) for doc, key, title, text, language, *_ in stored]
+    stored = list(chosen_texts(catalog, docs))
+    documents = [Document(each.text, each.title, each.id, metadata[each.doc], each.language) for each in stored]
+    identities = identities_by_id(catalog, [each.id for each in stored])
     split = Chunker(collection.encoder).split(documents)
     return [
-        PlannedDocument(key, document, Identity(content, extra), True, passages)
-        for (_, key, *_, content, extra), document, passages in zip(stored, documents, split, strict=True)
+        PlannedDocument(each.id, document, identities[each.id], True, passages)
+        for each, document, passages in zip(stored, documents, split, strict=True)
     ]
 
 
-def _derived(collection: Collection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
+def _derived(collection: StoredCollection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
     broken = sorted({finding.part for finding in findings if finding.part in ("ann", "lexical")})
     for part in broken:
         shutil.rmtree(collection.path / part, ignore_errors=True)

@@ -1,7 +1,5 @@
 """Check a collection: every digest and count, every passage, and both derived indexes."""
 
-import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,18 +8,25 @@ from typing import Literal
 import numpy as np
 
 from ..ann import AnnIndex, exact_search
-from ..document import Document
 from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..store.catalog import Catalog
-from ..store.collection import Collection
+from ..store.collection import StoredCollection
 from ..store.derived import BUILT, Loaded
+from ..store.integrity import (
+    Span,
+    changed_documents,
+    damage,
+    documents_with_spans,
+    documents_without_metadata,
+    orphaned_metadata,
+    orphaned_passages,
+    passage_rows,
+)
 from ..store.segments import Segment, Segments
 from ..store.view import View
-from ..store.writing import Identity, digest
-
-Span = tuple[int, int, bytes]
+from ..store.writing import digest
 
 
 def astray(catalog: Catalog, fingerprint: str) -> Iterator[tuple[int, str]]:
@@ -31,12 +36,7 @@ def astray(catalog: Catalog, fingerprint: str) -> Iterator[tuple[int, str]]:
         catalog: An open catalog, best in a transaction.
         fingerprint: Of the collection's model, which is part of a passage's digest.
     """
-    sql = (
-        "SELECT doc, title, text, (SELECT json_group_array(json_array(start, end, hex(digest))) "
-        "FROM passages p WHERE p.doc = d.doc) FROM documents d"
-    )
-    for doc, title, text, stored in catalog.connection.execute(sql):
-        spans = sorted((start, end, bytes.fromhex(digest)) for start, end, digest in json.loads(stored))
+    for doc, title, text, spans in documents_with_spans(catalog):
         if problem := _problem(title, text, spans, fingerprint):
             yield doc, problem
 
@@ -78,15 +78,14 @@ class Finding:
     problem: str
 
 
-def verify(collection: Collection) -> list[Finding]:
+def verify(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection; an empty list means that all is well.
 
     Digests of all segments and documents are computed anew, so it reads the whole collection.
     """
     catalog = collection.open_catalog()
-    findings = list(_catalog(catalog.connection))
-    if findings:
-        return findings
+    if problems := damage(catalog):
+        return [Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems]
     findings = [finding for segment in catalog.segments() for finding in _segment(collection, segment)]
     if findings:
         return findings
@@ -95,15 +94,7 @@ def verify(collection: Collection) -> list[Finding]:
         return [*_rows(view), *_documents(view), *_lexical(view, loaded), *_ann(view, loaded)]
 
 
-def _catalog(connection: sqlite3.Connection) -> Iterator[Finding]:
-    try:
-        problems = [found for (found,) in connection.execute("PRAGMA integrity_check(5)") if found != "ok"]
-    except sqlite3.DatabaseError as error:
-        problems = [str(error)]
-    yield from (Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems)
-
-
-def _segment(collection: Collection, segment: Segment) -> Iterator[Finding]:
+def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
     path = segment.path(collection.vectors_path)
     if not path.is_file():
         yield Finding("vectors", f"{path.name} is missing: {segment.count:,} vectors")
@@ -125,38 +116,23 @@ def finite(vectors: Segments) -> bool:
 
 
 def _rows(view: View) -> Iterator[Finding]:
-    one = view.catalog.connection.execute
     end = 0
     for segment in view.catalog.segments():
         if segment.start != end:
             yield Finding("vectors", f"segment {segment.number} starts at row {segment.start}, expected {end}")
         end = segment.start + segment.count
-    rows = one("SELECT count(*), coalesce(max(row) + 1, 0) FROM passages").fetchone()
-    if rows[1] > end:
-        yield Finding("passages", f"passages name rows up to {rows[1]:,}, but there are {end:,} vectors")
-    for problem, sql in CHECKS.items():
-        if count := one(sql).fetchone()[0]:
-            yield Finding("passages", f"{count:,} {problem}")
-
-
-CHECKS = {
-    "passages belong to no document": "SELECT count(*) FROM passages p LEFT JOIN documents d USING (doc) "
-    "WHERE p.doc IS NOT NULL AND d.doc IS NULL",
-    "metadata rows belong to no document": "SELECT count(*) FROM metadata LEFT JOIN documents d USING (doc) "
-    "WHERE d.doc IS NULL",
-}
-LOST = "SELECT count(*) FROM documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL"
+    if (rows := passage_rows(view.catalog)) > end:
+        yield Finding("passages", f"passages name rows up to {rows:,}, but there are {end:,} vectors")
+    if count := orphaned_passages(view.catalog):
+        yield Finding("passages", f"{count:,} passages belong to no document")
+    if count := orphaned_metadata(view.catalog):
+        yield Finding("passages", f"{count:,} metadata rows belong to no document")
 
 
 def _documents(view: View) -> Iterator[Finding]:
-    changed = 0
-    rows = view.catalog.connection.execute("SELECT title, text, language, length, content FROM documents")
-    for title, text, language, length, content in rows:
-        identity = Identity.of(Document(text, title, language=language))
-        changed += identity.content != content or len(text) != length
-    if changed:
+    if changed := changed_documents(view.catalog):
         yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
-    if lost := view.catalog.connection.execute(LOST).fetchone()[0]:
+    if lost := documents_without_metadata(view.catalog):
         yield Finding("catalog", f"{lost:,} documents have lost their metadata")
     problems = Counter(problem for _, problem in astray(view.catalog, view.collection.spec.fingerprint))
     yield from (Finding("passages", f"{count:,} documents {problem}") for problem, count in problems.items())

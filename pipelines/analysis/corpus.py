@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...indexer.store.documents import chosen_texts
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import View, document_vectors, normalized
 
@@ -84,6 +85,6 @@ def distinct(vectors: np.ndarray, contents: Sequence[bytes]) -> tuple[np.ndarray
 
 def texts_of(view: View, docs: np.ndarray) -> list[str]:
     """Return title and beginning of the text of each document, in the order of `docs`."""
-    sql = f"SELECT doc, title, substr(text, 1, {TEXT_LENGTH}) FROM documents WHERE doc IN (?)"
-    found = {doc: f"{title}\n{text}".strip() for doc, title, text in view.catalog.select_in(sql, docs.tolist())}
+    chosen = chosen_texts(view.catalog, docs.tolist(), TEXT_LENGTH)
+    found = {each.doc: f"{each.title}\n{each.text}".strip() for each in chosen}
     return [found[doc] for doc in docs.tolist()]

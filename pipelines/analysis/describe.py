@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.progress import Notify, silent
+from ...indexer.store.documents import chosen_texts, document_numbers, ids_by_number, language_counts
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
 from .corpus import Corpus, texts_of
@@ -177,16 +178,14 @@ def sampled(labels: np.ndarray, seed: int, most: int = TERM_DOCUMENTS) -> np.nda
 
 def languages(view: View) -> list[str]:
     """Return the languages that at least a twentieth of the documents have, the commonest first."""
-    common = view.catalog.get("language")
-    sql = "SELECT coalesce(language, ?) AS l, count(*) FROM documents GROUP BY l ORDER BY 2 DESC, 1"
-    found = view.catalog.connection.execute(sql, (common,)).fetchall()
+    found = language_counts(view.catalog)
     total = sum(count for _, count in found)
     return [language for language, count in found if language and count * 20 >= total]
 
 
 def ids_of(view: View, docs: np.ndarray) -> list[str]:
     """Return the ids of documents in the order of their numbers given."""
-    found = dict(view.catalog.select_in("SELECT doc, key FROM documents WHERE doc IN (?)", docs.tolist()))
+    found = ids_by_number(view.catalog, docs.tolist())
     return [found[doc] for doc in docs.tolist()]
 
 
@@ -209,11 +208,10 @@ def example_queries(view: View, most: int = 6, seed: int = 0) -> list[str]:
         most: How many to return.
         seed: Of the sample.
     """
-    docs = np.array([doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")])
+    docs = document_numbers(view.catalog)
     if len(docs) > SAMPLE:
         docs = np.sort(np.random.default_rng(seed).choice(docs, SAMPLE, replace=False))
-    sql = f"SELECT title, substr(text, 1, {LENGTH}) FROM documents WHERE doc IN (?)"
-    rows = list(view.catalog.select_in(sql, docs.tolist()))
+    rows = [(each.title, each.text) for each in chosen_texts(view.catalog, docs.tolist(), LENGTH)]
     found = _phrases([text for _, text in rows], languages(view), most)
     titles = dict.fromkeys(title for title, _ in rows if 8 <= len(title) <= 60 and " " in title)
     return list(dict.fromkeys([*found, *titles]))[:most] or _words([text for _, text in rows], languages(view), most)

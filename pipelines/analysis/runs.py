@@ -9,8 +9,10 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.columns import distinct_beginnings
 from ...indexer.store.fields import Field
+from ...indexer.store.members import counts_by_column, members_of
 from ...indexer.store.runs import KINDS, Item, Kind, Run, items_of, list_runs
 from ...indexer.wording import existing
 
@@ -39,7 +41,7 @@ class Member:
 
 
 def members(
-    collection: Collection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
+    collection: StoredCollection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
 ) -> list[Member]:
     """Return the documents of a cluster, topic or label, those that belong to it most first.
 
@@ -51,15 +53,12 @@ def members(
         raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
     with collection.view() as view:
         run = named(view.catalog, name, kind)
-        sql = (
-            "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc LIMIT ? OFFSET ?"
-        )
-        found = view.catalog.connection.execute(sql, (run.number, item, min(k, 2**31), min(offset, 2**31))).fetchall()
+        found = members_of(view.catalog, run, item, k, offset)
         documents = view.documents([doc for doc, _ in found])
     return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
 
 
-def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
+def all_runs(collection: StoredCollection, kind: Kind | None = None) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first.
 
     Raises:
@@ -70,7 +69,7 @@ def all_runs(collection: Collection, kind: Kind | None = None) -> list[Run]:
         return list_runs(view.catalog, kind)
 
 
-def details(collection: Collection, name: str, kind: Kind | None = None) -> RunDetails:
+def details(collection: StoredCollection, name: str, kind: Kind | None = None) -> RunDetails:
     """Return a run with its clusters, topics or labels.
 
     Raises:
@@ -83,7 +82,7 @@ def details(collection: Collection, name: str, kind: Kind | None = None) -> RunD
 
 
 def rename_stored(
-    collection: Collection, name: str, to: str, kind: Kind | None = None, item: int | None = None
+    collection: StoredCollection, name: str, to: str, kind: Kind | None = None, item: int | None = None
 ) -> None:
     """Rename a run or, with its number, a cluster, topic or label of it.
 
@@ -103,7 +102,7 @@ def rename_stored(
         run_writing.rename_item(collection.path, run, item, to)
 
 
-def delete_stored_run(collection: Collection, name: str, kind: Kind | None = None) -> None:
+def delete_stored_run(collection: StoredCollection, name: str, kind: Kind | None = None) -> None:
     """Delete a run with its results.
 
     Raises:
@@ -176,7 +175,7 @@ class RunBreakdown:
         ]  # fmt: skip
 
 
-def breakdown(collection: Collection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
+def breakdown(collection: StoredCollection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
     """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
 
     Raises:
@@ -189,13 +188,7 @@ def breakdown(collection: Collection, run: str, column: str, kind: Kind | None =
             raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
         field = view.fields[column]
         period = _period(view.catalog, field) if field.type == "date" else None
-        value = f"substr(m.{field.column}, 1, {PERIODS[period]})" if period else f"m.{field.column}"
-        join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
-        sql = (
-            f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
-            f"WHERE r.run = ? AND {value} IS NOT NULL GROUP BY 1, 2"
-        )
-        cells = view.catalog.connection.execute(sql, (found.number,)).fetchall()
+        cells = counts_by_column(view.catalog, found, field, PERIODS[period] if period else None)
         items = tuple(items_of(view.catalog, found))
     if not cells:
         raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
@@ -225,7 +218,6 @@ def _counted(
 
 def _period(catalog: Catalog, field: Field) -> str:
     for name in ("day", "month"):
-        sql = f"SELECT count(DISTINCT substr({field.column}, 1, {PERIODS[name]})) FROM metadata"
-        if catalog.connection.execute(sql).fetchone()[0] <= (MOST if name == "month" else 62):
+        if distinct_beginnings(catalog, field, PERIODS[name]) <= (MOST if name == "month" else 62):
             return name
     return "year"

@@ -9,7 +9,8 @@ from ...indexer.arguments import Ids, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.run_writing import NewRun, change_run
 from ...indexer.store.runs import Item, Run, assignments_of
 from ...indexer.upkeep.delete import delete_chosen, numbers_of
@@ -39,7 +40,7 @@ class Tagged:
 
 
 def tag(
-    collection: Collection,
+    collection: StoredCollection,
     name: str,
     *,
     ids: Ids = (),
@@ -92,8 +93,7 @@ def _chosen(catalog: Catalog, ids: list[str], where: str | None, docs: np.ndarra
     if where is not None:
         found = np.union1d(found, documents_where(catalog, where))
     if docs is not None:
-        every = np.array(catalog.connection.execute("SELECT doc FROM documents").fetchall(), np.int64).reshape(-1)
-        found = np.union1d(found, np.intersect1d(docs, every))
+        found = np.union1d(found, np.intersect1d(docs, document_numbers(catalog)))
     return np.unique(found)
 
 
@@ -109,7 +109,7 @@ def _run(name: str, docs: np.ndarray) -> NewRun:
     return NewRun("tag", name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
 
 
-def delete(collection: Collection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
+def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
     """Delete documents by id or by filter; return how many were deleted.
 
     Raises:

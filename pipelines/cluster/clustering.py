@@ -10,7 +10,7 @@ import numpy as np
 from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, find_run, items_of
 from ...indexer.store.view import View
@@ -64,7 +64,7 @@ class _Found:
 
 
 def cluster(
-    collection: Collection,
+    collection: StoredCollection,
     settings: ClusterSettings = ClusterSettings(),
     *,
     name: str | None = None,
@@ -183,7 +183,9 @@ def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[st
     }
 
 
-def clusters_near(collection: Collection, query: str, run: str | None = None, k: int = 10) -> list[tuple[Item, float]]:
+def clusters_near(
+    collection: StoredCollection, query: str, run: str | None = None, k: int = 10
+) -> list[tuple[Item, float]]:
     """Return the clusters whose mean is nearest to a query, with their cosines, the nearest first.
 
     Args:

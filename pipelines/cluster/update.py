@@ -10,7 +10,7 @@ import numpy as np
 from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
@@ -26,7 +26,7 @@ MERGED = "merged"
 """The parameter that tells where the numbers of merged clusters lead."""
 
 
-def merge_clusters(collection: Collection, numbers: Sequence[int], name: str | None = None) -> Item:
+def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: str | None = None) -> Item:
     """Make clusters one, under the first one's number, and return it; the other numbers are no longer used.
 
     A name that a person gave to the first stays. New documents that are nearest to any of them join it.
@@ -131,7 +131,7 @@ class Updated:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def update(collection: Collection, name: str | None = None, notify: Notify = silent) -> Updated:
+def update(collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> Updated:
     """Put the documents that a cluster run does not know into the nearest of its clusters; numbers and names stay.
 
     KMeans goes by the nearest centroid, density by the votes of the nearest documents that were fitted: a document that

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...indexer.arguments import Texts, as_texts
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import Kind, assignments_of, items_of
 from ..analysis.describe import agreement
 from ..analysis.runs import named
@@ -66,7 +66,7 @@ class RunComparison:
         return values | {name: [change.to_dict() for change in getattr(self, name)] for name in ("split", "merged")}
 
 
-def compare_runs(collection: Collection, first: str, second: str, kind: Kind | None = None) -> RunComparison:
+def compare_runs(collection: StoredCollection, first: str, second: str, kind: Kind | None = None) -> RunComparison:
     """Compare two cluster or topic runs.
 
     Raises:
@@ -110,7 +110,7 @@ def _changes(
 
 
 def compare(
-    collection: Collection,
+    collection: StoredCollection,
     *,
     clusters: Sequence[int] = (),
     where: Texts = (),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.runs import assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.corpus import texts_of
@@ -62,7 +63,7 @@ class Contrast:
         return {"sides": shown, "common": self.common, "similarity": self.similarity}
 
 
-def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | None = None) -> Contrast:
+def compare_clusters(collection: StoredCollection, numbers: Sequence[int], run: str | None = None) -> Contrast:
     """Return what tells two clusters of a run apart.
 
     Raises:
@@ -82,7 +83,7 @@ def compare_clusters(collection: Collection, numbers: Sequence[int], run: str | 
         return _contrast(view, names, [docs[labels == number] for number in numbers])
 
 
-def compare_filters(collection: Collection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
+def compare_filters(collection: StoredCollection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
     """Return what tells the documents of two filters apart, for example those of two years.
 
     Terms are counted in `sample` documents of each side, at most.
@@ -94,7 +95,7 @@ def compare_filters(collection: Collection, filters: Sequence[str], sample: int 
         return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters], sample)
 
 
-def compare_queries(collection: Collection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
+def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int = DEPTH) -> Contrast:
     """Return what tells the k documents that answer one query best from those that answer another.
 
     Raises:
@@ -139,8 +140,7 @@ def against_rest(view: View, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tu
         docs: int64, their numbers; those that no longer exist are left out.
         sample: How many of them, and how many of the others, are read.
     """
-    every = view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
-    numbers = np.array(every, np.int64).reshape(-1)
+    numbers = document_numbers(view.catalog)
     own = np.intersect1d(docs, numbers)
     return _terms(view, [own, np.setdiff1d(numbers, own, assume_unique=True)], sample)[0]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.columns import column_values
+from ...indexer.store.documents import document_ids, document_texts, text_lengths
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import View
 from ...indexer.wording import existing
@@ -84,7 +86,7 @@ class Duplicates:
 
 
 def find_duplicates(
-    collection: Collection, settings: DuplicateSettings = DuplicateSettings(), notify: Notify = silent
+    collection: StoredCollection, settings: DuplicateSettings = DuplicateSettings(), notify: Notify = silent
 ) -> Duplicates:
     """Return groups of documents that say the same.
 
@@ -105,7 +107,7 @@ def find_duplicates(
         members = [(best, place) for best, places in chosen for place in places]
         alike = dict(zip(members, likenesses(view, docs, texts, members, settings), strict=True))
         pairs = _closest(view, docs, texts, settings.pairs, notify)
-        keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
+        keys = dict(document_ids(view.catalog))
     ids = [keys[doc] for doc in docs.tolist()]
     groups = tuple(
         Group(ids[best], tuple(Duplicate(ids[place], *alike[best, place]) for place in places))
@@ -116,8 +118,7 @@ def find_duplicates(
 
 
 def _plain_texts(view: View, docs: np.ndarray) -> list[str]:
-    sql = "SELECT title, text FROM documents ORDER BY doc"
-    return [normalised_text(f"{title} {text}") for title, text in view.catalog.connection.execute(sql)]
+    return [normalised_text(f"{each.title} {each.text}") for each in document_texts(view.catalog)]
 
 
 def _pairs(
@@ -161,7 +162,7 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     if settings.keep == "first":
         return order
     if settings.keep == "longest":
-        lengths: Mapping[int, int] = dict(view.catalog.connection.execute("SELECT doc, length(text) FROM documents"))
+        lengths = text_lengths(view.catalog)
         return [(-lengths[doc], doc) for doc in order]
     if settings.date is None:
         return [-doc for doc in order]
@@ -169,7 +170,7 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     if field is None or field.type != "date":
         known = [name for name, each in view.fields.items() if each.type == "date"]
         raise UsageError(f"{settings.date!r} is no date column: {existing(known)}")
-    dates: dict[int, str | None] = dict(view.catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
+    dates: dict[int, str | None] = column_values(view.catalog, field)
     newest = sorted(order, key=lambda doc: (dates.get(doc) or "", doc), reverse=True)
     places = {doc: place for place, doc in enumerate(newest)}
     return [places[doc] for doc in order]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.columns import column_values
 from ...indexer.store.runs import Item, assignments_of, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -63,7 +64,7 @@ class ClusterQuality:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def evaluate_clusters(collection: Collection, run: str, truth: str | None = None) -> ClusterQuality:
+def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None = None) -> ClusterQuality:
     """Judge a cluster or topic run.
 
     Args:
@@ -104,7 +105,7 @@ def _with_truth(
         raise UsageError(f"there is no column {truth!r}: {existing(view.fields)}")
     if field.type == "list":
         raise UsageError(f"the column {truth!r} holds lists: a document must have one class")
-    stored = dict(view.catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
+    stored = column_values(view.catalog, field)
     values = [stored.get(doc) for doc in docs.tolist()]
     kept = np.array([value is not None for value in values], bool)
     classes = np.unique([str(value) for value in values if value is not None], return_inverse=True)[1]

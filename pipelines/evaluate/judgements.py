@@ -18,7 +18,8 @@ from ...indexer.arguments import Ids, as_text, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import storable
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import contents_by_id
 from ..search.trec import Query
 from .search import Qrels
 
@@ -107,7 +108,7 @@ class Judgements:
                 _write(path, content.encode())
 
 
-def judgements(collection: Collection) -> Judgements:
+def judgements(collection: StoredCollection) -> Judgements:
     """Return the judgements that a collection keeps; those of deleted or changed documents do not count.
 
     Raises:
@@ -118,8 +119,7 @@ def judgements(collection: Collection) -> Judgements:
         said[line["query"], line["id"]] = line
     standing = [line for line in said.values() if line["grade"] is not None]
     with collection.view() as view:
-        sql = "SELECT key, hex(content) FROM documents WHERE key IN (?)"
-        now = dict(view.catalog.select_in(sql, list({line["id"] for line in standing})))
+        now = contents_by_id(view.catalog, {line["id"] for line in standing})
     kept = [line for line in standing if now.get(line["id"]) == line["content"]]
     order = {query: place for place, query in enumerate(dict.fromkeys(query for query, _ in said))}
     kept.sort(key=lambda line: order[line["query"]])
@@ -127,7 +127,7 @@ def judgements(collection: Collection) -> Judgements:
     return Judgements(found, len(standing) - len(kept))
 
 
-def judge(collection: Collection, query: str, ids: Ids, grade: int | None) -> int:
+def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None) -> int:
     """Keep what is said of documents as answers to a query; return how many were judged.
 
     Args:
@@ -143,8 +143,7 @@ def judge(collection: Collection, query: str, ids: Ids, grade: int | None) -> in
     query, ids = as_text(query, "query"), as_texts(ids, "id")
     _check(query, ids, grade)
     with collection.view() as view:
-        sql = "SELECT key, hex(content) FROM documents WHERE key IN (?)"
-        known = dict(view.catalog.select_in(sql, [id for id in ids if storable(id)]))
+        known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)
     if missing is not None:
         raise SondeError(f"there is no document with the id {missing!r} in {collection.path}")

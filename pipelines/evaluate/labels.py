@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.runs import find_run, items_by_document, items_of
 
 
@@ -50,7 +51,7 @@ class LabelQuality:
         return asdict(self)
 
 
-def evaluate_labels(collection: Collection, run: str | None, truth: str) -> LabelQuality:
+def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
     """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
 
     Args:
@@ -67,7 +68,7 @@ def evaluate_labels(collection: Collection, run: str | None, truth: str) -> Labe
         if truth not in view.fields:
             known = ", ".join(view.fields) or "none at all"
             raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")
-        docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+        docs = document_numbers(view.catalog).tolist()
         names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
         given = items_by_document(view.catalog, found, docs)
         stored = view.catalog.metadata(docs)

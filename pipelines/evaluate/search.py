@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError, SondeError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ..search.results import Mode, Results
 from ..search.settings import SearchSettings
 from ..search.trec import Query, run_queries
@@ -189,7 +189,7 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def evaluate_search(
-    collection: Collection, queries: Sequence[Query], qrels: Qrels, variants: Sequence[tuple[str, SearchSettings]]
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, variants: Sequence[tuple[str, SearchSettings]]
 ) -> list[SearchQuality]:
     """Return the quality of each variant, a name with its settings, over the queries that have judgements.
 
@@ -219,7 +219,7 @@ def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings
 
 
 def _scores(
-    collection: Collection, queries: Sequence[Query], truth: Qrels, settings: SearchSettings
+    collection: StoredCollection, queries: Sequence[Query], truth: Qrels, settings: SearchSettings
 ) -> tuple[dict[str, dict[str, float]], str | None]:
     """Return for every measure the score of every query, and the second stage that ran, in words."""
     deep = replace(settings, k=max(DEPTH, settings.k))

@@ -20,7 +20,8 @@ from ...indexer.arguments import Ids, as_text, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import ids_by_number
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
@@ -58,7 +59,7 @@ class Truths:
     unknown: tuple[str, ...] = ()
 
 
-def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
+def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
     """Keep what a person says of documents; the next labelling under the run's name heeds it. Return how many are kept.
 
     Args:
@@ -88,7 +89,7 @@ def correct(collection: Collection, given: Mapping[str, str | Sequence[str]], ru
     return int(change_run(collection.path, KIND, run, changed).report["documents"])
 
 
-def forget_corrections(collection: Collection, ids: Ids, run: str = "labels") -> int:
+def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "labels") -> int:
     """Forget corrections of documents; return how many are left.
 
     Raises:
@@ -109,12 +110,11 @@ def forget_corrections(collection: Collection, ids: Ids, run: str = "labels") ->
     return left
 
 
-def corrections(collection: Collection, run: str = "labels") -> list[Correction]:
+def corrections(collection: StoredCollection, run: str = "labels") -> list[Correction]:
     """Return the corrections of a run in the order of the documents."""
     with collection.view() as view:
         kept = _kept(view.catalog, _find(view.catalog, run))
-        sql = "SELECT doc, key FROM documents WHERE doc IN (?)"
-        keys = dict(view.catalog.select_in(sql, sorted(kept)))
+        keys = ids_by_number(view.catalog, sorted(kept))
     return [Correction(keys[doc], tuple(kept[doc])) for doc in sorted(kept)]
 
 

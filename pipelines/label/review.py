@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import UsageError
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .corrections import KIND
 from .labels import probabilities
@@ -64,7 +65,7 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
     return {"margins": apart.astype(np.float32), "others": other.astype(np.int32)}
 
 
-def unsure(collection: Collection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
     """Return the documents whose label is least sure, those with the smallest margin first, without corrected ones.
 
     Args:
@@ -84,8 +85,7 @@ def unsure(collection: Collection, run: str | None = None, k: int = 20, offset: 
         docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
         names = {item.number: item.name for item in items_of(view.catalog, found)}
         given, items, scores = assignments_of(view.catalog, found)
-        sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ? AND r.name = ?"
-        corrected = [doc for (doc,) in view.catalog.connection.execute(sql, (KIND, found.name))]
+        corrected = documents_named_by(view.catalog, KIND, found.name)
         open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
         rows = np.flatnonzero(open_)
         rows = rows[np.lexsort((docs[rows], margins[rows]))][offset : offset + k]

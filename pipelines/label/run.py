@@ -14,7 +14,8 @@ from ...indexer.arguments import Texts, as_texts
 from ...indexer.encoder import Encoder, load_encoder
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import chosen_texts
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, document_vectors
@@ -34,7 +35,7 @@ LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 
 
 def label_collection(
-    collection: Collection, labels: Labels, settings: LabelSettings = LabelSettings(), *,
+    collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), *,
     judge: Judge | None = None, notify: Notify = silent,
 ) -> LabelReport:  # fmt: skip
     """Label a collection's documents and store that as a run of kind "label".
@@ -143,7 +144,9 @@ def _judge(engine: Any, settings: LabelSettings, late: Callable[[], LateJudge], 
     )  # fmt: skip
 
 
-def judge_of(collection: Collection, engine: Any, settings: LabelSettings, notify: Notify = silent) -> Judge | None:
+def judge_of(
+    collection: StoredCollection, engine: Any, settings: LabelSettings, notify: Notify = silent
+) -> Judge | None:
     """Return the judge of an engine for a collection; None for similarity.
 
     Raises:
@@ -153,7 +156,7 @@ def judge_of(collection: Collection, engine: Any, settings: LabelSettings, notif
     return _judge(engine, settings, lambda: _late(collection), notify)
 
 
-def _late(collection: Collection) -> LateJudge:
+def _late(collection: StoredCollection) -> LateJudge:
     with collection.view() as view:
         return LateJudge(collection.encoder, rarity(view, collection.encoder))
 
@@ -187,11 +190,10 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     return Truths(found.docs[here], found.shares[here])
 
 
-def label_texts(collection: Collection, docs: np.ndarray) -> list[str]:
+def label_texts(collection: StoredCollection, docs: np.ndarray) -> list[str]:
     """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
     with collection.view() as view:
-        sql = "SELECT doc, title, text FROM documents WHERE doc IN (?)"
-        found = {doc: (title, text) for doc, title, text in view.catalog.select_in(sql, docs.tolist())}
+        found = {each.doc: (each.title, each.text) for each in chosen_texts(view.catalog, docs.tolist())}
     pairs = (found.get(doc, ("", "")) for doc in docs.tolist())
     return [f"{title}\n\n{text}" if title.strip() and not text.startswith(title) else text for title, text in pairs]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import document_vectors
 from .engines import check_engine
@@ -41,7 +41,7 @@ class Trial:
 
 
 def try_labels(
-    collection: Collection, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50,
+    collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50,
     notify: Notify = silent,
 ) -> Trial:  # fmt: skip
     """Label a random sample. Similarity reads all vectors, as a run does, so that the sample gets what a run gives it.

@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, find_run, items_of, places_of
 from ...indexer.wording import counted
@@ -81,7 +81,7 @@ LIBRARIES = ("numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 
 
 def make_map(
-    collection: Collection,
+    collection: StoredCollection,
     settings: MapSettings = MapSettings(),
     name: str = "map",
     *,
@@ -125,7 +125,7 @@ def make_map(
     write_run(collection.path, run, corpus.snapshot, replace=replace)
 
 
-def update_map(collection: Collection, name: str | None = None, notify: Notify = silent) -> int:
+def update_map(collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> int:
     """Place the documents that a map does not have, and return how many; the others stay where they are.
 
     Raises:

@@ -9,7 +9,9 @@ import numpy as np
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.columns import column_values
+from ...indexer.store.documents import chosen_texts
 from ...indexer.store.fields import load_value
 from ...indexer.store.runs import Item, Kind, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
 from ...indexer.store.view import View
@@ -20,6 +22,8 @@ from .mapping import update_map
 from .regions import LARGE, stored_regions
 
 TAGGED = "tagged"
+HOVERED = 600
+"""Characters of a text that what is shown at a point is made of."""
 KINDS: tuple[Kind, ...] = ("cluster", "topic", "label", "tag")
 
 
@@ -46,7 +50,7 @@ def coloring(catalog: Catalog, docs: np.ndarray, color: str) -> tuple[Coloring, 
     if color not in fields:
         raise UsageError(f"cannot colour by {color!r}: {existing(choices(catalog), 'there is nothing')}")
     field = fields[color]
-    stored = dict(catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
+    stored = column_values(catalog, field)
     values = [load_value(stored.get(doc), field.type) for doc in docs.tolist()]
     if field.type == "date":
         days = [value.toordinal() if isinstance(value, date) else np.nan for value in values]
@@ -101,7 +105,7 @@ class Map:
         newer: Documents that are not on it: `update` places them.
     """
 
-    def __init__(self, collection: Collection, name: str | None = None) -> None:
+    def __init__(self, collection: StoredCollection, name: str | None = None) -> None:
         """Open a map, the newest if no name is given.
 
         Raises:
@@ -212,6 +216,6 @@ def _stored_single(value: Any) -> Any:
 
 
 def _hovers(view: View, docs: np.ndarray) -> list[str]:
-    sql = "SELECT doc, key, title, substr(text, 1, 600) FROM documents WHERE doc IN (?)"
-    found = {doc: hover(title, text, key) for doc, key, title, text in view.catalog.select_in(sql, docs.tolist())}
+    chosen = chosen_texts(view.catalog, docs.tolist(), HOVERED)
+    found = {each.doc: hover(each.title, each.text, each.id) for each in chosen}
     return [found.get(doc, "") for doc in docs.tolist()]

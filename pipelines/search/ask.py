@@ -1,12 +1,14 @@
 """Answering a question from a collection of questions and answers: the best document, or "nothing similar enough"."""
 
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 from ...indexer.arguments import as_text
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_texts
 from .results import Hit
 from .search import search
 from .settings import SearchSettings, stored_defaults
@@ -63,7 +65,7 @@ class Answer:
 
 
 def ask(
-    collection: Collection, question: str, *, threshold: float | None = None, field: str | None = None,
+    collection: StoredCollection, question: str, *, threshold: float | None = None, field: str | None = None,
     mode: str = "dense", notify: Notify = silent,
 ) -> Answer:  # fmt: skip
     """Return the best answer to a question, or none where the best is not similar enough.
@@ -106,7 +108,7 @@ def ask(
     )
 
 
-def fit_of_model(collection: Collection) -> str | None:
+def fit_of_model(collection: StoredCollection) -> str | None:
     """Return a warning where the model does not fit what the collection holds, else None.
 
     A collection of questions needs a symmetric model, which brings a question near to another of the same meaning; one
@@ -131,11 +133,10 @@ def fit_of_model(collection: Collection) -> str | None:
     return None
 
 
-def _holds(collection: Collection) -> str:
+def _holds(collection: StoredCollection) -> str:
     """Return "questions" or "passages", by what most of the first texts look like."""
     with collection.view() as view:
-        sql = "SELECT text FROM documents ORDER BY doc LIMIT ?"
-        texts = [text for (text,) in view.catalog.connection.execute(sql, (SAMPLE,))]
-    short = [text for text in texts if len(text.split()) <= SHORT]
+        sample = [each.text for each in islice(document_texts(view.catalog), SAMPLE)]
+    short = [text for text in sample if len(text.split()) <= SHORT]
     asked = sum("?" in text or "？" in text for text in short)
-    return "questions" if texts and asked >= len(texts) / 2 else "passages"
+    return "questions" if sample and asked >= len(sample) / 2 else "passages"

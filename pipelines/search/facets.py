@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...indexer.document import Value
+from ...indexer.store.columns import list_item_counts, summary_of, value_counts
+from ...indexer.store.documents import numbers_by_id
 from ...indexer.store.fields import Field, load_value
+from ...indexer.store.members import item_name_counts
 from ...indexer.store.runs import RunColumns, list_runs
 from ...indexer.store.view import View
 
@@ -55,8 +58,7 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
         ids: Of documents.
         known: Facets of the collection; those without choices, or without a value among the documents, are left out.
     """
-    sql = "SELECT doc FROM documents WHERE key IN (?)"
-    docs = [doc for (doc,) in view.catalog.select_in(sql, list(ids))]
+    docs = list(numbers_by_id(view.catalog, ids).values())
     wanted = [facet for facet in known if facet.choices]
     rows = view.catalog.metadata(docs)
     if any(facet.run for facet in wanted):
@@ -67,32 +69,21 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
 
 
 def _field(view: View, field: Field) -> Facet:
-    column = '"' + field.column.replace('"', '""') + '"'
-    run = view.catalog.connection.execute
-    counted, distinct, low, high = run(
-        f"SELECT count({column}), count(DISTINCT {column}), min({column}), max({column}) FROM metadata"
-    ).fetchone()
+    counted, distinct, low, high = summary_of(view.catalog, field)
     if field.type in NUMBERS:
         ends = (low, high) if all(end is not None and math.isfinite(end) for end in (low, high)) else (None, None)
         return Facet(field.name, field.type, counted, *ends)
     if field.type == "date":
         return Facet(field.name, field.type, counted, load_value(low, "date"), load_value(high, "date"))
     if field.type == "list":
-        sql = f"SELECT j.value, count(DISTINCT m.doc) FROM metadata m, json_each(m.{column}) j GROUP BY 1"
-        sql += f" ORDER BY 2 DESC, 1 LIMIT {LISTED}"
-        return Facet(field.name, field.type, counted, choices=tuple(run(sql).fetchall()))
+        items = list_item_counts(view.catalog, field, LISTED)
+        return Facet(field.name, field.type, counted, choices=tuple(items))
     if distinct > FEW:
         return Facet(field.name, field.type, counted)
-    sql = f"SELECT {column}, count(*) FROM metadata WHERE {column} IS NOT NULL GROUP BY 1"
-    found = [(load_value(value, field.type), count) for value, count in run(sql)]
-    return Facet(field.name, field.type, counted, choices=tuple(_ordered(found)))
+    return Facet(field.name, field.type, counted, choices=tuple(_ordered(value_counts(view.catalog, field))))
 
 
 def _runs(view: View) -> Iterable[Facet]:
-    sql = (
-        "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
-        "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"
-    )
     columns = RunColumns(view.catalog)
     types = columns.types
     for run in list_runs(view.catalog):
@@ -104,7 +95,7 @@ def _runs(view: View) -> Iterable[Facet]:
             total = view.catalog.counts()[0]
             found: list[tuple[Any, int]] = [(True, run.documents), (False, total - run.documents)]
         else:
-            found = view.catalog.connection.execute(sql, (run.number,)).fetchall()
+            found = item_name_counts(view.catalog, run)
         kind = {"texts": "list"}.get(types[name], types[name])
         yield Facet(name, kind, run.documents, choices=tuple(_ordered(found)[:LISTED]), run=True)
 

@@ -11,7 +11,7 @@ from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
 from .filters import check_filter
@@ -33,7 +33,7 @@ QUERIES_AT_ONCE = 256
 
 
 def search(
-    collection: Collection, query: str, settings: SearchSettings = SearchSettings(), notify: Notify = silent
+    collection: StoredCollection, query: str, settings: SearchSettings = SearchSettings(), notify: Notify = silent
 ) -> Results:
     """Return the documents that answer the query best; a document counts by its best passage.
 
@@ -51,7 +51,7 @@ def search(
 
 
 def search_many(
-    collection: Collection,
+    collection: StoredCollection,
     queries: Texts,
     settings: SearchSettings = SearchSettings(),
     notify: Notify = silent,
@@ -76,7 +76,7 @@ def search_many(
 
 
 def _search_together(
-    collection: Collection, queries: Sequence[str], settings: SearchSettings, notify: Notify
+    collection: StoredCollection, queries: Sequence[str], settings: SearchSettings, notify: Notify
 ) -> list[Results]:
     loading = collection.load(encoder=settings.mode != "lexical")
     began = time.perf_counter()
@@ -114,7 +114,9 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
     return SecondStage(view, reranker, settings.rerank_depth or RERANK_DEPTH, seconds, weight=settings.rerank_weight)
 
 
-def _encode(collection: Collection, queries: Sequence[str], mode: Mode) -> tuple[np.ndarray, list[tuple[str, ...]]]:
+def _encode(
+    collection: StoredCollection, queries: Sequence[str], mode: Mode
+) -> tuple[np.ndarray, list[tuple[str, ...]]]:
     """Return float32 [m, d] query vectors and, for each query, what is to be said of its encoding."""
     if mode == "lexical":
         return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)

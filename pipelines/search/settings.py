@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from ...indexer.arguments import is_finite
 from ...indexer.errors import UsageError
 from ...indexer.store.catalog import Catalog
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
 from ...indexer.store.view import View
 from .fusion import WEIGHT
@@ -62,12 +62,12 @@ class SearchDefaults:
         return ", ".join(f"{name} {value:g}" for name, value in self.chosen.items()) or "Sonde's own"
 
 
-def stored_defaults(collection: Collection) -> SearchDefaults:
+def stored_defaults(collection: StoredCollection) -> SearchDefaults:
     """Return a collection's stored settings."""
     return SearchDefaults.of(collection.get(PROPERTY))
 
 
-def store_defaults(collection: Collection, defaults: SearchDefaults) -> None:
+def store_defaults(collection: StoredCollection, defaults: SearchDefaults) -> None:
     """Store settings; every search of the collection that begins later has them, whoever has it open.
 
     Raises:
@@ -78,7 +78,7 @@ def store_defaults(collection: Collection, defaults: SearchDefaults) -> None:
         try:
             with catalog.transaction(write=True):
                 if defaults.empty:
-                    catalog.connection.execute("DELETE FROM properties WHERE name = ?", (PROPERTY,))
+                    catalog.remove(PROPERTY)
                 else:
                     catalog.set(PROPERTY, asdict(defaults))
         finally:

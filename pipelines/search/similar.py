@@ -10,7 +10,7 @@ from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.store.catalog import storable
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View, document_vectors, normalized
 from .filters import check_filter
 from .results import Results
@@ -18,7 +18,7 @@ from .search import FirstStage, build_results
 from .settings import SearchSettings
 
 
-def similar(collection: Collection, key: str | int, settings: SearchSettings = SearchSettings()) -> Results:
+def similar(collection: StoredCollection, key: str | int, settings: SearchSettings = SearchSettings()) -> Results:
     """Return the documents most similar to a stored one, which itself is left out.
 
     A document of several passages is compared by the normalised mean of their vectors.
@@ -38,7 +38,7 @@ def similar(collection: Collection, key: str | int, settings: SearchSettings = S
         return _closest(view, key, vector, dense, (began, loading), without=doc)
 
 
-def like(collection: Collection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
+def like(collection: StoredCollection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
     """Return the documents most similar to a text, which is treated as a document and not as a question.
 
     Raises:
@@ -60,7 +60,7 @@ def like(collection: Collection, text: str, settings: SearchSettings = SearchSet
         return _closest(view, text, vector, dense, (began, loading))
 
 
-def _checked(collection: Collection, settings: SearchSettings) -> SearchSettings:
+def _checked(collection: StoredCollection, settings: SearchSettings) -> SearchSettings:
     """Return the settings of a search by vectors alone, checked before anything is loaded."""
     if settings.rerank:
         raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")

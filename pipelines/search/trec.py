@@ -8,7 +8,7 @@ from pathlib import Path
 from ...indexer.errors import SondeError
 from ...indexer.files import write_durably
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from .results import Results
 from .search import search_many
 from .settings import SearchSettings
@@ -48,7 +48,7 @@ def _query(path: Path, number: int, line: str) -> Query:
 
 
 def run_queries(
-    collection: Collection,
+    collection: StoredCollection,
     queries: Sequence[Query],
     settings: SearchSettings,
     run: Path | None = None,

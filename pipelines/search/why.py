@@ -8,6 +8,7 @@ from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttribute
 from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import passage_text
 from ...indexer.lexical.analysis import stop_words
+from ...indexer.store.documents import languages_by_id
 from ...indexer.store.view import View
 from .rerank.reranker import Reranker
 from .results import Hit, Match, Sentence, Why
@@ -27,8 +28,7 @@ def explain(
         vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
         reranker: The second stage, which may know which words matched which.
     """
-    sql = "SELECT key, language FROM documents WHERE key IN (?)"
-    own = dict(view.catalog.select_in(sql, [hit.id for hit in hits]))
+    own = languages_by_id(view.catalog, [hit.id for hit in hits])
     usual = view.catalog.get("language")
     languages = [own[hit.id] or usual for hit in hits]
     sentences = _sentences(view, hits, vector, languages) if len(vector) else [()] * len(hits)

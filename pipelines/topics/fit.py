@@ -9,7 +9,7 @@ import numpy as np
 
 from ...indexer.ann.library import faiss_package
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.store.view import View
@@ -91,7 +91,7 @@ SEED_SHARE = 0.25
 
 
 def make_topics(
-    collection: Collection,
+    collection: StoredCollection,
     settings: TopicSettings = TopicSettings(),
     name: str = "topics",
     *,
@@ -133,7 +133,7 @@ def make_topics(
 
 
 def rewrite(
-    collection: Collection, run: Run, model: TopicModel, change: Mapping[str, Any] | None, notify: Notify = silent
+    collection: StoredCollection, run: Run, model: TopicModel, change: Mapping[str, Any] | None, notify: Notify = silent
 ) -> None:
     """Write a run again with a changed model, for all documents that there are now.
 
@@ -195,7 +195,7 @@ def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) ->
     return model, {"fitted": len(chosen), "min_size": min_size, "groups": len(found)}
 
 
-def _guided(collection: Collection, vectors: np.ndarray, settings: TopicSettings) -> np.ndarray:
+def _guided(collection: StoredCollection, vectors: np.ndarray, settings: TopicSettings) -> np.ndarray:
     """Return vectors for the fit: those nearer to a group of seed words than to the mean of all are drawn to it."""
     if not settings.seed_words:
         return vectors

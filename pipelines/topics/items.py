@@ -10,7 +10,7 @@ import numpy as np
 
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
@@ -108,7 +108,7 @@ def words_of(view: View) -> Words:
     return tokenizer(tuple(languages(view) or ["en"]))
 
 
-def embedder(collection: Collection, choice: str, notify: Notify = silent) -> Embed | None:
+def embedder(collection: StoredCollection, choice: str, notify: Notify = silent) -> Embed | None:
     """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
 
     Raises:

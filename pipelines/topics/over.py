@@ -12,6 +12,7 @@ import numpy as np
 
 from ...indexer.document import Value
 from ...indexer.errors import UsageError
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
@@ -130,13 +131,13 @@ def _values(view: View, column: str) -> tuple[np.ndarray, list[Value]]:
     """Return all document numbers, ascending, and a column's values."""
     if column not in view.fields:
         raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
-    docs = [doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")]
+    docs = document_numbers(view.catalog)
     found: list[Value] = []
     for start in range(0, len(docs), AT_ONCE):
-        some = docs[start : start + AT_ONCE]
+        some = docs[start : start + AT_ONCE].tolist()
         metadata = view.catalog.metadata(some)
         found += [metadata.get(doc, {}).get(column) for doc in some]
-    return np.array(docs, np.int64), found
+    return docs, found
 
 
 def _classes(value: Value) -> list[str]:

@@ -12,7 +12,8 @@ from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.members import members_of
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
@@ -109,7 +110,7 @@ class Node:
 class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them writes the run anew and returns it as it then is."""
 
-    def __init__(self, collection: Collection, name: str | None = None, notify: Notify = silent) -> None:
+    def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
         """Open a run, the newest if no name is given.
 
         Raises:
@@ -171,12 +172,7 @@ class Topics(Sequence[Topic]):
             self.model.check(number)
         with self.collection.view() as view:
             run = find_run(view.catalog, "topic", self.name)
-            sql = (
-                "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc "
-                "LIMIT ? OFFSET ?"
-            )
-            values = (run.number, number, min(k, 2**31), min(offset, 2**31))
-            found = view.catalog.connection.execute(sql, values).fetchall()
+            found = members_of(view.catalog, run, number, k, offset)
             documents = view.documents([doc for doc, _ in found])
         return [
             TopicMember(

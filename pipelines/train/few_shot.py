@@ -16,7 +16,7 @@ from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.read import read_rows
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
@@ -115,7 +115,7 @@ def read_labelled(path: Path) -> list[LabelledExample]:
 
 
 def label_by_examples(
-    collection: Collection, examples: Sequence[LabelledExample], settings: LabelSettings = LabelSettings(), *,
+    collection: StoredCollection, examples: Sequence[LabelledExample], settings: LabelSettings = LabelSettings(), *,
     fine_tune: Path | None = None, notify: Notify = silent,
 ) -> LabelReport:  # fmt: skip
     """Label a collection's documents from examples, and store that as a run of kind "label".
@@ -190,14 +190,19 @@ def _stored(view: Any, examples: Sequence[LabelledExample]) -> list[int | None]:
     return found
 
 
-def _texts(collection: Collection, examples: Sequence[LabelledExample], docs: list[int | None]) -> list[str]:
+def _texts(collection: StoredCollection, examples: Sequence[LabelledExample], docs: list[int | None]) -> list[str]:
     known = [doc for doc in docs if doc is not None]
     texts = dict(zip(known, label_texts(collection, np.array(known, np.int64)), strict=True)) if known else {}
     return [texts[doc] if doc is not None else example.text or "" for doc, example in zip(docs, examples, strict=True)]
 
 
 def _tuned(
-    collection: Collection, texts: list[str], labels: list[str], folder: Path, settings: LabelSettings, notify: Notify
+    collection: StoredCollection,
+    texts: list[str],
+    labels: list[str],
+    folder: Path,
+    settings: LabelSettings,
+    notify: Notify,
 ) -> Any:
 
     if not folder.exists():

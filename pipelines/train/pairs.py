@@ -16,7 +16,7 @@ from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ..search.search import search_many
 from ..search.settings import SearchSettings
 
@@ -175,7 +175,7 @@ def mine_negatives(
         index_documents(
             documents, path, encoder=encoder, notify=lambda event: None if isinstance(event, str) else notify(event)
         )
-        collection = Collection.open(path, encoder=encoder)
+        collection = StoredCollection.open(path, encoder=encoder)
         asked = [query.text for query in queries]
         found = [
             [

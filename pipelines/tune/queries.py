@@ -12,7 +12,8 @@ import numpy as np
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.read import read_rows
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_ids, document_texts
 from ..evaluate.search import read_qrels
 from ..search.trec import read_queries
 
@@ -92,14 +93,14 @@ def clicked(path: Path) -> KnownQuery:
     return _enough(KnownQuery(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
 
 
-def checked(asked: KnownQuery, collection: Collection) -> KnownQuery:
+def checked(asked: KnownQuery, collection: StoredCollection) -> KnownQuery:
     """Return the queries with a right document in the collection.
 
     Raises:
         SondeError: Too few have one: the ids are probably others.
     """
     with collection.view() as view:
-        known = {key for (key,) in view.catalog.connection.execute("SELECT key FROM documents")}
+        known = {id for _, id in document_ids(view.catalog)}
     kept = [place for place, truth in enumerate(asked.truth) if any(key in known for key in truth)]
     if len(kept) < FEWEST:
         raise SondeError(
@@ -110,7 +111,7 @@ def checked(asked: KnownQuery, collection: Collection) -> KnownQuery:
 
 
 def made(
-    collection: Collection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
+    collection: StoredCollection, seed: int = 0, count: int = QUERIES, corpus: int = CORPUS
 ) -> tuple[KnownQuery, list[Document]]:
     """Make known-item queries, and the documents to search: with what became a query taken out of them.
 
@@ -122,7 +123,7 @@ def made(
     """
     chance = np.random.default_rng(seed)
     with collection.view() as view:
-        rows = view.catalog.connection.execute("SELECT key, title, text FROM documents ORDER BY doc").fetchall()
+        rows = [(each.id, each.title, each.text) for each in document_texts(view.catalog)]
     places = np.sort(chance.choice(len(rows), min(corpus, len(rows)), replace=False)).tolist()
     sample: list[tuple[str, str, str]] = [rows[place] for place in places]
     titled = sum(bool(title.strip()) and len(text) >= _SHORTEST for _, title, text in sample) >= len(sample) / 4

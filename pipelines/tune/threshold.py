@@ -9,7 +9,7 @@ import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.read import read_rows
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
 from ..plots.colors import escaped
 from ..plots.file import new_figure, plotly
 from ..search.search import search_many
@@ -117,7 +117,8 @@ def _table(path: Path) -> list[Question]:
 
 
 def find_threshold(
-    collection: Collection, answered: Sequence[Question], unanswerable: Sequence[Question], *, mode: str = "dense",
+    collection: StoredCollection, answered: Sequence[Question], unanswerable: Sequence[Question], *,
+    mode: str = "dense",
     seed: int = 0,
 ) -> ThresholdReport:  # fmt: skip
     """Find the threshold with the highest F1 on one half of the questions, and measure it on the other.

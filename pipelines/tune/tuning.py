@@ -15,7 +15,8 @@ from ...indexer.document import Document
 from ...indexer.errors import UsageError
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
-from ...indexer.store.collection import Collection
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
 from ..evaluate.search import Gain, gain, per_query
 from ..search.candidates import DenseSearch
@@ -39,7 +40,7 @@ class TuneTrial:
         self.view = view
         self.asked = asked
         self.vectors = vectors
-        self._keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
+        self._keys = dict(document_ids(view.catalog))
 
     def values(self, settings: SearchSettings, reranker: Reranker | None = None) -> np.ndarray:
         """Return float64 [n]: nDCG@10 of every query."""
@@ -146,7 +147,7 @@ class TuneReport:
 
 
 def tune_search(
-    collection: Collection, settings: TuneSettings = TuneSettings(), *, queries: Path | None = None,
+    collection: StoredCollection, settings: TuneSettings = TuneSettings(), *, queries: Path | None = None,
     qrels: Path | None = None, clicks: Path | None = None, notify: Notify = silent,
 ) -> TuneReport:  # fmt: skip
     """Find settings for a collection's searches, and store them as its defaults if they are better for sure.
@@ -181,8 +182,8 @@ def tune_search(
 
 @contextmanager
 def _searched(
-    collection: Collection, given: KnownQuery | None, settings: TuneSettings, notify: Notify
-) -> Iterator[tuple[Collection, KnownQuery]]:
+    collection: StoredCollection, given: KnownQuery | None, settings: TuneSettings, notify: Notify
+) -> Iterator[tuple[StoredCollection, KnownQuery]]:
     """Give the collection to search and its queries: made ones search a small one of its own, made for the purpose."""
     if given is not None:
         yield collection, checked(given, collection)
@@ -192,7 +193,7 @@ def _searched(
     with tempfile.TemporaryDirectory(prefix="sonde-tuning-") as folder:
         path = Path(folder) / "known.sonde"
         index_documents(_told(documents, notify), path, encoder=collection.encoder)
-        over = Collection.open(path, encoder=collection.encoder)
+        over = StoredCollection.open(path, encoder=collection.encoder)
         try:
             yield over, asked
         finally:
@@ -209,7 +210,7 @@ class _Tuning:
     """One setting after the other, each with the best of those before it."""
 
     def __init__(
-        self, collection: Collection, view: View, asked: KnownQuery, settings: TuneSettings, notify: Notify
+        self, collection: StoredCollection, view: View, asked: KnownQuery, settings: TuneSettings, notify: Notify
     ) -> None:
         self.collection, self.view, self.settings, self.notify = collection, view, settings, notify
         self.halves = asked.halves(settings.seed)
@@ -271,7 +272,7 @@ class _Tuning:
             self.sure |= {name: self.chosen[name] for name in names}
 
 
-def _stored(collection: Collection, asked: KnownQuery, found: _Tuning, settings: TuneSettings) -> TuneReport:
+def _stored(collection: StoredCollection, asked: KnownQuery, found: _Tuning, settings: TuneSettings) -> TuneReport:
     notes: list[str] = []
     if not found.sure:
         notes.append("nothing was stored: no gain on the other half is sure, so what holds now is kept")
@@ -289,7 +290,7 @@ def _stored(collection: Collection, asked: KnownQuery, found: _Tuning, settings:
     return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
 
 
-def forget_defaults(collection: Collection) -> SearchDefaults:
+def forget_defaults(collection: StoredCollection) -> SearchDefaults:
     """Remove what was tuned, and return it.
 
     Raises:

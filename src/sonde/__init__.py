@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sonde.app.api.collection import Collection, classify, entail, index, open
+    from sonde.app.api import Collection, classify, entail, index, open
     from sonde.app.http.client import RemoteCollection, connect
     from sonde.indexer.ann import AnnSettings
     from sonde.indexer.document import Document

@@ -56,7 +56,7 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
 
 
 def test_a_document_and_topics(reviews_collection: Collection) -> None:
-    with reviews_collection.view() as view:
+    with reviews_collection.stored.view() as view:
         taken = Snapshot.of(view)
     items = [Item(0, "power", {"terms": ["battery"]})]
     assigned = taken.docs[:1], np.array([0]), np.array([1.0])

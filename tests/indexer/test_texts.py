@@ -53,7 +53,7 @@ def test_ids_of_tags_judgements_and_corrections(shop: Collection) -> None:
     assert shop.judge("a letter", 12, grade=1) == 1  # type: ignore[arg-type]
     assert shop.judgements().qrels == {"q1": {"12": 1}}
     assert shop.correct({12: "long", "34": "long"}, run="sizes") == 2  # type: ignore[dict-item]
-    assert forget_corrections(shop, "34", "sizes") == 1
+    assert forget_corrections(shop.stored, "34", "sizes") == 1
     assert [row["id"] for row in shop.rows() if row["correction:sizes"]] == ["12"]
     with pytest.raises(UsageError, match=r"^None is not a valid label: give a string or a list of strings$"):
         shop.correct({"12": None}, run="sizes")  # type: ignore[dict-item]
@@ -72,7 +72,7 @@ def test_queries(shop: Collection) -> None:
 
 def test_labels_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sonde.pipelines.similarity.bitext.embed", lambda encoder, texts, _: encoder.encode_texts(texts)
+        "sonde.pipelines.similarity.bitext.embed_texts", lambda encoder, texts, _: encoder.encode_texts(texts)
     )
     settings = sonde.LabelSettings(engine="similarity")
     one = classify("the letter 12", ["letter", "number"], settings=settings, encoder=ENCODER)

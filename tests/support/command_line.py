@@ -11,7 +11,7 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.indexer.encoder import DEFAULT_MODEL
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.upkeep.verify import verify
 
 TABLES = (
@@ -94,7 +94,7 @@ def contents(folder: Path) -> str:
 
 def problems(folder: Path) -> list[str]:
     """Return what `verify` finds."""
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     found = [f"{finding.part}: {finding.problem}" for finding in verify(collection)]
     collection.close()
     return found

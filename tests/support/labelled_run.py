@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from fake_encoder import FakeEncoder
 
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.pipelines.label import Label, LabelSettings, label_collection
 
 LABELS = ["apple", "river", "cloud"]
@@ -42,7 +42,7 @@ class CountingJudge:
 
 def label(folder: Path, log: Path, seconds: float = 0.0, settings: LabelSettings = SETTINGS) -> Any:
     """Label the collection."""
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     try:
         return label_collection(collection, LABELS, settings, judge=CountingJudge(log, seconds))
     finally:

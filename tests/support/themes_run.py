@@ -22,7 +22,7 @@ def digest(folder: Path) -> str:
     made = collection(folder, rows())
     topics = made.topics(min_size=8, seed=3, sample=100)  # so that some texts are carried, and placed on the map
     places = made.map(seed=3, sample=100).places
-    with made.view() as view:
+    with made.stored.view() as view:
         run = find_run(view.catalog, "topic", topics.name)
         found = [array.tobytes() for array in assignments_of(view.catalog, run)]
         items = repr(items_of(view.catalog, run))

@@ -49,7 +49,7 @@ def shop(pages: Pages, name: str = "shop", hostile: bool = False) -> Collection:
 
 def topics(collection: Collection, name: str = "topics") -> None:
     """Write a topic run without fitting one: each theme is a topic."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         snapshot = Snapshot.of(view)
         vectors = normalized(document_vectors(view, snapshot.docs))
     numbers = np.arange(len(snapshot.docs)) % 4
@@ -73,7 +73,7 @@ def topics(collection: Collection, name: str = "topics") -> None:
 
 def mapped(collection: Collection, name: str = "map", regions: str = "a region") -> np.ndarray:
     """Write a map: document n lies at (n, n % 4), so that a row holds a theme; return the places."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         snapshot = Snapshot.of(view)
     numbers = np.arange(len(snapshot.docs))
     places = np.stack([numbers, numbers % 4], axis=1).astype(float)

@@ -32,7 +32,7 @@ def pairs(version: int, start: int = 0, end: int = PAIRS) -> Iterator[Document]:
 
 def main(folder: Path) -> None:
     """Write for as long as it takes."""
-    from sonde.indexer.store.collection import Collection
+    from sonde.indexer.store.collection import StoredCollection
 
     encoder = FakeEncoder(seconds=0.0005)
     chance = random.Random(1)
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
         index(pairs(version))
         index(pairs(version, 0, PAIRS - 20 * version), sync=True)
         gone = chance.randrange(PAIRS - 20 * version)
-        delete(Collection.open(folder, encoder=encoder), where=f"number = {gone}")  # type: ignore[arg-type]
+        delete(StoredCollection.open(folder, encoder=encoder), where=f"number = {gone}")  # type: ignore[arg-type]
         compact(folder)
 
 

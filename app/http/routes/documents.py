@@ -62,8 +62,8 @@ async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
     """Return a vector for each text; a text longer than the model's window counts by its beginning."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
-    vectors = await context.in_thread(host.collection.encoder.encode_texts, body.texts, body.query)
-    spec = host.collection.spec
+    vectors = await context.in_thread(host.collection.stored.encoder.encode_texts, body.texts, body.query)
+    spec = host.collection.stored.spec
     return JSONResponse({"model": spec.name, "dimension": spec.dimension, "vectors": vectors.tolist()})
 
 
@@ -79,7 +79,7 @@ def check_texts(context: Context, texts: list[str], field: str) -> None:
 
 
 def _stored(host: Hosted, key: str) -> StoredDocument | None:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         number = view.document_number(key)
         return None if number is None else view.documents([number])[number]
 
@@ -92,7 +92,9 @@ def _document(given: DocumentIn) -> Document:
 def _write(host: Hosted, documents: list[Document]) -> BuildReport:
     try:
         settings = BuildSettings(batch=max(1, len(documents)))
-        return index_documents(documents, host.collection.path, settings=settings, encoder=host.collection.encoder)
+        return index_documents(
+            documents, host.collection.path, settings=settings, encoder=host.collection.stored.encoder
+        )
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
 

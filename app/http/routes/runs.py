@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from ....indexer.errors import SondeError
+from ....indexer.store.documents import ids_by_number
+from ....indexer.store.members import item_sizes
 from ....indexer.store.runs import Kind, Run, find_run, items_of, list_runs, places_of
 from ....indexer.store.view import View
 from ..context import PROBLEMS, Context, Reader
@@ -60,7 +62,7 @@ async def _items(context: Context, kind: Kind, name: str | None, collection: str
 
 
 def _list(host: Hosted) -> list[dict[str, Any]]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         return [run.to_dict() for run in list_runs(view.catalog)]
 
 
@@ -72,10 +74,9 @@ def _found(view: View, kind: Kind, name: str | None) -> Run:
 
 
 def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         run = _found(view, kind, name)
-        sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
-        sizes = dict(view.catalog.connection.execute(sql, (run.number,)))
+        sizes = item_sizes(view.catalog, run)
         items = [
             {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
             for item in items_of(view.catalog, run)
@@ -84,12 +85,11 @@ def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
 
 
 def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         run = _found(view, "map", name)
         docs, places = places_of(view.catalog, run)
         page = slice(offset, offset + limit)
-        sql = "SELECT doc, key FROM documents WHERE doc IN (?)"
-        keys = dict(view.catalog.select_in(sql, docs[page].tolist()))
+        keys = ids_by_number(view.catalog, docs[page].tolist())
         points = [
             {"id": keys[doc], "x": x, "y": y}
             for doc, (x, y) in zip(docs[page].tolist(), places[page].tolist(), strict=True)

@@ -99,7 +99,7 @@ def _field_of(error: UsageError, body: Found) -> ProblemError:
 
 
 def _missing(host: Hosted, key: str | None, error: SondeError) -> Exception:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         known = key is None or view.document_number(key) is not None
     return error if known else ProblemError(404, f"there is no document with the id {key!r}", "id")
 
@@ -145,7 +145,7 @@ def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str,
     try:
         check_classify(body.texts, body.labels, settings)
         judging = None if engine == "similarity" else context.models.nli()
-        found = classify(body.texts, body.labels, settings, encoder=host.collection.encoder, judge=judging)
+        found = classify(body.texts, body.labels, settings, encoder=host.collection.stored.encoder, judge=judging)
     except UsageError as error:
         raise ProblemError(422, str(error), "template" if "template" in str(error) else "labels") from None
     return [each.to_dict() for each in found]
@@ -156,7 +156,7 @@ def _entail(context: Context, body: EntailRequest) -> Any:
 
 
 def _rerank(host: Hosted, body: RerankRequest) -> dict[str, Any]:
-    with host.collection.view() as view:
+    with host.collection.stored.view() as view:
         reranker = reranker_for(view, None)
     scores = np.asarray(reranker.score(body.query, body.texts))
     order = np.argsort(-scores, kind="stable")

@@ -80,7 +80,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: Kind, key: str
     Returns:
         The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
     """
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = list_runs(view.catalog, kind, count=False)
     taken = {run.name for run in runs}
     first = free_name(name, taken)

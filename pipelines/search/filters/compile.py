@@ -10,8 +10,9 @@ from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
 from ....indexer.store.fields import Field
+from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
 from ....indexer.store.runs import NAME_SUFFIX, NAMED, list_runs, run_columns
 from .expression import Expressions
 from .operands import Operands
@@ -105,17 +106,7 @@ def compile_filter(
     return CompiledFilter(found.sql, found.parameters, tuple(operands.used))
 
 
-_OF = "FROM run_documents r WHERE r.run = {0} AND r.doc = d.doc"
-_NAMES = (
-    "FROM run_documents r JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = {0} AND r.doc = d.doc"
-)
-NUMBER = f"(SELECT r.item {_OF} LIMIT 1)"
-NAME = f"(SELECT i.name {_NAMES} ORDER BY r.score DESC, r.item LIMIT 1)"
-ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
-TAGGED = f"EXISTS (SELECT 1 {_OF})"
-
-
-def check_filter(collection: Collection, where: str | None) -> None:
+def check_filter(collection: StoredCollection, where: str | None) -> None:
     """Compile a filter without running it, so that a mistake is found before anything slow begins.
 
     Raises:

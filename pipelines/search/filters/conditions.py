@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ....indexer.errors import UsageError
+from ....indexer.store.columns import any_item
 from .sql import ARTICLES, ESCAPE, Fragment, Operand, Period, glob, join_fragments, like_condition, period, shown
 
 Value = str | int | float | bool
@@ -119,8 +120,7 @@ def _any_item(operand: Operand, test: Test) -> Fragment:
     kind = kinds.pop()
     sql = "item.type = 'true'" if kind == "boolean" else "item.value"
     inner = condition(Operand(sql, kind, f"an item of {operand.name}"), test)
-    items = f"SELECT 1 FROM json_each({operand.sql}) AS item WHERE item.type IN {_ITEM_TYPES[kind]} AND {inner.sql}"
-    return Fragment(f"CASE WHEN {operand.sql} IS NOT NULL THEN EXISTS ({items}) END", inner.parameters)
+    return Fragment(any_item(operand.sql, _ITEM_TYPES[kind], inner.sql), inner.parameters)
 
 
 def _written(value: Value) -> str:

@@ -13,7 +13,7 @@ from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.progress import Notify, silent
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
 from ....indexer.store.view import View
 from ...pairs import load_pair_model
 from .late import LateInteraction, is_measured, rarity
@@ -27,7 +27,7 @@ OFFLINE_DEFAULT = LATE
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _loading = threading.Lock()
-_loaded: "WeakKeyDictionary[Collection, dict[str, Reranker]]" = WeakKeyDictionary()
+_loaded: "WeakKeyDictionary[StoredCollection, dict[str, Reranker]]" = WeakKeyDictionary()
 
 
 def reranker_for(view: View, name: str | None, device: str = "auto", notify: Notify = silent) -> Reranker:

@@ -11,6 +11,7 @@ from ....indexer.encoder import Encoder, TokenVectors
 from ....indexer.encoder.token_vectors import locate_tokens
 from ....indexer.encoder.tokens import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
+from ....indexer.store.passages import passage_texts
 from ....indexer.store.view import Generation, View
 from .reranker import TokenMatch, Unit
 
@@ -153,9 +154,7 @@ def is_measured(view: View) -> bool:
 def _sample(view: View) -> list[str]:
     rows = np.flatnonzero(view.generation.alive)
     passages = view.passages(rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE].tolist())
-    sql = "SELECT p.row, d.title, substr(d.text, p.start + 1, p.end - p.start) FROM passages p JOIN documents d"
-    found = view.catalog.select_in(f"{sql} ON d.doc = p.doc WHERE p.row IN (?) ORDER BY p.row", list(passages))
-    return [passage_text(title, text) for _, title, text in found]
+    return [passage_text(title, text) for title, text in passage_texts(view.catalog, list(passages))]
 
 
 WEIGHT = 0.4

@@ -10,7 +10,7 @@ from ....indexer.document import Document
 from ....indexer.encoder import Encoder
 from ....indexer.ingest.index import index_documents
 from ....indexer.progress import Notify, Progress, silent
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
 from ...evaluate.search import Gain, gain, per_query, run_of
 from ...search.results import Mode
 from ...search.settings import SearchSettings
@@ -84,7 +84,7 @@ def _retrieval(
     folder.mkdir(parents=True, exist_ok=True)
     documents = (Document(text, key=place) for text, place in places.items())
     index_documents(documents, path, encoder=encoder, notify=_progress_only(notify))
-    collection = Collection.open(path, encoder=encoder)
+    collection = StoredCollection.open(path, encoder=encoder)
     found: Outcome = {}
     modes: tuple[tuple[Mode, str], ...] = (("dense", ""), ("hybrid", "hybrid "))
     for mode, prefix in modes:

@@ -8,7 +8,8 @@ import numpy as np
 from ....indexer.encoder import Encoder
 from ....indexer.errors import SondeError
 from ....indexer.progress import Notify, Progress, silent
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
+from ....indexer.store.passages import passages_in_order
 from ..pairs import BETTER, SAME
 from .examples import FEWEST, Examples
 
@@ -19,7 +20,7 @@ MOST = 100_000
 """Pairs at most; of more documents, some are taken by chance."""
 
 
-def pairs_of_collection(collection: Collection, made_of: str = "both", seed: int = 0) -> Examples:
+def pairs_of_collection(collection: StoredCollection, made_of: str = "both", seed: int = 0) -> Examples:
     """Return pairs of titles with the first passage of their text, and of neighbouring passages.
 
     The pairs of one document are one group, and documents of the same title or the same passage share it.
@@ -41,13 +42,12 @@ def pairs_of_collection(collection: Collection, made_of: str = "both", seed: int
     )
 
 
-def _rows(collection: Collection, made_of: str) -> Iterator[tuple[int, str, str]]:
+def _rows(collection: StoredCollection, made_of: str) -> Iterator[tuple[int, str, str]]:
     """Yield document, query and passage; texts that came before are passed over."""
     seen: set[str] = set()
     with collection.view() as view:
-        sql = "SELECT d.doc, d.title, d.text, p.start, p.end FROM documents d JOIN passages p ON p.doc = d.doc"
         before: tuple[int, str] = (-1, "")
-        for doc, title, text, start, end in view.catalog.connection.execute(f"{sql} ORDER BY d.doc, p.start"):
+        for doc, title, text, start, end in passages_in_order(view.catalog):
             passage = text[start:end].strip()
             first, previous = doc != before[0], before[1]
             before = (doc, passage)

@@ -17,7 +17,7 @@ from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
-from ....indexer.store.collection import Collection
+from ....indexer.store.collection import StoredCollection
 from ...evaluate.search import Gain
 from ..folder import finish, work_folder
 from ..nli import base_folder
@@ -173,7 +173,7 @@ def _read(path: Path, kind: str | None, columns: str | None, made_of: str, seed:
         return read_examples(path, kind, columns)
     if kind not in (None, "pairs") or columns:
         raise UsageError("--kind and --columns are for files: a collection gives pairs of its own titles and passages")
-    return pairs_of_collection(Collection.open(path), made_of, seed)
+    return pairs_of_collection(StoredCollection.open(path), made_of, seed)
 
 
 def _split(

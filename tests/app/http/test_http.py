@@ -169,7 +169,7 @@ def test_embed(client: TestClient) -> None:
 def test_label(client: TestClient, local: Collection) -> None:
     body = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": "it broke"}}
     found = client.post("/label", json=body).json()["texts"]
-    expected = classify(body["texts"], body["labels"], encoder=local.encoder)
+    expected = classify(body["texts"], body["labels"], encoder=local.stored.encoder)
     assert [each["label"] for each in found] == ["battery", "screen"] == [each.label for each in expected]
     assert found[0]["scores"] == pytest.approx(dict(expected[0].scores))
     remote = RemoteCollection(client)  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ def test_rerank(client: TestClient, local: Collection) -> None:
 
 
 def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
-    with local.view() as view:
+    with local.stored.view() as view:
         taken = Snapshot.of(view)
     items = [Item(0, "power", {"terms": ["battery"]}), Item(1, "rest", {"terms": []})]
     assigned = taken.docs, np.array([0, 1, 1]), np.ones(3)

@@ -307,7 +307,7 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
 
 def test_a_missing_model_and_an_empty_collection(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     made = pages.collection("reviews")
-    monkeypatch.setattr("sonde.app.api.collection.Collection.encoder_at_hand", False)
+    monkeypatch.setattr("sonde.indexer.store.collection.StoredCollection.encoder_at_hand", False)
     page = pages.open("data", do="About")
     assert "Its model, fake, is not on this machine." in shown(page)
     page = pages.open("data", do="Add texts")

@@ -79,7 +79,7 @@ def test_the_table_of_search(pages: Pages) -> None:
     collection.judge("late parcel", ["0", "3"])
     collection.judge("dead battery", ["1"])
     kept = collection.judgements()
-    found = evaluate_search(collection, kept.answered, kept.qrels, modes(("lexical", "dense")))
+    found = evaluate_search(collection.stored, kept.answered, kept.qrels, modes(("lexical", "dense")))
     done(pages, "Measure search", "search", [quality.to_dict() for quality in found])
     page = pages.open("evaluate")
     table = page.dataframe[-1].value
@@ -95,7 +95,7 @@ def test_labels(pages: Pages, started: list[tuple[str, ...]]) -> None:
     collection = pages.collection(rows=ROWS)
     assert "No labels yet" in shown(pages.open("evaluate", what="Labels"))
     collection.label(["post", "power"], engine="similarity", name=MARKUP[:20])
-    found = evaluate_labels(collection, None, "truth")
+    found = evaluate_labels(collection.stored, None, "truth")
     done(pages, "Measure labels", "labels", [found.to_dict()])
     page = pages.open("evaluate", what="Labels", truth="truth")
     values = {metric.label: metric.value for metric in page.metric}
@@ -114,7 +114,7 @@ def test_clusters(pages: Pages, started: list[tuple[str, ...]]) -> None:
     collection = pages.collection(rows=ROWS)
     assert "No clusters yet" in shown(pages.open("evaluate", what="Clusters"))
     collection.cluster("three", k=3, refits=0)
-    found = evaluate_clusters(collection, "three", "truth")
+    found = evaluate_clusters(collection.stored, "three", "truth")
     done(pages, "Measure clusters", "clusters", [found.to_dict()])
     page = pages.open("evaluate", what="Clusters", truth="truth")
     values = {metric.label: metric.value for metric in page.metric}
@@ -143,7 +143,7 @@ def test_the_command_that_the_page_runs(pages: Pages, capsys: Any, monkeypatch: 
     sonde = command(capsys, monkeypatch)
     ran = sonde("evaluate", "search", Path(collection.path), "--modes", "lexical", "--json")
     assert json.loads(ran.out)["ndcg@10"] == pytest.approx(
-        evaluate_search(collection, [("q1", "late parcel")], {"q1": {"0": 1}}, modes(("lexical",)))[0].measures[
+        evaluate_search(collection.stored, [("q1", "late parcel")], {"q1": {"0": 1}}, modes(("lexical",)))[0].measures[
             "ndcg@10"
         ]
     )

@@ -76,7 +76,7 @@ def test_token_by_token(pages: Pages, nli: PairModel) -> None:
 def test_a_hit_from_the_address(pages: Pages, nli: PairModel) -> None:
     collection = pages.collection()
     page = pages.open("explain", a="broken screen", id="3")
-    with collection.view() as view:
+    with collection.stored.view() as view:
         assert page.text_area(key="b").value == best_passage(view, "3", "broken screen")
     assert "The screen broke" in str(page.text_area(key="b").value)
     assert pages.again("explain", page).text_area(key="b").value == page.text_area(key="b").value

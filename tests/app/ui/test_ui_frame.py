@@ -117,7 +117,7 @@ def test_the_shelf_lists_and_opens_what_is_there(pages: Pages) -> None:
     assert shelf.names() == ["a", "b"]
     assert len(shelf.open("a")) == 3
     assert shelf.open("a") is shelf.open("a")
-    assert shelf.open("a").encoder is shelf.open("b").encoder
+    assert shelf.open("a").stored.encoder is shelf.open("b").stored.encoder
     with pytest.raises(UsageError, match="there is no collection 'no' in"):
         shelf.open("no")
     with pytest.raises(UsageError, match="there is no collection 'c' in"):

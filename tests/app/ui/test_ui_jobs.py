@@ -87,7 +87,7 @@ def start_index(jobs: Jobs, source: Path) -> Job:
 def documents(jobs: Jobs) -> int:
     collection = Collection.open(jobs.folder.parent / "rows.sonde")
     try:
-        return collection.open_catalog().counts()[0]
+        return collection.stored.open_catalog().counts()[0]
     finally:
         collection.close()
 
@@ -96,7 +96,7 @@ def content(folder: Path) -> list[dict[str, object]]:
     """What a collection says, vectors included, whatever the commits by which it came to be."""
     collection = Collection.open(folder)
     try:
-        assert verify(collection) == []
+        assert verify(collection.stored) == []
         rows = [{**row, "vector": list(row["vector"])} for row in collection.rows(vectors=True)]
         return sorted(rows, key=lambda row: row["id"])
     finally:

@@ -104,7 +104,7 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     page.selectbox(key=f"right {first.id}").set_value(first.other).run()
     page.button(key=f"keep {first.id}").click().run()
     page.button(key=f"keep {second.id}").click().run()
-    assert {each.id: each.labels for each in corrections(labelled)} == {
+    assert {each.id: each.labels for each in corrections(labelled.stored)} == {
         first.id: (first.other,), second.id: (second.label,),
     }  # fmt: skip
     assert "2 corrections kept, 2 since this run" in shown(page)
@@ -121,7 +121,7 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     assert "2 corrections kept." in shown(page)
     page.multiselect(key="forget").set_value([first.id]).run()
     page.button(key="forget_do").click().run()
-    assert [each.id for each in corrections(labelled)] == [second.id]
+    assert [each.id for each in corrections(labelled.stored)] == [second.id]
 
 
 def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> None:
@@ -129,7 +129,7 @@ def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> 
     page = pages.open("labels", collection="shop", part="review")
     with writer_lock(labelled.path):
         page.button(key=f"keep {first.id}").click().run()
-    assert "This collection is being written" in shown(page) and corrections(labelled) == []
+    assert "This collection is being written" in shown(page) and corrections(labelled.stored) == []
 
 
 def test_several_labels_are_corrected_together(pages: Pages) -> None:
@@ -139,7 +139,7 @@ def test_several_labels_are_corrected_together(pages: Pages) -> None:
     page = pages.open("labels", collection="shop", part="review")
     page.multiselect(key=f"right {first.id}").set_value(["screen", "refund"]).run()
     page.button(key=f"keep {first.id}").click().run()
-    assert [each.labels for each in corrections(made)] == [("screen", "refund")]
+    assert [each.labels for each in corrections(made.stored)] == [("screen", "refund")]
 
 
 def test_against_a_column_of_the_truth(pages: Pages, labelled: Collection) -> None:
@@ -182,17 +182,17 @@ def test_a_run_that_is_gone(pages: Pages, labelled: Collection) -> None:
 
 def test_a_trial_gives_what_a_run_gives(pages: Pages) -> None:
     made = shop(pages)
-    trial = try_labels(made, LABELS, count=40)
+    trial = try_labels(made.stored, LABELS, count=40)
     made.label(LABELS)
     given = {row["id"]: row["label:labels"] for row in made.rows()}
     assert [document.label for document in trial.documents] == [given[document.id] for document in trial.documents]
     assert trial.adapted and sum(trial.counts.values()) == 40
     margins = [document.margin for document in trial.documents]
     assert margins == sorted(margins)
-    several = try_labels(made, LABELS, LabelSettings(multi_label=True, threshold=0.999999), count=10)
+    several = try_labels(made.stored, LABELS, LabelSettings(multi_label=True, threshold=0.999999), count=10)
     assert several.counts["none of these"] == 10 and not several.adapted
     with pytest.raises(UsageError, match="is the only label"):
-        try_labels(made, ["one"])
+        try_labels(made.stored, ["one"])
 
 
 def test_labelling_again_repeats_every_setting_of_the_run(pages: Pages, labelled: Collection, started: Started) -> None:
@@ -218,7 +218,7 @@ def test_labelling_again_by_late_interaction(pages: Pages, labelled: Collection,
 def _again_words(
     pages: Pages, labelled: Collection, started: Started, settings: LabelSettings, judge: NliJudge | None
 ) -> list[str]:
-    label_collection(labelled, LABELS, settings, judge=judge)
+    label_collection(labelled.stored, LABELS, settings, judge=judge)
     labelled.correct({next(labelled.rows())["id"]: "screen"})
     page = pages.open("labels", collection="shop", part="review")
     page.checkbox(key="again_replace:labels").check().run()

@@ -239,7 +239,7 @@ def test_little_room_takes_the_texts_of_documents_with_a_title(pages: Pages) -> 
         "c", [{"id": "1", "title": "A title", "text": "word " * 100}, {"id": "2", "text": "b " * 400}]
     )
     docs = np.array([1, 2])
-    with made.view() as view:
+    with made.stored.view() as view:
         titles, texts = beginnings(view, docs)
         assert titles.to_pylist() == ["A title", ""]
         assert [len(text) <= LONGEST and text.endswith(" …") for text in texts.to_pylist()] == [True, True]
@@ -329,7 +329,7 @@ def test_colours_of_runs_and_columns(pages: Pages) -> None:
     made.cluster("k", k=4, refits=0)
     made.label(["parcel", "refund"], engine="similarity", name="l", where="theme IN ('parcel', 'refund')")
     made.tag("t", where="theme = 'screen'")
-    with made.view() as view:
+    with made.stored.view() as view:
         docs = np.array([doc for (doc,) in view.catalog.connection.execute("SELECT doc FROM documents ORDER BY doc")])
         assert choices(view.catalog) == ["tag:t", "label:l", "cluster:k", "theme", "day", "stars"]
         themes, _ = coloring(view.catalog, docs, "theme")

@@ -89,7 +89,7 @@ def test_filters_follow_the_types(pages: Pages) -> None:
     choice.set_value(["post"]).run()
     where = "(stars >= 1 AND stars <= 2) AND (code ILIKE '%code 1%' ESCAPE '\\') AND (kind = 'post')"
     assert [each.value for each in page.code] == [where]
-    with collection.view() as view:
+    with collection.stored.view() as view:
         passed = {DAYS[doc - 1]["title"] for doc in documents_where(view.catalog, where).tolist()}
     assert 0 < len(hits(page)) <= 10 and set(hits(page)) <= passed
     assert page.query_params["f.kind"] in ("post", ["post"])
@@ -235,7 +235,7 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 def test_facets(days: Collection) -> None:
     days.tag("few", ids=["1", "2"], change="replace" if days.runs("tag") else "new")
-    with days.view() as view:
+    with days.stored.view() as view:
         found = {facet.name: facet for facet in facets(view)}
         among_two = choices_among(view, ["1", "2"], found.values())
     assert found["stars"] == Facet("stars", "integer", 240, 0, 4)
@@ -251,7 +251,7 @@ def test_facets(days: Collection) -> None:
 
 
 def test_example_queries_come_from_the_texts(days: Collection) -> None:
-    with days.view() as view:
+    with days.stored.view() as view:
         found = example_queries(view)
         assert found == example_queries(view)
     assert found
@@ -273,7 +273,7 @@ def test_conditions_mean_what_they_say(days: Collection) -> None:
         containing("code", "%"): lambda row: False,
         every(["stars = 1", " ", "ok OR NOT ok"]) or "": lambda row: row["stars"] == 1,
     }
-    with days.view() as view:
+    with days.stored.view() as view:
         for where, passes in conditions.items():
             found = documents_where(view.catalog, where).tolist()
             assert [doc - 1 for doc in found] == [n for n, row in enumerate(DAYS) if passes(row)], where
@@ -281,7 +281,7 @@ def test_conditions_mean_what_they_say(days: Collection) -> None:
 
 @given(value=st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=20))
 def test_any_value_can_be_asked_for(days: Collection, value: str) -> None:
-    with days.view() as view:
+    with days.stored.view() as view:
         for where in (among("code", "text", [value, "code 7"]), f"{containing('code', value)} OR code = 'code 7'"):
             found = {DAYS[doc - 1]["code"] for doc in documents_where(view.catalog, where).tolist()}
             assert "code 7" in found

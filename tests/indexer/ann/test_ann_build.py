@@ -117,7 +117,7 @@ def test_an_unreachable_target_is_reported(monkeypatch: pytest.MonkeyPatch, sour
 
 
 def test_the_choice_follows_size_and_budget(source: ArraySource) -> None:
-    choose = sys.modules["sonde.indexer.ann.kinds"].choose
+    choose = sys.modules["sonde.indexer.ann.kinds"].choose_kind
 
     def chosen(vectors: int, megabytes: int) -> str:
         return choose(AnnSettings(memory_budget=megabytes * 10**6), 384, vectors)[0]

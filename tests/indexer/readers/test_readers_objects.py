@@ -271,13 +271,13 @@ def test_memory_stays_flat_over_a_file(tmp_path, suffix):
 def test_no_library_is_imported_for_a_csv(tmp_path):
     (tmp_path / "t.csv").write_text("text\nhello\n")
     heavy = "{'torch', 'pyarrow', 'pandas', 'polars', 'datasets', 'ijson', 'pypdf', 'faiss', 'charset_normalizer'}"
-    code = f"import sys; from sonde.indexer.readers import read; list(read('t.csv')); print({heavy} & set(sys.modules))"
+    code = f"import sys; from sonde.indexer.readers import read_source as read; list(read('t.csv')); print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
 def test_a_real_pipe(tmp_path):
-    code = "from sonde.indexer.readers import read; print([d.text for d in read('-')])"
+    code = "from sonde.indexer.readers import read_source as read; print([d.text for d in read('-')])"
     done = subprocess.run([sys.executable, "-c", code], input=b"text,n\none,1\n", capture_output=True, check=True)
     assert done.stdout == b"['one']\n"
 

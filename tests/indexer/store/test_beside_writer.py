@@ -14,7 +14,7 @@ from written_meanwhile import BATCH, PAIRS, pairs
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.export import rows
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.analysis.selection import delete
@@ -34,7 +34,7 @@ def whole(ids: list[str]) -> bool:
     return set(Counter(key.split("-")[0] for key in ids).values()) <= {2}
 
 
-def check_search(collection: Collection, mode: Mode, where: str | None) -> set[int]:
+def check_search(collection: StoredCollection, mode: Mode, where: str | None) -> set[int]:
     """Search for a word that every document has; return the versions that were found."""
     settings = SearchSettings(k=ALL, mode=mode, where=where)
     results = search(collection, "apples", settings)
@@ -52,7 +52,7 @@ def check_search(collection: Collection, mode: Mode, where: str | None) -> set[i
 def test_searches_all_through_an_update(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0), folder)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     process = subprocess.Popen([sys.executable, str(RUNNER), str(folder)], stderr=subprocess.PIPE)
     seen: set[int] = set()
     generations: set[int] = set()
@@ -78,7 +78,7 @@ def test_searches_all_through_an_update(tmp_path: Path) -> None:
 def test_threads_that_share_a_collection_beside_a_writer(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0), folder)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     process = subprocess.Popen([sys.executable, str(RUNNER), str(folder)], stderr=subprocess.PIPE)
     failures: list[BaseException] = []
 
@@ -101,7 +101,7 @@ def test_threads_that_share_a_collection_beside_a_writer(tmp_path: Path) -> None
         raise failures[0]
 
 
-def counted(collection: Collection, mode: Mode, query: str) -> int:
+def counted(collection: StoredCollection, mode: Mode, query: str) -> int:
     return len(search(collection, query, SearchSettings(k=ALL, mode=mode)))
 
 
@@ -109,7 +109,7 @@ def counted(collection: Collection, mode: Mode, query: str) -> int:
 def test_what_is_new_is_seen_without_opening_again(tmp_path: Path, mode: Mode) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0, 0, 5), folder)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     assert counted(collection, mode, "apples") == 10
     index(pairs(0, 5, 9), folder)
     assert counted(collection, mode, "apples") == 18
@@ -117,13 +117,13 @@ def test_what_is_new_is_seen_without_opening_again(tmp_path: Path, mode: Mode) -
     assert {
         str(hit.metadata["version"]) for hit in search(collection, "version1", SearchSettings(k=18, mode=mode))
     } == {"1"}
-    delete(Collection.open(folder, encoder=FakeEncoder()), where="number < 2")  # type: ignore[arg-type]
+    delete(StoredCollection.open(folder, encoder=FakeEncoder()), where="number < 2")  # type: ignore[arg-type]
     assert counted(collection, mode, "apples") == 14
     compact(folder)
     assert counted(collection, mode, "apples") == 14
     index(pairs(2, 0, 3), folder, sync=True)
     assert counted(collection, mode, "apples") == 6
-    fresh = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    fresh = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     settings = SearchSettings(k=6, mode=mode)
     scores = [[(hit.id, hit.score) for hit in search(c, "pair1 apples", settings)] for c in (collection, fresh)]
     assert scores[0] == scores[1]
@@ -133,7 +133,7 @@ def test_a_reader_that_looks_between_two_commits_of_a_run(tmp_path: Path) -> Non
     """Whatever is committed is found in every mode at once, also by a reader that looks at that very moment."""
     folder = tmp_path / "c.sonde"
     index(pairs(0, 0, 5), folder)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     found: list[list[int]] = []
 
     def changed() -> Iterator[Document]:
@@ -151,7 +151,7 @@ def test_a_reader_that_looks_between_two_commits_of_a_run(tmp_path: Path) -> Non
 def test_a_view_stays_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0, 0, 5), folder)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     with collection.view() as view:
         index(pairs(1, 0, 9), folder)
         compact(folder)

@@ -346,7 +346,7 @@ def test_long_documents_are_found_by_their_best_passage(tmp_path: Path) -> None:
             assert hit.text[hit.passage.start : hit.passage.end] == hit.passage.text
             assert "topic5" in hit.passage.text
             assert len(hit.passage.text.split()) <= WINDOW
-    with collection.view() as view:
+    with collection.stored.view() as view:
         for doc, text in enumerate(texts, 1):
             spans = [(p.start, p.end) for p in view.passages(view.rows_of(doc)).values()]
             held = {place for start, end in spans for place in range(start, end)}

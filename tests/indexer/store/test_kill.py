@@ -14,7 +14,7 @@ from kill_corpus import BATCH, changed, documents
 
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.lock import being_written
 from sonde.indexer.upkeep.delete import compact
 from sonde.indexer.upkeep.verify import verify
@@ -41,7 +41,7 @@ class Phase:
 
 def found(folder: Path) -> Found:
     """The ids and scores that every mode gives for every query."""
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     results = [search(collection, query, SearchSettings(k=20, mode=mode)) for query in QUERIES for mode in MODES]
     collection.close()
     return [
@@ -87,12 +87,12 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> list[Phase]:
 def check(phase: Phase, folder: Path, log: Path) -> None:
     """After a kill: what is there is whole, and the same command ends as if nothing had happened."""
     if (folder / "catalog.db").exists():
-        collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+        collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
         if collection.get("model"):
             assert [finding for finding in verify(collection) if finding.part not in ("ann", "lexical")] == []
         collection.close()
     resume(phase.name, folder, log)
-    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     assert verify(collection) == []
     collection.close()
     assert found(folder) == phase.expected

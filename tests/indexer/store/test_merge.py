@@ -10,16 +10,16 @@ from kill_corpus import documents
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.catalog import Catalog
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.segments import SCATTERED, Segments, write_segment
 from sonde.indexer.store.sweep import FAN, SMALLEST, tier
 from sonde.indexer.upkeep.verify import verify
 
 
-def built(folder: Path, batch: int) -> Collection:
+def built(folder: Path, batch: int) -> StoredCollection:
     encoder = FakeEncoder()
     index_documents(documents(), folder, settings=BuildSettings(batch=batch), encoder=encoder)  # type: ignore[arg-type]
-    return Collection.open(folder, encoder=encoder)  # type: ignore[arg-type]
+    return StoredCollection.open(folder, encoder=encoder)  # type: ignore[arg-type]
 
 
 def test_many_commits_leave_few_segments_and_the_same_vectors(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def fruit(tmp_path: Path) -> Collection:
 
 
 def snapshot(collection: Collection) -> Snapshot:
-    with collection.view() as view:
+    with collection.stored.view() as view:
         return Snapshot.of(view)
 
 
@@ -66,7 +66,7 @@ def write(collection: Collection, new: NewRun, **more: bool) -> int:
 def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
     taken = snapshot(fruit)
     assert write_run(fruit.path, clusters(taken), taken) == 0
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         run = find_run(view.catalog, "cluster")
         assert (run.name, run.documents, run.complete) == ("two", 4, True)
         assert run.parameters == {"k": 2, "seed": 0}
@@ -88,7 +88,7 @@ def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) 
     with pytest.raises(UsageError, match="there is a cluster run 'two' already: choose another --name, or --replace"):
         write(fruit, clusters(snapshot(fruit)))
     write(fruit, clusters(snapshot(fruit)), replace=True)
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         assert [run.name for run in list_runs(view.catalog)] == ["two"]
 
 
@@ -100,10 +100,13 @@ def test_a_name_must_be_one(fruit: Collection, name: str) -> None:
 
 def test_an_incomplete_run_is_replaced_without_asking_and_not_found_by_default(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit), complete=False))
-    with fruit.view() as view, pytest.raises(SondeError, match="no cluster run in this collection: there is only two"):
+    with (
+        fruit.stored.view() as view,
+        pytest.raises(SondeError, match="no cluster run in this collection: there is only two"),
+    ):
         find_run(view.catalog, "cluster")
     write(fruit, clusters(snapshot(fruit)))
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         assert find_run(view.catalog, "cluster").complete
 
 
@@ -116,7 +119,7 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     delete_run(fruit.path, "cluster", "two")
     with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):
         delete_run(fruit.path, "cluster", "two")
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         [run] = list_runs(view.catalog)
         assert run.name == "first"
         tables = [view.catalog.connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in
@@ -125,7 +128,7 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     rename_item(fruit.path, run, 1, "vehicles")
     with pytest.raises(SondeError, match="the cluster run 'first' has no cluster 7"):
         rename_item(fruit.path, run, 7, "x")
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         assert [item.name for item in items_of(view.catalog, run)] == ["food", "vehicles"]
 
 
@@ -136,7 +139,7 @@ def test_what_a_run_says_goes_with_the_document_or_its_text(fruit: Collection) -
     fruit.delete(["0"])
     changed = [{"id": "1", "text": "apple cake", "x": 9}, {"id": "2", "text": "another text", "x": 2}]
     index(changed, fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         left = [view.document_number(key) for key in ("1", "3")]
         assert assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0].tolist() == left
         docs, places = places_of(view.catalog, find_run(view.catalog, "map"))
@@ -148,7 +151,7 @@ def test_documents_that_change_while_a_run_is_computed_are_left_out(fruit: Colle
     fruit.delete(["3"])
     index([{"id": "9", "text": "new"}, {"id": "0", "text": "changed"}], fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     assert write_run(fruit.path, clusters(taken), taken) == 2
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         docs = assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0]
         assert docs.tolist() == [view.document_number("1"), view.document_number("2")]
 
@@ -158,7 +161,7 @@ def test_runs_outlive_compact(fruit: Collection) -> None:
     write_run(fruit.path, clusters(taken), taken)
     fruit.delete(["0"])
     assert fruit.compact().removed == 1
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         assert assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0].tolist() == taken.docs[1:].tolist()
 
 
@@ -178,7 +181,7 @@ def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) ->
     from sonde.indexer.store.export import write_export as export
 
     for path in exporting:
-        assert export(fruit, path) == 4
+        assert export(fruit.stored, path) == 4
     table = pq.read_table(exporting[0])
     assert table.to_pylist()[0] == first
     assert table.column("label:many").to_pylist() == [["fast", "sweet"], ["fast"], None, None]
@@ -194,8 +197,8 @@ def test_a_collection_of_the_first_format_is_upgraded_when_it_is_opened(fruit: C
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 1")
     reopened = Collection.open(fruit.path, encoder=FakeEncoder())  # type: ignore[arg-type]
-    assert reopened.open_catalog().connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 2
-    assert list_runs(reopened.open_catalog()) == []
+    assert reopened.stored.open_catalog().connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 2
+    assert list_runs(reopened.stored.open_catalog()) == []
     assert len(reopened) == 4
     assert reopened.verify() == []
 
@@ -207,7 +210,7 @@ def test_document_vectors_are_the_means_of_the_passages(tmp_path: Path) -> None:
     ]
     collection = index(rows, tmp_path / "long.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     collection.delete(["7"])
-    with collection.view() as view:
+    with collection.stored.view() as view:
         docs = Snapshot.of(view).docs
         naive = [view.generation.segments.read(np.array(view.rows_of(doc))).mean(axis=0) for doc in docs.tolist()]
         naive = [mean / np.linalg.norm(mean) for mean in naive]
@@ -249,7 +252,7 @@ def test_older_runs_with_a_common_column_lose_nothing(fruit: Collection) -> None
         "cluster:two": 0, "cluster:two name": "food",
         "cluster:two name (2)": 0, "cluster:two name (2) name": "FOOD",
     }  # fmt: skip
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         assert documents_where(view.catalog, "\"cluster:two name\" = 'cars'").tolist() == taken.docs[2:].tolist()
         assert documents_where(view.catalog, '"cluster:two name (2)" = 0').tolist() == taken.docs[:2].tolist()
         assert RunColumns(view.catalog).notes == [

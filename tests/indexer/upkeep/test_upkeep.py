@@ -267,7 +267,7 @@ def test_vectors_are_those_of_the_texts(typed: Collection) -> None:
 
 
 def test_parquet_round_trip(typed: Collection, tmp_path: Path) -> None:
-    assert write_export(typed, tmp_path / "e.parquet", vectors=True) == 3
+    assert write_export(typed.stored, tmp_path / "e.parquet", vectors=True) == 3
     table = pq.read_table(tmp_path / "e.parquet")
     names = ("year", "price", "fresh", "day", "tags", "mixed")
     assert {name: str(table.schema.field(name).type) for name in names} == {
@@ -282,7 +282,7 @@ def test_parquet_round_trip(typed: Collection, tmp_path: Path) -> None:
 
 
 def test_csv_round_trip(typed: Collection, tmp_path: Path) -> None:
-    assert write_export(typed, tmp_path / "e.csv", vectors=True) == 3
+    assert write_export(typed.stored, tmp_path / "e.csv", vectors=True) == 3
     with (tmp_path / "e.csv").open(newline="", encoding="utf-8") as stream:
         back = list(csv.DictReader(stream))
     assert [row["id"] for row in back] == ["k0", "k1", "k2"]
@@ -294,7 +294,7 @@ def test_csv_round_trip(typed: Collection, tmp_path: Path) -> None:
 def test_jsonl_round_trip_into_a_new_collection(typed: Collection, tmp_path: Path) -> None:
     from sonde.app.api import index
 
-    assert write_export(typed, tmp_path / "e.jsonl") == 3
+    assert write_export(typed.stored, tmp_path / "e.jsonl") == 3
     lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     assert lines == [json.loads(json.dumps(row, default=lambda day: day.isoformat())) for row in EXPECTED]
     columns: dict[str, str] = {"text": "text", "title": "title", "id": "id"}
@@ -307,9 +307,9 @@ def test_jsonl_round_trip_into_a_new_collection(typed: Collection, tmp_path: Pat
 
 def test_export_refuses_what_it_cannot_write(typed: Collection, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'e.xlsx': the name must end in .parquet, .csv, .jsonl"):
-        write_export(typed, tmp_path / "e.xlsx")
+        write_export(typed.stored, tmp_path / "e.xlsx")
     with pytest.raises(SondeError, match=r"the folder .* does not exist"):
-        write_export(typed, tmp_path / "no" / "e.csv")
+        write_export(typed.stored, tmp_path / "no" / "e.csv")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -331,7 +331,7 @@ def test_pandas_of_an_empty_collection(tmp_path: Path) -> None:
     assert collection.verify() == [] and collection.compact().removed == 1
     assert collection.verify() == [] and collection.repair() == []
     assert [len(collection.search("a", mode=mode)) for mode in MODES] == [0, 0, 0]
-    assert write_export(collection, tmp_path / "e.parquet", vectors=True) == 0
+    assert write_export(collection.stored, tmp_path / "e.parquet", vectors=True) == 0
 
 
 def test_info(sound: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_tag_is_a_condition_a_column_and_a_run(themed: Collection, tmp_path: P
     assert row["cars-1"]["tag:seen <b>"] is True and row["cars-2"]["tag:seen <b>"] is False
     from sonde.indexer.store.export import write_export
 
-    write_export(themed, tmp_path / "out.parquet")
+    write_export(themed.stored, tmp_path / "out.parquet")
     column = pq.read_table(tmp_path / "out.parquet")["tag:seen <b>"]
     assert str(column.type) == "bool" and sum(column.to_pylist()) == 2
     themed.rename_run("seen <b>", "read", kind="tag")

@@ -32,7 +32,7 @@ def themes(tmp_path: Path) -> Collection:
 
 
 def labels_of(opened: Collection, name: str) -> dict[str, int]:
-    with opened.view() as view:
+    with opened.stored.view() as view:
         run = find_run(view.catalog, "cluster", name)
         docs, items, _ = assignments_of(view.catalog, run)
         keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
@@ -69,11 +69,11 @@ def test_clusters_are_named_by_candidate_labels(themes: Collection) -> None:
             read.extend(texts)
             return np.array([[text.count(label.name) for label in labels] for text in texts], np.float32)
 
-    with themes.view() as view:
+    with themes.stored.view() as view:
         corpus = Corpus.of(view)
     typical = [np.flatnonzero(corpus.group == row)[:1] for row in (0, 1, 2)]
     found = label_groups(
-        themes.encoder, corpus.vectors, typical, lambda rows: [f"text {row} fruit" for row in rows.tolist()],
+        themes.stored.encoder, corpus.vectors, typical, lambda rows: [f"text {row} fruit" for row in rows.tolist()],
         ("music", "fruit"), "nli", judge=Judge(),
     )  # fmt: skip
     assert [(each.label, each.share) for each in found] == [("fruit", 1.0)] * 3 and len(read) == 3
@@ -117,7 +117,7 @@ def test_the_same_clusters_twice_and_in_another_process_with_other_threads(theme
         environment = os.environ | chosen | {"PYTHONPATH": str(Path(__file__).parents[2] / "support")}
         subprocess.run([sys.executable, "-c", script, f"t{threads}"], check=True, env=environment)
         assert labels_of(themes, f"t{threads}") == expected
-    with themes.view() as view:
+    with themes.stored.view() as view:
         stored = [
             array_of(view.catalog, find_run(view.catalog, "cluster", n), "centroids") for n in ("a", "b", "t1", "t2")
         ]

@@ -32,7 +32,7 @@ def test_merged_clusters_are_one_now_and_for_new_documents(shop: Collection) -> 
     before = numbers(shop)
     assert sorted(before.values()) == [0, 1, 2, 3]
     one, other = before["parcel"], before["refund"]
-    item = merge_clusters(shop, [one, other], "k")
+    item = merge_clusters(shop.stored, [one, other], "k")
     assert (item.number, item.data["size"]) == (one, 60)
     assert {term.split()[0] for term, _ in item.data["terms"]} <= {"parcel", "refund"} | {
         word for row in rows() if row["theme"] in ("parcel", "refund") for word in row["text"].split()
@@ -44,7 +44,7 @@ def test_merged_clusters_are_one_now_and_for_new_documents(shop: Collection) -> 
     assert shop.update_clusters("k").added == 8
     assert numbers(shop) == before | {"refund": one}
     third = before["screen"]
-    merge_clusters(shop, [third, one], "k")
+    merge_clusters(shop.stored, [third, one], "k")
     collection(shop.path, rows(34))
     shop.update_clusters("k")
     assert numbers(shop) == {"parcel": third, "refund": third, "screen": third, "battery": before["battery"]}
@@ -53,14 +53,14 @@ def test_merged_clusters_are_one_now_and_for_new_documents(shop: Collection) -> 
 def test_a_name_given_by_hand_stays(shop: Collection) -> None:
     found = numbers(shop)
     shop.rename_run("k", "post", item=found["parcel"])
-    assert merge_clusters(shop, [found["parcel"], found["screen"]], "k").name == "post"
+    assert merge_clusters(shop.stored, [found["parcel"], found["screen"]], "k").name == "post"
 
 
 def test_what_cannot_be_merged(shop: Collection) -> None:
     with pytest.raises(UsageError, match="merging needs two clusters or more"):
-        merge_clusters(shop, [1, 1])
+        merge_clusters(shop.stored, [1, 1])
     with pytest.raises(SondeError, match="the run 'k' has no cluster 9: there are 0, 1, 2, 3"):
-        merge_clusters(shop, [1, 9])
+        merge_clusters(shop.stored, [1, 9])
 
 
 def test_merging_from_the_command_line(shop: Collection, sonde: Command) -> None:
@@ -74,36 +74,36 @@ def test_merging_from_the_command_line(shop: Collection, sonde: Command) -> None
 
 def test_clusters_nearest_to_a_query(shop: Collection) -> None:
     found = numbers(shop)
-    (first, cosine), *rest = clusters_near(shop, "screen pixel glass", "k")
+    (first, cosine), *rest = clusters_near(shop.stored, "screen pixel glass", "k")
     assert first.number == found["screen"] and cosine > max(other for _, other in rest)
-    assert len(clusters_near(shop, "screen", "k", k=2)) == 2
+    assert len(clusters_near(shop.stored, "screen", "k", k=2)) == 2
     with pytest.raises(UsageError, match="the query is empty"):
-        clusters_near(shop, " ")
+        clusters_near(shop.stored, " ")
 
 
 def test_documents_by_period_and_class(shop: Collection, sonde: Command) -> None:
     found = numbers(shop)
-    by_theme = breakdown(shop, "k", "theme")
+    by_theme = breakdown(shop.stored, "k", "theme")
     assert by_theme.period is None and sorted(by_theme.parts) == sorted(found)
     assert {(row["number"], row["class"], row["documents"]) for row in by_theme.rows()} == {
         (number, theme, 30) for theme, number in found.items()
     }
-    days = breakdown(shop, "k", "day")
+    days = breakdown(shop.stored, "k", "day")
     assert (days.period, days.parts) == ("day", ("2024-01-10", "2024-02-11", "2024-03-12", "2024-04-13"))
     assert days.counts.sum() == 120 and days.counts[0].tolist() == [8, 8, 7, 7]
-    stars = breakdown(shop, "k", "stars")
+    stars = breakdown(shop.stored, "k", "stars")
     assert stars.parts == ("0", "1", "2", "3", "4") and stars.counts.tolist() == [[6] * 5] * 4
     with pytest.raises(UsageError, match="no metadata column 'colour': there are theme, day, stars"):
-        breakdown(shop, "k", "colour")
+        breakdown(shop.stored, "k", "colour")
     lines = sonde("runs", shop.path, "k", "--by", "theme", "--json").out.splitlines()
     assert len(lines) == 4 and json.loads(lines[0])["documents"] == 30
 
 
 def test_members_come_by_score(shop: Collection) -> None:
     number = numbers(shop)["parcel"]
-    found = members(shop, "k", number, "cluster", k=30)
+    found = members(shop.stored, "k", number, "cluster", k=30)
     scores = [member.score or 0 for member in found]
     assert scores == sorted(scores, reverse=True) and {member.id.split("-")[0] for member in found} == {"parcel"}
-    assert [m.id for m in members(shop, "k", number, k=2, offset=3)] == [m.id for m in found[3:5]]
+    assert [m.id for m in members(shop.stored, "k", number, k=2, offset=3)] == [m.id for m in found[3:5]]
     with pytest.raises(UsageError, match="k is 0"):
-        members(shop, "k", number, k=0)
+        members(shop.stored, "k", number, k=0)

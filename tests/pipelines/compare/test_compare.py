@@ -25,7 +25,7 @@ NAMES = list(THEMES)
 def themed(tmp_path: Path) -> Collection:
     """Two runs: `four` has the themes, 0 to 3; `other` splits theme 0, joins 2 and 3 and leaves ten documents out."""
     opened = collection(tmp_path / "t.sonde", rows())
-    with opened.view() as view:
+    with opened.stored.view() as view:
         snapshot = Snapshot.of(view)
         keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
     ids = [keys[doc] for doc in snapshot.docs.tolist()]

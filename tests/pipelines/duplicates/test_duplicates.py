@@ -33,7 +33,7 @@ def mail(tmp_path: Path) -> Collection:
 
 
 def found(opened: Collection, **settings: Any) -> dict[str, list[tuple[str, str, float]]]:
-    groups = find_duplicates(opened, DuplicateSettings(**settings)).groups
+    groups = find_duplicates(opened.stored, DuplicateSettings(**settings)).groups
     return {g.representative: [(d.id, d.kind, round(d.similarity, 3)) for d in g.duplicates] for g in groups}
 
 
@@ -60,7 +60,7 @@ def test_the_strictest_kind_and_the_similarity_to_the_representative(mail: Colle
     ],
 )
 def test_what_represents_a_group(mail: Collection, settings: dict[str, Any], kept: set[str]) -> None:
-    result = find_duplicates(mail, DuplicateSettings(**settings))
+    result = find_duplicates(mail.stored, DuplicateSettings(**settings))
     assert {group.representative for group in result.groups} == kept == set(TEXTS) - result.redundant
     assert (result.documents, result.share) == (7, 4 / 7)
 
@@ -78,7 +78,7 @@ def test_near_pairs_are_those_of_exact_jaccard() -> None:
 
 
 def naive(opened: Collection) -> tuple[list[str], np.ndarray]:
-    with opened.view() as view:
+    with opened.stored.view() as view:
         keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents ORDER BY doc"))
         vectors = normalized(document_vectors(view, list(keys)))
     return list(keys.values()), vectors @ vectors.T
@@ -87,7 +87,7 @@ def naive(opened: Collection) -> tuple[list[str], np.ndarray]:
 def test_by_meaning_is_the_naive_search_of_all_pairs(tmp_path: Path) -> None:
     opened = collection(tmp_path / "t.sonde", rows())
     ids, cosines = naive(opened)
-    result: Duplicates = find_duplicates(opened, DuplicateSettings(("meaning",), meaning=0.97, pairs=5))
+    result: Duplicates = find_duplicates(opened.stored, DuplicateSettings(("meaning",), meaning=0.97, pairs=5))
     taken: set[int] = set()
     expected = {}
     for place in range(len(ids)):
@@ -144,9 +144,9 @@ def test_one_group_is_no_groups(tmp_path: Path, sonde: Command) -> None:
 
 def test_few_documents(tmp_path: Path) -> None:
     one = made([{"id": "1", "text": "alone"}], tmp_path / "one.sonde")
-    assert find_duplicates(one, DuplicateSettings(pairs=3)).groups == ()
+    assert find_duplicates(one.stored, DuplicateSettings(pairs=3)).groups == ()
     one.delete(["1"])
-    empty = find_duplicates(one, DuplicateSettings(pairs=3))
+    empty = find_duplicates(one.stored, DuplicateSettings(pairs=3))
     assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
     with pytest.raises(UsageError, match="'x' is no date column: there is none"):
-        find_duplicates(one, DuplicateSettings(keep="newest", date="x"))
+        find_duplicates(one.stored, DuplicateSettings(keep="newest", date="x"))

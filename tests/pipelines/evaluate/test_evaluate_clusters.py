@@ -28,7 +28,7 @@ def judged(tmp_path: Path) -> Collection:
         [{"id": str(n), "text": f"{k} word{n}", "kind": k, "tags": ["a", "b"]} for n, k in enumerate(CLASSES)],
         tmp_path / "t.sonde",
     )
-    with opened.view() as view:
+    with opened.stored.view() as view:
         snapshot = Snapshot.of(view)
     items = [
         Item(n, f"cluster {n}", {"stability": 0.5 + n / 10, "terms": [["x", 1.0], [f"t{n}", 0.5], ["two words", 0.4]]})
@@ -64,7 +64,7 @@ def naive(truth: list[str], labels: list[int]) -> dict[str, float]:
 
 
 def test_against_a_column(judged: Collection) -> None:
-    found = evaluate_clusters(judged, "run", "kind")
+    found = evaluate_clusters(judged.stored, "run", "kind")
     known = [(kind, label) for kind, label in zip(CLASSES, LABELS, strict=True) if kind is not None]
     expected = naive([kind for kind, _ in known], [label for _, label in known])
     assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
@@ -73,7 +73,7 @@ def test_against_a_column(judged: Collection) -> None:
 
 
 def test_without_one(judged: Collection) -> None:
-    found = evaluate_clusters(judged, "run")
+    found = evaluate_clusters(judged.stored, "run")
     assert (found.documents, found.outlier_share, found.truth) == (12, pytest.approx(2 / 12), None)
     assert (found.nmi, found.ari, found.v_measure, found.purity, found.classes) == (None,) * 5
     assert found.stability == pytest.approx(0.6) and found.diversity == 4 / 6
@@ -106,7 +106,7 @@ def test_coherence_and_diversity_are_the_formulas() -> None:
 def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
     before = contents(judged.path)
     ran = sonde("evaluate", "clusters", judged.path, "--run", "run", "--truth", "kind", "--json")
-    assert json.loads(ran.out) == evaluate_clusters(judged, "run", "kind").to_dict()
+    assert json.loads(ran.out) == evaluate_clusters(judged.stored, "run", "kind").to_dict()
     table = dict(
         line.split(maxsplit=1) for line in sonde("evaluate", "clusters", judged.path, "--run", "run").out.splitlines()
     )
@@ -121,4 +121,4 @@ def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
     assert contents(judged.path) == before
     judged.delete([str(n) for n in range(12) if n != 10])
     with pytest.raises(SondeError, match="says nothing of any document with a kind"):
-        evaluate_clusters(judged, "run", "kind")
+        evaluate_clusters(judged.stored, "run", "kind")

@@ -72,7 +72,7 @@ def test_retrieval_is_that_of_dense_search_over_a_collection(
     assert (len(retrieval.ids), retrieval.texts[0], len(retrieval.queries)) == (len(DOCUMENTS), DOCUMENTS[0], 4)
     [found] = evaluate_models(pairs, retrieval, model=tiny, forms=["float32"], device="cpu")
     collection = sonde.index(folder / "corpus.jsonl.gz", tmp_path / "c.sonde", model=tiny, device="cpu")
-    [expected] = evaluate_search(collection, retrieval.queries, retrieval.qrels, modes(["dense"]))
+    [expected] = evaluate_search(collection.stored, retrieval.queries, retrieval.qrels, modes(["dense"]))
     assert found.ndcg == pytest.approx(expected.measures["ndcg@10"], abs=1e-6)
     assert 0.1 < expected.measures["ndcg@10"] < 1
     assert found.p is None

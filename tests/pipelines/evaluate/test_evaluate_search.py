@@ -30,7 +30,7 @@ def judged(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
     queries = read_queries(judged[0])
     assert queries == [(f"q{n}", query) for n, query in enumerate(QUERIES)]
-    found = run_queries(collection, queries, SearchSettings(k=25, mode="dense"), tmp_path / "run.trec")
+    found = run_queries(collection.stored, queries, SearchSettings(k=25, mode="dense"), tmp_path / "run.trec")
     read = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
     assert [(line.query_id, line.doc_id) for line in read] == [(key, hit.id) for key, hits in found for hit in hits]
     assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
@@ -38,8 +38,8 @@ def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Pat
 
 def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
     queries, qrels = read_queries(judged[0]), read_qrels(judged[1])
-    found = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
-    again = evaluate_search(collection, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    found = evaluate_search(collection.stored, queries, qrels, modes(("dense", "lexical", "hybrid")))
+    again = evaluate_search(collection.stored, queries, qrels, modes(("dense", "lexical", "hybrid")))
     assert [(q.mode, q.queries) for q in found] == [("dense", 4), ("lexical", 4), ("hybrid", 4)]
     assert [q.to_dict() for q in found] == [q.to_dict() for q in again]
     assert found[0].p is None and found[0].difference is None
@@ -84,4 +84,4 @@ def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) 
     with pytest.raises(SondeError, match="cannot read the judgements"):
         read_qrels(tmp_path / "none.txt")
     with pytest.raises(SondeError, match="no query has a judgement"):
-        evaluate_search(collection, [("a", "apple")], {"b": {"1": 1}}, modes(("dense",)))
+        evaluate_search(collection.stored, [("a", "apple")], {"b": {"1": 1}}, modes(("dense",)))

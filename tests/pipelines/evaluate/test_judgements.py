@@ -68,7 +68,7 @@ def test_they_survive_compaction_and_a_sweep(collection: Collection) -> None:
     collection.judge("day", ["3"])
     collection.delete(["1"])
     collection.compact()
-    assert verify(collection) == []
+    assert verify(collection.stored) == []
     assert collection.judgements().qrels == {"q1": {"3": 1}}
 
 
@@ -88,14 +88,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 def test_a_torn_line_costs_itself_alone(shared: Collection, cut: int, junk: bytes) -> None:
     file = shared.path / FILE
     file.unlink(missing_ok=True)
-    judge(shared, "one", ["1"], 1)
+    judge(shared.stored, "one", ["1"], 1)
     before = file.read_bytes()
-    judge(shared, "two", ["2"], 1)
+    judge(shared.stored, "two", ["2"], 1)
     second = file.read_bytes()[len(before) :]
     file.write_bytes(before + second[: min(cut, len(second) - 1)] + junk.replace(b"\n", b""))
-    assert [each.query for each in judgements(shared).kept] == ["one"]
-    judge(shared, "three", ["3"], 1)
-    assert [each.query for each in judgements(shared).kept] == ["one", "three"]
+    assert [each.query for each in judgements(shared.stored).kept] == ["one"]
+    judge(shared.stored, "three", ["3"], 1)
+    assert [each.query for each in judgements(shared.stored).kept] == ["one", "three"]
 
 
 @pytest.mark.parametrize("line", [b"\xff\xfe", b"[]", b"{}", b"null", b'{"query": 1}', b"[" * 100_000])
@@ -110,7 +110,7 @@ def test_a_damaged_line_is_passed_over(collection: Collection, line: bytes) -> N
 def _judge_many(path: Path, query: str) -> None:
     opened = Collection.open(path, encoder=FakeEncoder())  # type: ignore[arg-type]
     for _ in range(20):
-        judge(opened, query, ["1", "2", "3"], 1)
+        judge(opened.stored, query, ["1", "2", "3"], 1)
 
 
 def test_several_may_judge_at_once(collection: Collection) -> None:
@@ -133,7 +133,7 @@ def test_exported_and_measured(collection: Collection, tmp_path: Path) -> None:
     assert (tmp_path / "qrels.tsv").read_text() == "q1\t0\t1\t1\nq2\t0\t3\t2\n"
     assert read_qrels(tmp_path / "qrels.tsv") == found.qrels
     assert read_queries(tmp_path / "queries.jsonl") == found.queries
-    [dense, lexical] = evaluate_search(collection, found.answered, found.qrels, modes(("dense", "lexical")))
+    [dense, lexical] = evaluate_search(collection.stored, found.answered, found.qrels, modes(("dense", "lexical")))
     assert dense.measures["judged@10"] == pytest.approx(1 / 3)  # three hits, one of them judged
     assert lexical.measures["ndcg@10"] == 1.0
     assert lexical.measures["judged@10"] == 1.0  # words of one query find one text each
@@ -141,7 +141,7 @@ def test_exported_and_measured(collection: Collection, tmp_path: Path) -> None:
 
 def test_a_query_without_hits_has_none_unjudged(collection: Collection) -> None:
     queries, qrels = [("a", "xyzzy"), ("b", "battery")], {"a": {"1": 1}, "b": {"2": 1}}
-    [lexical] = evaluate_search(collection, queries, qrels, modes(("lexical",)))
+    [lexical] = evaluate_search(collection.stored, queries, qrels, modes(("lexical",)))
     assert (lexical.measures["judged@10"], lexical.measures["ndcg@10"]) == (0.5, 0.0)
 
 

@@ -59,11 +59,11 @@ def test_a_judge_is_overruled_and_learned_from(shop: Collection, budget: str | N
             return np.tile([2.0, 0.0, 0.0, 0.0], (len(texts), 1)).astype(np.float32)
 
     settings = LabelSettings(engine="nli", budget=budget, replace=True)
-    label_collection(shop, LABELS, settings, judge=Wrong())
+    label_collection(shop.stored, LABELS, settings, judge=Wrong())
     assert set(labels_of(shop).values()) == {"parcel"}
     given = {f"screen-{n}": "screen" for n in range(8)}
     shop.correct(given)
-    report = label_collection(shop, LABELS, settings, judge=Wrong())
+    report = label_collection(shop.stored, LABELS, settings, judge=Wrong())
     after = labels_of(shop)
     assert {after[id] for id in given} == {"screen"} and report.corrected == 8
     others = [after[f"screen-{n}"] for n in range(8, 30)]
@@ -78,7 +78,7 @@ def test_corrections_with_several_labels(shop: Collection) -> None:
     shop.label(LABELS, multi_label=True, name="m", replace=True)
     after = labels_of(shop, "m")
     assert (sorted(after["parcel-1"]), after["parcel-2"]) == (["battery", "screen"], ["none of these"])
-    assert [(each.id, each.labels) for each in corrections(shop, "m")] == [
+    assert [(each.id, each.labels) for each in corrections(shop.stored, "m")] == [
         ("parcel-1", ("screen", "battery")), ("parcel-2", ()),
     ]  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery", "parcel-2": "screen"})
     shop.correct({"parcel-1": "refund"})
-    assert [(each.id, each.labels) for each in corrections(shop)] == [
+    assert [(each.id, each.labels) for each in corrections(shop.stored)] == [
         ("parcel-1", ("refund",)),
         ("parcel-2", ("screen",)),
     ]
@@ -96,14 +96,14 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
     }  # fmt: skip
     assert [hit.id for hit in shop.search("x", mode="dense", where="\"correction:labels\" = 'refund'")] == ["parcel-1"]
     shop.rename_run("labels", "kinds", kind="label")
-    assert len(corrections(shop, "kinds")) == 2 and corrections(shop) == []
+    assert len(corrections(shop.stored, "kinds")) == 2 and corrections(shop.stored) == []
     changed = [row | {"text": "parcel depot other words"} if row["id"] == "parcel-2" else row for row in rows()]
     collection(shop.path, changed)
-    assert [each.id for each in corrections(shop, "kinds")] == ["parcel-1"]
-    assert forget_corrections(shop, ["parcel-1"], "kinds") == 0
+    assert [each.id for each in corrections(shop.stored, "kinds")] == ["parcel-1"]
+    assert forget_corrections(shop.stored, ["parcel-1"], "kinds") == 0
     assert [run.kind for run in shop.runs()] == ["label"]
     with pytest.raises(SondeError, match="nothing of the run 'kinds' was corrected"):
-        forget_corrections(shop, ["parcel-1"], "kinds")
+        forget_corrections(shop.stored, ["parcel-1"], "kinds")
 
 
 def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
@@ -133,10 +133,10 @@ def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
 
 def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> None:
     examples = [LabelledExample(theme, id=f"{theme}-{n}") for theme in LABELS for n in range(3)]
-    label_by_examples(shop, examples, LabelSettings(name="few"))
+    label_by_examples(shop.stored, examples, LabelSettings(name="few"))
     [first] = shop.unsure("few", k=1)
     shop.correct({first.id: first.other}, run="few")
-    report = label_by_examples(shop, examples, LabelSettings(name="few", replace=True))
+    report = label_by_examples(shop.stored, examples, LabelSettings(name="few", replace=True))
     assert report.corrected == 1 and labels_of(shop, "few")[first.id] == first.other
     assert first.id not in {each.id for each in shop.unsure("few", k=200)}
 

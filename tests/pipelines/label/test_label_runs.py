@@ -20,7 +20,7 @@ from tiny_pairs import save_pairs
 
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store.collection import Collection as Stored
+from sonde.indexer.store.collection import StoredCollection as Stored
 from sonde.indexer.store.runs import assignments_of, find_run, items_of
 from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.labels import evaluate_labels
@@ -87,7 +87,7 @@ def test_a_run_by_similarity(folder: Path) -> None:
     assert (report.engine, report.model, report.calls, report.documents) == ("similarity", "fake", 0, DOCUMENTS)
     names, found = results(folder, "labels")
     assert names == dict(enumerate(LABELS)) and len(found) == DOCUMENTS
-    quality = evaluate_labels(opened(folder), "labels", "truth")
+    quality = evaluate_labels(opened(folder).stored, "labels", "truth")
     assert (quality.accuracy, quality.macro_f1, quality.documents) == (1.0, 1.0, DOCUMENTS)
     assert opened(folder).to_pandas()["label:labels"].tolist() == [row["truth"].lower() for row in documents()]
 
@@ -107,7 +107,7 @@ def test_several_runs_stand_side_by_side(folder: Path) -> None:
 def test_several_labels_a_text_and_none_of_these(folder: Path, tmp_path: Path) -> None:
     settings = LabelSettings(engine="nli", multi_label=True, threshold=0.9, name="several")
     judge = CountingJudge(tmp_path / "log")
-    report = label_collection(opened(folder), ["apple", "music"], settings, judge=judge)
+    report = label_collection(opened(folder).stored, ["apple", "music"], settings, judge=judge)
     names, found = results(folder, "several")
     texts = {n: row["text"] for n, row in enumerate(documents(), 1)}
     wanted = {
@@ -124,8 +124,8 @@ def test_a_budget_judges_a_sample_and_carries_the_rest(folder: Path, tmp_path: P
     assert (report.judged, report.calls, report.full_calls) == (120, 360, 3 * DOCUMENTS)
     assert len((tmp_path / "log").read_text().splitlines()) == 120
     assert report.held_back == 12 and report.agreement == 1.0
-    assert evaluate_labels(opened(folder), "judged", "truth").accuracy > 0.98
-    assert not (folder / "labelling").exists() and verify(opened(folder)) == []
+    assert evaluate_labels(opened(folder).stored, "judged", "truth").accuracy > 0.98
+    assert not (folder / "labelling").exists() and verify(opened(folder).stored) == []
 
 
 def test_a_budget_of_time(folder: Path, tmp_path: Path) -> None:
@@ -169,17 +169,17 @@ def test_what_was_judged_under_other_settings_is_not_used(folder: Path, tmp_path
 
     settings = replace(SETTINGS, budget=None, name="broken")
     with pytest.raises(SondeError, match="the judge has gone"):
-        label_collection(opened(folder), LABELS, settings, judge=Broken(tmp_path / "log"))
+        label_collection(opened(folder).stored, LABELS, settings, judge=Broken(tmp_path / "log"))
     [journal] = (folder / "labelling").glob("*.jsonl")
     with journal.open("ab") as stream:
         stream.write(b'[["torn')  # what a kill in the middle of a line leaves
     second = CountingJudge(tmp_path / "second")
-    label_collection(opened(folder), LABELS, settings, judge=second)
+    label_collection(opened(folder).stored, LABELS, settings, judge=second)
     assert len(second.log.read_text().splitlines()) == DOCUMENTS - 2 * AT_ONCE
     third = CountingJudge(tmp_path / "third")
     with pytest.raises(SondeError, match="the judge has gone"):
-        label_collection(opened(folder), LABELS, replace(settings, name="x"), judge=Broken(tmp_path / "log2"))
-    label_collection(opened(folder), LABELS, replace(settings, name="x", multi_label=True), judge=third)
+        label_collection(opened(folder).stored, LABELS, replace(settings, name="x"), judge=Broken(tmp_path / "log2"))
+    label_collection(opened(folder).stored, LABELS, replace(settings, name="x", multi_label=True), judge=third)
     assert len(third.log.read_text().splitlines()) == DOCUMENTS
 
 
@@ -194,9 +194,9 @@ def test_a_thousand_labels(folder: Path, tmp_path: Path) -> None:
     many = [*LABELS, *(f"nonsense {n}" for n in range(997))]
     judge = CountingJudge(tmp_path / "log")
     settings = LabelSettings(engine="nli", name="many", where="year = 2003")
-    report = label_collection(opened(folder), many, settings, judge=judge)
+    report = label_collection(opened(folder).stored, many, settings, judge=judge)
     assert report.calls == 10 * report.documents and report.full_calls == 1_000 * report.documents
-    assert evaluate_labels(opened(folder), "many", "truth").accuracy == 1.0
+    assert evaluate_labels(opened(folder).stored, "many", "truth").accuracy == 1.0
 
 
 def test_labels_adapt_to_the_corpus() -> None:
@@ -246,7 +246,7 @@ def test_the_agreement_is_measured_on_texts_that_the_model_has_not_seen() -> Non
 def test_evaluation_against_a_column(folder: Path) -> None:
     collection = opened(folder)
     collection.label(["apple", "music"], engine="similarity", threshold=0.0)
-    quality = evaluate_labels(collection, None, "truth")
+    quality = evaluate_labels(collection.stored, None, "truth")
     assert quality.run == "labels" and quality.notes == ("the run has no label for cloud, river, which are in truth",)
     true = [row["truth"].lower() for row in documents()]
     frame = collection.to_pandas()
@@ -258,9 +258,9 @@ def test_evaluation_against_a_column(folder: Path) -> None:
     with pytest.raises(
         UsageError, match="there is no column 'nothing' that could hold the truth: there is truth, year"
     ):
-        evaluate_labels(collection, None, "nothing")
+        evaluate_labels(collection.stored, None, "nothing")
     with pytest.raises(SondeError, match="no label run 'other'"):
-        evaluate_labels(collection, "other", "truth")
+        evaluate_labels(collection.stored, "other", "truth")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fake_encoder import FakeEncoder
 
 import sonde as package
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.pipelines.search.ask import ask, fit_of_model
 from sonde.pipelines.search.settings import SearchDefaults, store_defaults, stored_defaults
 from sonde.pipelines.tune.threshold import Question, find_threshold, read_questions
@@ -34,11 +34,11 @@ THINGS = (
 
 
 @pytest.fixture
-def faq(tmp_path: Path) -> Collection:
+def faq(tmp_path: Path) -> StoredCollection:
     encoder: Any = FakeEncoder()
     rows = [{"id": str(n), "question": f"How do I return a {thing}?", "answer": f"Send the {thing} back."}
             for n, thing in enumerate(THINGS)]  # fmt: skip
-    return package.index(rows, tmp_path / "faq.sonde", text="question", id="id", encoder=encoder)
+    return package.index(rows, tmp_path / "faq.sonde", text="question", id="id", encoder=encoder).stored
 
 
 def examples() -> tuple[list[Question], list[Question]]:
@@ -46,7 +46,7 @@ def examples() -> tuple[list[Question], list[Question]]:
     return answered, [Question(f"who wrote the {n} novel about whales") for n in range(12)]
 
 
-def test_the_answer_is_the_field_and_below_the_threshold_there_is_none(faq: Collection) -> None:
+def test_the_answer_is_the_field_and_below_the_threshold_there_is_none(faq: StoredCollection) -> None:
     found = ask(faq, "how do I return a kettle", threshold=0.5)
     assert (found.answer, found.hit and found.hit.id) == ("Send the kettle back.", "6")
     assert found.similarity is not None and found.similarity > 0.5
@@ -56,18 +56,18 @@ def test_the_answer_is_the_field_and_below_the_threshold_there_is_none(faq: Coll
     assert ask(faq, "return a lamp", field="question") if "question" in faq.open_catalog().fields() else True
 
 
-def test_the_stored_threshold_is_heeded(faq: Collection) -> None:
+def test_the_stored_threshold_is_heeded(faq: StoredCollection) -> None:
     assert "no threshold is known" in ask(faq, "return a lamp").notes[0]
     store_defaults(faq, SearchDefaults(threshold=0.99))
     found = ask(faq, "who wrote the novel")
     assert (found.hit, found.threshold, found.notes) == (None, 0.99, ())
 
 
-def test_the_threshold_has_the_highest_f1_of_all_on_its_half(faq: Collection) -> None:
+def test_the_threshold_has_the_highest_f1_of_all_on_its_half(faq: StoredCollection) -> None:
     found = find_threshold(faq, *examples())
     assert (found.answered, found.unanswerable, found.aware) == (12, 12, True)
     assert found.learned.f1 == max(point.f1 for point in [found.learned])
-    hits = list(faq.search_many([q.text for part in examples() for q in part], k=1, mode="dense"))  # type: ignore[attr-defined]
+    hits = list(package.Collection(faq).search_many([q.text for part in examples() for q in part], k=1, mode="dense"))
     scores = np.array([results[0].scores.dense for results in hits])
     right = np.array([results[0].id == str(n) for n, results in enumerate(hits[:12])] + [False] * 12)
     has = np.arange(24) < 12
@@ -80,7 +80,7 @@ def test_the_threshold_has_the_highest_f1_of_all_on_its_half(faq: Collection) ->
     assert found.checked.false_answers < 0.2
 
 
-def test_without_ids_every_hit_above_the_threshold_is_right(faq: Collection) -> None:
+def test_without_ids_every_hit_above_the_threshold_is_right(faq: StoredCollection) -> None:
     answered, unanswerable = examples()
     found = find_threshold(faq, [replace(question, answers=()) for question in answered], unanswerable)
     assert found.aware is False
@@ -100,7 +100,7 @@ def test_questions_come_from_lines_or_tables(tmp_path: Path) -> None:
         read_questions(tmp_path / "bad.csv")
 
 
-def test_what_cannot_be_asked_is_one_line(faq: Collection) -> None:
+def test_what_cannot_be_asked_is_one_line(faq: StoredCollection) -> None:
     answered, unanswerable = examples()
     with pytest.raises(UsageError, match="'lexical' has not"):
         ask(faq, "x", mode="lexical")
@@ -129,14 +129,14 @@ def test_a_model_that_does_not_fit_is_warned_of(
     encoder: Any = FakeEncoder()
     encoder.spec = replace(FakeEncoder.spec, name=name, query_prompt=prompt)
     rows = [{"text": text.format(thing)} for thing in THINGS]
-    collection: Any = package.index(rows, tmp_path / "c.sonde", text="text", encoder=encoder)
+    collection = package.index(rows, tmp_path / "c.sonde", text="text", encoder=encoder).stored
     found = fit_of_model(collection)
     assert (found is None) == (says is None)
     assert says is None or says in (found or "")
 
 
 def test_the_commands(
-    faq: Collection, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    faq: StoredCollection, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder: Any = FakeEncoder()
     inject(monkeypatch, encoder)

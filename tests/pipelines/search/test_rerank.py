@@ -146,9 +146,9 @@ def test_pages_with_a_threshold_and_a_filter_fit_together(garden: sonde.Collecti
 def test_many_queries_get_what_each_gets_alone(garden: sonde.Collection, tmp_path: Path) -> None:
     queries = [("a", "winter music"), ("b", "the price of basil"), ("c", "winter music")]
     settings = SearchSettings(k=30, rerank=True, rerank_depth=15)
-    found = dict(run_queries(garden, queries, settings, tmp_path / "run.trec"))
+    found = dict(run_queries(garden.stored, queries, settings, tmp_path / "run.trec"))
     for key, text in queries:
-        assert [(h.id, h.score) for h in found[key]] == [(h.id, h.score) for h in search(garden, text, settings)]
+        assert [(h.id, h.score) for h in found[key]] == [(h.id, h.score) for h in search(garden.stored, text, settings)]
     lines = (tmp_path / "run.trec").read_text().splitlines()
     assert lines[0].endswith("sonde-hybrid-rerank")
     scores = [float(line.split()[4]) for line in lines if line.startswith("a ")]
@@ -187,7 +187,7 @@ class Slow:
 def test_a_budget_reads_the_best_documents_first(garden: sonde.Collection, seconds: float | None, depth: int) -> None:
     clock = Clock()
     slow = Slow(clock)
-    with garden.view() as view:
+    with garden.stored.view() as view:
         rows = np.arange(40)
         ranked = Ranked(rows, np.linspace(1, 0.1, 40), None, None, 40)
         after, done = SecondStage(view, slow, 30, seconds, clock).run("x", ranked)  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ def test_a_model_that_cannot_be_had_fails_and_nothing_takes_its_place(
 def test_evaluation_knows_the_mode_rerank(garden: sonde.Collection) -> None:
     pytest.importorskip("ir_measures")
     queries = [("q", "winter breaks the sun")]
-    hybrid, rerank = evaluate_search(garden, queries, {"q": {"0": 1, "3": 1}}, modes(["hybrid", "rerank"]))
+    hybrid, rerank = evaluate_search(garden.stored, queries, {"q": {"0": 1, "3": 1}}, modes(["hybrid", "rerank"]))
     assert (hybrid.mode, hybrid.second_stage, rerank.mode) == ("hybrid", None, "rerank")
     assert rerank.second_stage == "late interaction over the best 50"
     assert rerank.to_dict()["second_stage"] == "late interaction over the best 50"

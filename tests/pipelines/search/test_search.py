@@ -32,7 +32,7 @@ Naive = dict[str, tuple[float, float]]
 def naive(collection: Collection, query: str) -> list[tuple[str, int, float, float]]:
     """Every passage's document, row, cosine and BM25, from all vectors and the index's score of each row."""
     vector = FakeEncoder().encode_texts([query], query=True)[0]
-    with collection.view() as view:
+    with collection.stored.view() as view:
         rows = np.flatnonzero(view.generation.alive)
         cosine = view.generation.segments.read(rows) @ vector
         assert view.generation.lexical is not None
@@ -111,7 +111,7 @@ def test_hits_carry_the_parts_of_their_scores(collection: Collection, mode: Mode
     table = {row: (cosine, bm25) for _, row, cosine, bm25 in naive(collection, query)}
     for rank, hit in enumerate(collection.search(query, k=15, mode=mode), 1):
         assert hit.rank == rank
-        with collection.view() as view:
+        with collection.stored.view() as view:
             doc = view.document_number(hit.id)
             assert doc is not None
             places = {(p.start, p.end): row for row, p in view.passages(view.rows_of(doc)).items()}
@@ -217,7 +217,7 @@ def test_similar(collection: Collection) -> None:
         hits = collection.similar(key, k=12)
         assert key not in [hit.id for hit in hits]
         table = []
-        with collection.view() as view:
+        with collection.stored.view() as view:
             rows = np.flatnonzero(view.generation.alive)
             owners = dict(view.catalog.connection.execute("SELECT row, key FROM passages JOIN documents USING (doc)"))
             cosines = view.generation.segments.read(rows) @ vectors[key]
@@ -314,7 +314,7 @@ def test_settings_that_cannot_be(collection: Collection) -> None:
             collection.search("apple", **wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="query 2 is empty"):
         list(collection.search_many(["apple", " "]))
-    assert search(collection, "a\0pple apple", SearchSettings(k=3))[0].text
+    assert search(collection.stored, "a\0pple apple", SearchSettings(k=3))[0].text
 
 
 def test_loading_and_searching_are_two_figures(reviews: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,8 +343,8 @@ def test_a_second_stage_is_loaded_beside_the_search(reviews: Path, monkeypatch: 
 
     def slowly(*_: object, **__: object) -> LateInteraction:
         time.sleep(1.1)
-        with opened.view() as view:
-            return LateInteraction(opened.encoder, rarity(view, opened.encoder))
+        with opened.stored.view() as view:
+            return LateInteraction(opened.stored.encoder, rarity(view, opened.stored.encoder))
 
     opened = Collection.open(reviews, encoder=FakeEncoder())  # type: ignore[arg-type]
     monkeypatch.setattr(choice, "load_reranker", slowly)

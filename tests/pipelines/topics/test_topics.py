@@ -83,7 +83,7 @@ def test_topics_are_the_themes(shop: Collection) -> None:
 
 def test_asking_again_gives_every_document_its_topic(shop: Collection) -> None:
     topics = shop.topic_run()
-    with shop.view() as view:
+    with shop.stored.view() as view:
         corpus = Corpus.of(view)
         docs, numbers, scores = assignments_of(view.catalog, topics.run)
         kept = array_of(view.catalog, topics.run, "probabilities")
@@ -331,6 +331,6 @@ def test_the_command_line(sonde: Command, own: Collection) -> None:
     assert "4 topics · 120 documents" in sonde("topic", own.path).err
     assert sonde("topic", own.path, "--merge", "0,1").code == 0
     assert len(sonde("topic", own.path, "--json").out.splitlines()) == 3
-    with own.view() as view:
+    with own.stored.view() as view:
         assert [run.name for run in list_runs(view.catalog, "topic")] == ["topics"]
     assert problems(own.path) == []

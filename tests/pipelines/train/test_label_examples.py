@@ -13,7 +13,7 @@ from fake_encoder import FakeEncoder
 
 import sonde as package
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import LabelSettings
 from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples, read_labelled
@@ -30,12 +30,12 @@ def rows() -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
+def collection(tmp_path: Path) -> StoredCollection:
     encoder: Any = FakeEncoder()
-    return package.index(rows(), tmp_path / "c.sonde", text="text", id="id", encoder=encoder)
+    return package.index(rows(), tmp_path / "c.sonde", text="text", id="id", encoder=encoder).stored
 
 
-def test_examples_teach_the_labels_of_all_documents(collection: Collection) -> None:
+def test_examples_teach_the_labels_of_all_documents(collection: StoredCollection) -> None:
     taught = [
         LabelledExample(subject, text=f"{subject}, {subject} {word}") for subject, ws in SUBJECTS.items() for word in ws
     ]
@@ -47,7 +47,7 @@ def test_examples_teach_the_labels_of_all_documents(collection: Collection) -> N
         label_by_examples(collection, taught)
 
 
-def test_the_regression_is_scikit_learns(collection: Collection) -> None:
+def test_the_regression_is_scikit_learns(collection: StoredCollection) -> None:
     from sklearn.linear_model import LogisticRegression
 
     taught = [LabelledExample(row["truth"], id=row["id"]) for row in rows()[::3]]
@@ -74,7 +74,9 @@ def test_a_tuned_model_reads_the_documents_again(tmp_path: Path) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     base = tiny_models.save_transformer(tmp_path / "base")
-    collection: Any = package.index(rows(), tmp_path / "c.sonde", text="text", id="id", model=str(base), device="cpu")
+    collection: Any = package.index(
+        rows(), tmp_path / "c.sonde", text="text", id="id", model=str(base), device="cpu"
+    ).stored
     taught = [LabelledExample(row["truth"], id=row["id"]) for row in rows()[::2]]
     settings = LabelSettings(name="tuned", device="cpu")
     report = label_by_examples(collection, taught, settings, fine_tune=tmp_path / "tuned")
@@ -99,7 +101,7 @@ def test_examples_that_cannot_be_used_are_one_line(tmp_path: Path, content: str,
         read_labelled(tmp_path / "e.csv")
 
 
-def test_an_example_must_be_a_document(collection: Collection) -> None:
+def test_an_example_must_be_a_document(collection: StoredCollection) -> None:
     with pytest.raises(SondeError, match=r"'gone' .* is no document"):
         label_by_examples(collection, [LabelledExample("a", id="gone"), LabelledExample("b", text="b")])
     with pytest.raises(UsageError, match="--multi-label"):
@@ -107,7 +109,7 @@ def test_an_example_must_be_a_document(collection: Collection) -> None:
 
 
 def test_the_command(
-    collection: Collection, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    collection: StoredCollection, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder: Any = FakeEncoder()
     inject(monkeypatch, encoder)

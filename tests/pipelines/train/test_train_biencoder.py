@@ -241,7 +241,7 @@ def test_a_collection_gives_titles_and_neighbouring_passages(tmp_path: Path) -> 
     long = " ".join(f"The battery of device {n} died after a week, and nobody answers." for n in range(60))
     rows = [{"id": n, "title": f"Title {n}", "text": f"Number {n}. " + long} for n in range(10)]
     encoder: Any = FakeEncoder()
-    collection: Any = package.index(rows, tmp_path / "c.sonde", encoder=encoder)
+    collection: Any = package.index(rows, tmp_path / "c.sonde", encoder=encoder).stored
     titles, both = (pairs_of_collection(collection, name) for name in ("titles", "both"))
     assert titles.first == tuple(f"Title {n}" for n in range(10))
     assert len(both) > len(titles)

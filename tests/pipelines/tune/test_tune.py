@@ -12,7 +12,7 @@ from fake_encoder import DIMENSION, FakeEncoder
 import sonde as package
 from sonde.indexer.ann import AnnSettings
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store.collection import Collection
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.search.search import search, search_many
@@ -48,9 +48,9 @@ def rows() -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def noisy(tmp_path: Path) -> Collection:
+def noisy(tmp_path: Path) -> StoredCollection:
     encoder: Any = Noise()
-    return package.index(rows(), tmp_path / "c.sonde", title="title", id="id", encoder=encoder)
+    return package.index(rows(), tmp_path / "c.sonde", title="title", id="id", encoder=encoder).stored
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ def asked(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "q.jsonl", tmp_path / "qrels.tsv"
 
 
-def scores(collection: Collection, **settings: Any) -> list[float]:
+def scores(collection: StoredCollection, **settings: Any) -> list[float]:
     return [hit.score for hit in search(collection, "a parcel with a word201", SearchSettings(k=5, **settings))]
 
 
 def test_what_is_better_for_sure_is_stored_and_heeded_by_those_who_read_already(
-    noisy: Collection, asked: tuple[Path, Path]
+    noisy: StoredCollection, asked: tuple[Path, Path]
 ) -> None:
-    reader = Collection.open(noisy.path, encoder=noisy.encoder)
+    reader = StoredCollection.open(noisy.path, encoder=noisy.encoder)
     before = scores(reader)
     found = tune_search(noisy, queries=asked[0], qrels=asked[1])
     assert found.stored is not None and found.stored.weight == found.chosen["weight"] < 0.5
@@ -82,7 +82,7 @@ def test_what_is_better_for_sure_is_stored_and_heeded_by_those_who_read_already(
     assert noisy.get(PROPERTY) is None
 
 
-def test_the_stored_gain_is_that_of_the_other_half(noisy: Collection, asked: tuple[Path, Path]) -> None:
+def test_the_stored_gain_is_that_of_the_other_half(noisy: StoredCollection, asked: tuple[Path, Path]) -> None:
     found = tune_search(noisy, TuneSettings(keep=False), queries=asked[0], qrels=asked[1])
     assert stored_defaults(noisy).empty and found.stored is None
     other = judged(*asked).halves(0)[1]
@@ -100,14 +100,14 @@ def test_the_stored_gain_is_that_of_the_other_half(noisy: Collection, asked: tup
 def test_nothing_is_stored_where_nothing_is_gained(tmp_path: Path, asked: tuple[Path, Path]) -> None:
     encoder: Any = FakeEncoder()
     easy = [{"id": str(n), "text": f"word{n + 200} alone"} for n in range(60)]
-    collection: Any = package.index(easy, tmp_path / "easy.sonde", id="id", encoder=encoder)
+    collection: Any = package.index(easy, tmp_path / "easy.sonde", id="id", encoder=encoder).stored
     found = tune_search(collection, queries=asked[0], qrels=asked[1])
     assert found.stored is None
     assert found.notes == ("nothing was stored: no gain on the other half is sure, so what holds now is kept",)
     assert collection.get(PROPERTY) is None
 
 
-def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy: Collection) -> None:
+def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy: StoredCollection) -> None:
     queries, documents = made(noisy, count=40)
     by_key = {document.key: document for document in documents}
     assert (len(queries), len(documents)) == (40, 80)
@@ -121,7 +121,7 @@ def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy
 def test_without_titles_a_sentence_is_taken_out_and_asked_for(tmp_path: Path) -> None:
     encoder: Any = FakeEncoder()
     untitled = [{"id": row["id"], "text": row["text"]} for row in rows()]
-    collection: Any = package.index(untitled, tmp_path / "c.sonde", id="id", encoder=encoder)
+    collection: Any = package.index(untitled, tmp_path / "c.sonde", id="id", encoder=encoder).stored
     queries, documents = made(collection, count=30)
     by_key = {document.key: document.text for document in documents}
     for text, truth in zip(queries.texts, queries.truth, strict=True):
@@ -132,7 +132,7 @@ def test_without_titles_a_sentence_is_taken_out_and_asked_for(tmp_path: Path) ->
         assert all(word in gone for word in text.split())
 
 
-def test_made_queries_tune_a_collection_of_their_own_and_leave_the_texts_alone(noisy: Collection) -> None:
+def test_made_queries_tune_a_collection_of_their_own_and_leave_the_texts_alone(noisy: StoredCollection) -> None:
     before = [hit.id for hit in search(noisy, "word3 refund", SearchSettings(weight=0.5))]
     found = tune_search(noisy, TuneSettings(queries=60))
     assert found.source.endswith("among 80 documents")
@@ -140,7 +140,7 @@ def test_made_queries_tune_a_collection_of_their_own_and_leave_the_texts_alone(n
     assert found.stored is None or found.stored.weight == found.chosen["weight"]
 
 
-def test_clicks_are_judgements(tmp_path: Path, noisy: Collection) -> None:
+def test_clicks_are_judgements(tmp_path: Path, noisy: StoredCollection) -> None:
     log = tmp_path / "clicks.csv"
     log.write_text("query,id\n" + "".join(f"word{n} things,{n}\n" for n in range(20)) + "word3 things,5\n")
     found = clicked(log)
@@ -148,7 +148,9 @@ def test_clicks_are_judgements(tmp_path: Path, noisy: Collection) -> None:
     assert tune_search(noisy, TuneSettings(keep=False), clicks=log).gains[0].examples == 10
 
 
-def test_the_second_stage_is_tuned_from_scores_that_are_made_once(noisy: Collection, asked: tuple[Path, Path]) -> None:
+def test_the_second_stage_is_tuned_from_scores_that_are_made_once(
+    noisy: StoredCollection, asked: tuple[Path, Path]
+) -> None:
     asked_for: list[tuple[str, str]] = []
 
     class Words:
@@ -175,7 +177,7 @@ def test_the_second_stage_is_tuned_from_scores_that_are_made_once(noisy: Collect
     assert len(asked_for) == count == len(set(asked_for))
 
 
-def test_the_share_of_the_second_stage_can_be_set(noisy: Collection) -> None:
+def test_the_share_of_the_second_stage_can_be_set(noisy: StoredCollection) -> None:
     plain = scores(noisy, rerank=True)
     assert plain == scores(noisy, rerank=True, rerank_weight=0.4) != scores(noisy, rerank=True, rerank_weight=0.0)
     store_defaults(noisy, SearchDefaults(rerank_weight=0.0, rerank_depth=20))
@@ -187,7 +189,9 @@ def test_the_share_of_the_second_stage_can_be_set(noisy: Collection) -> None:
 def test_the_breadth_of_an_approximate_index_is_tuned_on_the_queries(tmp_path: Path) -> None:
     encoder: Any = FakeEncoder()
     texts = [{"id": str(n), "text": f"{TOPICS[n % 6]} word{n} other{n % 13} thing{n % 29}"} for n in range(1200)]
-    collection: Any = package.index(texts, tmp_path / "c.sonde", id="id", encoder=encoder, ann=AnnSettings(kind="hnsw"))
+    collection: Any = package.index(
+        texts, tmp_path / "c.sonde", id="id", encoder=encoder, ann=AnnSettings(kind="hnsw")
+    ).stored
     log = tmp_path / "clicks.csv"
     log.write_text("query,id\n" + "".join(f"word{n} thing{n % 29},{n}\n" for n in range(40)))
     found = tune_search(collection, clicks=log)
@@ -205,10 +209,10 @@ def test_the_breadth_of_an_approximate_index_is_tuned_on_the_queries(tmp_path: P
     assert wide == [str(n) for n in order]
 
 
-def test_defaults_survive_compaction_and_need_the_lock(noisy: Collection) -> None:
+def test_defaults_survive_compaction_and_need_the_lock(noisy: StoredCollection) -> None:
     store_defaults(noisy, SearchDefaults(weight=0.3, threshold=0.6))
     compact(noisy.path)
-    assert stored_defaults(Collection.open(noisy.path)).chosen == {"weight": 0.3, "threshold": 0.6}
+    assert stored_defaults(StoredCollection.open(noisy.path)).chosen == {"weight": 0.3, "threshold": 0.6}
     with writer_lock(noisy.path), pytest.raises(SondeError, match="is being written"):
         store_defaults(noisy, SearchDefaults())
 
@@ -227,13 +231,15 @@ def test_defaults_of_a_newer_version_are_passed_over() -> None:
         ("query,id\n" + "".join(f"q{n},x{n}\n" for n in range(20)), r"0 of 20 queries have a right document"),
     ],
 )
-def test_a_log_that_cannot_be_used_is_one_line(noisy: Collection, tmp_path: Path, content: str, says: str) -> None:
+def test_a_log_that_cannot_be_used_is_one_line(
+    noisy: StoredCollection, tmp_path: Path, content: str, says: str
+) -> None:
     (tmp_path / "clicks.csv").write_text(content)
     with pytest.raises(SondeError, match=says):
         tune_search(noisy, clicks=tmp_path / "clicks.csv")
 
 
-def test_queries_need_judgements(noisy: Collection, asked: tuple[Path, Path]) -> None:
+def test_queries_need_judgements(noisy: StoredCollection, asked: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError, match="--queries with --qrels"):
         tune_search(noisy, queries=asked[0])
     with pytest.raises(SondeError, match="at least 10"):
@@ -248,7 +254,7 @@ def test_halves_are_disjoint_and_whole() -> None:
 
 
 def test_the_commands(
-    noisy: Collection,
+    noisy: StoredCollection,
     asked: tuple[Path, Path],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -31,7 +31,7 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the {run.kind} run {run.name}? The documents stay as they are.")
             if st.button("Delete it", type="primary", key="delete_run"):
-                delete_stored_run(collection, run.name, run.kind)
+                delete_stored_run(collection.stored, run.name, run.kind)
                 st.rerun()
 
 
@@ -47,7 +47,7 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
     name = st.text_input("New name", key="rename_to")
     if st.button("Rename", type="primary", key="rename_do", disabled=not name.strip()):
         number = groups.get(which)
-        rename_stored(collection, run.name, name.strip(), run.kind, number)
+        rename_stored(collection.stored, run.name, name.strip(), run.kind, number)
         if number is None:
             st.session_state["_run"] = f"{run.kind}:{name.strip()}"
         st.toast(f"Renamed to {escape_markdown(name.strip())}")
@@ -103,8 +103,8 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
 
 def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
     if run.kind == "cluster":
-        return list(clusters_near(collection, query, run.name, PAGE))
-    topics = Topics(collection, run.name)
+        return list(clusters_near(collection.stored, query, run.name, PAGE))
+    topics = Topics(collection.stored, run.name)
     return [
         (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)
         for topic, cosine in topics.search(query, PAGE)
@@ -140,8 +140,10 @@ def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, s
     """Return title and text of the documents that stand for a group: those that the run names, as far as they exist."""
     ids = item.data.get("representatives", [])[:EXAMPLES]
     if not ids:
-        return [(each.title, each.text) for each in members(collection, run.name, item.number, run.kind, k=EXAMPLES)]
-    with collection.view() as view:
+        return [
+            (each.title, each.text) for each in members(collection.stored, run.name, item.number, run.kind, k=EXAMPLES)
+        ]
+    with collection.stored.view() as view:
         numbers = [number for id in ids if (number := view.document_number(id)) is not None]
         found = view.documents(numbers)
     return [(found[number].title, found[number].text) for number in numbers]

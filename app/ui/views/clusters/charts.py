@@ -55,13 +55,13 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
 def _contrast(_collection: Collection, kind: str, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
     quoted = f"{kind}:{run}".replace('"', '""')
-    return compare_filters(_collection, [f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
+    return compare_filters(_collection.stored, [f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
 def _comparison(_collection: Collection, one: str, two: str, kind: Any, key: tuple[Any, ...]) -> RunComparison:
     del key
-    return compare_runs(_collection, one, two, kind)
+    return compare_runs(_collection.stored, one, two, kind)
 
 
 def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
@@ -71,7 +71,7 @@ def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
             show_text(name)
             show_text(counted(side.documents, "document"), small=True)
             chips((term, f"{score:.1f}") for term, score in side.terms[:12])
-            with collection.view() as view:
+            with collection.stored.view() as view:
                 numbers = [number for key in side.examples[:3] if (number := view.document_number(key)) is not None]
                 for document in view.documents(numbers).values():
                     text = f"{document.title}\n{document.text}".strip()
@@ -111,7 +111,7 @@ def show_curve(run: Run) -> None:
 
 def show_tree(shelf: Workspace, collection: Collection, run: Run, items: list[Item], running: bool) -> None:
     """Show which topics are alike, and let them be joined or split."""
-    topics = Topics(collection, run.name)
+    topics = Topics(collection.stored, run.name)
     leaves = len(topics.model.vectors)
     if leaves < 2:
         empty("No hierarchy", "There are fewer than two dense groups.")
@@ -147,7 +147,7 @@ def _cut(shelf: Workspace, collection: Collection, run: Run, topics: Topics, run
 @st.cache_resource(show_spinner="Drawing the tree …", max_entries=8)
 def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
     del key
-    topics = Topics(_collection, name)
+    topics = Topics(_collection.stored, name)
     named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in topics}
     of_leaf = {leaf: f"{topic.number} · {topic.name}" for topic in topics for leaf in topic.leaves}
     leaves = [named.get((leaf,)) or of_leaf.get(leaf, str(leaf)) for leaf in range(len(topics.model.vectors))]
@@ -158,7 +158,7 @@ def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
 
 def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
     """Show how many documents each group has by period or class of a column."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         fields = list(view.fields.values())
     if not fields:
         empty("No columns", "The documents have no metadata to count by.")
@@ -185,7 +185,7 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
 @st.cache_data(show_spinner="Counting …", max_entries=32)
 def _breakdown(_collection: Collection, run: str, column: str, kind: Any, key: tuple[Any, ...]) -> RunBreakdown:
     del key
-    return breakdown(_collection, run, column, kind)
+    return breakdown(_collection.stored, run, column, kind)
 
 
 def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:

@@ -66,7 +66,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Clusters and topics", anchor=False)
     running = show_work(shelf, collection)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = [run for run in list_runs(view.catalog, count=False) if run.kind in KINDS and run.complete]
     if not runs:
         empty(
@@ -78,7 +78,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             show_new(shelf, collection, running, first=True)
         return
     run, part = _chosen(shelf, collection, runs, running)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
     with sentences():
         _facts(run, items)

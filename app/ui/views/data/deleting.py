@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from .....indexer.store.documents import chosen_texts
 from .....indexer.upkeep.delete import remove_collection
 from .....indexer.wording import counted
 from .....pipelines.search.filters import documents_where
@@ -11,6 +12,9 @@ from ...workspace import Workspace
 from .health import show_damaged
 
 EXAMPLES = 10
+"""Documents that are shown."""
+SHOWN = 200
+"""Characters of a text that are shown."""
 
 
 def show_deleting(shelf: Workspace, name: str) -> None:
@@ -43,7 +47,7 @@ def _by_filter(shelf: Workspace, name: str) -> None:
     collection = shelf.open(name)
     where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
     if not where:
-        with collection.view() as view:
+        with collection.stored.view() as view:
             known = [f"{field.name} ({field.type})" for field in view.fields.values()]
         st.caption(
             escape_markdown(f"The condition of an SQL WHERE over: {', '.join(known) or 'no column: none is kept'}")
@@ -61,12 +65,11 @@ def _by_filter(shelf: Workspace, name: str) -> None:
 
 def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, str]]]:
     """Return how many documents pass a filter, and the first of them."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         numbers = documents_where(view.catalog, where)
         some = [int(number) for number in numbers[:EXAMPLES]]
-        sql = "SELECT key, title, substr(text, 1, 200) FROM documents WHERE doc IN (?)"
-        rows = view.catalog.select_in(sql, some)
-        return len(numbers), [{"id": key, "title": title, "text": text} for key, title, text in rows]
+        found = chosen_texts(view.catalog, some, SHOWN)
+        return len(numbers), [{"id": each.id, "title": each.title, "text": each.text} for each in found]
 
 
 def _by_ids(shelf: Workspace, name: str) -> None:

@@ -50,9 +50,9 @@ def _unreadable(shelf: Workspace, name: str) -> bool:
 
 def model_missing(collection: Collection) -> bool:
     """Return whether the collection's model is not on this machine, and say what that means."""
-    if collection.encoder_at_hand:
+    if collection.stored.encoder_at_hand:
         return False
-    model = escape_markdown(collection.spec.name)
+    model = escape_markdown(collection.stored.spec.name)
     st.warning(
         f"Its model, {model}, is not on this machine. Search by words (lexical) goes on working; search by meaning and "
         "adding texts need the model: put its folder back, or see to it that it can be downloaded."

@@ -29,7 +29,7 @@ WITHOUT = {
 
 def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about clusters and topics."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = [run.name for run in reversed(list_runs(view.catalog)) if run.kind in ("cluster", "topic")]
     runs = list(dict.fromkeys(runs))
     if not runs:
@@ -70,7 +70,7 @@ MOST = 40
 
 def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about labels."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = [run.name for run in reversed(list_runs(view.catalog, "label")) if run.complete]
     columns = truths(collection)
     if not runs:

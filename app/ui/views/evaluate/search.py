@@ -19,7 +19,7 @@ FEW = 20
 
 def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about search."""
-    kept = judgements(collection)
+    kept = judgements(collection.stored)
     with st.container(border=True):
         source = st.segmented_control(
             "From", (KEPT, FILES), default=KEPT, required=True, key="from", label_visibility="collapsed"

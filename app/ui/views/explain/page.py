@@ -109,7 +109,7 @@ def _take_hit(collection: Collection) -> None:
     if not id or st.session_state.get("_taken") == (str(collection.path), id):
         return
     st.session_state["_taken"] = (str(collection.path), id)
-    with sentences(), collection.view() as view:
+    with sentences(), collection.stored.view() as view:
         st.session_state["b"] = best_passage(view, id, st.query_params.get("a") or id)[:LONGEST]
 
 
@@ -130,14 +130,14 @@ def _cross_encoder(shelf: Workspace) -> str | None:
 
 
 def _compare(collection: Collection, first: str, second: str, model: str | None) -> Similarity:
-    return _compared((str(collection.path), json_value(collection.spec.name), first, second, model), collection)
+    return _compared((str(collection.path), json_value(collection.stored.spec.name), first, second, model), collection)
 
 
 @st.cache_data(show_spinner="Reading both texts …", max_entries=64)
 def _compared(key: tuple[str, str, str, str, str | None], _collection: Collection) -> Similarity:
     _, _, first, second, model = key
-    stage: Reranker | str = LATE if model is None else _loaded(model, _collection.device)
-    [found] = Comparison(_collection.encoder, stage, nli(_collection.device))([(first, second)])
+    stage: Reranker | str = LATE if model is None else _loaded(model, _collection.stored.device)
+    [found] = Comparison(_collection.stored.encoder, stage, nli(_collection.stored.device))([(first, second)])
     return found
 
 

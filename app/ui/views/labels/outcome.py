@@ -72,13 +72,13 @@ def _change(collection: Collection, run: Run) -> None:
         with st.popover("Rename", icon=":material/edit:"), sentences():
             name = st.text_input("New name of the run", key="label_rename")
             if st.button("Rename", type="primary", key="label_rename_do", disabled=not name.strip()):
-                rename_stored(collection, run.name, name.strip(), "label")
+                rename_stored(collection.stored, run.name, name.strip(), "label")
                 st.session_state["_label_run"] = name.strip()
                 st.rerun()
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the labels {run.name}? The documents and the corrections stay.")
             if st.button("Delete them", type="primary", key="label_delete"):
-                delete_stored_run(collection, run.name, "label")
+                delete_stored_run(collection.stored, run.name, "label")
                 st.rerun()
 
 
@@ -88,7 +88,7 @@ TRUTH_MOST = 25
 
 def show_truth(collection: Collection, run: Run) -> None:
     """Show how good the labels are where a column knows the truth."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         columns = [field.name for field in view.fields.values() if field.type in ("text", "list", "boolean", "integer")]
     if not columns:
         empty("No column to compare with", "Index a column that holds the true label of some documents.")
@@ -114,7 +114,7 @@ def show_truth(collection: Collection, run: Run) -> None:
 @st.cache_data(show_spinner="Comparing …", max_entries=16)
 def _quality(_collection: Collection, run: str, truth: str, key: tuple[Any, ...]) -> LabelQuality:
     del key
-    return evaluate_labels(_collection, run, truth)
+    return evaluate_labels(_collection.stored, run, truth)
 
 
 def _confusion(found: LabelQuality) -> None:

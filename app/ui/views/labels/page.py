@@ -69,7 +69,7 @@ def _lines(run: Run | None) -> str:
 @st.cache_data(show_spinner="Labelling a sample …", max_entries=16)
 def _trial(_collection: Collection, lines: tuple[str, ...], settings: LabelSettings, key: tuple[object, ...]) -> Trial:
     del key
-    return try_labels(_collection, list(lines), settings, TRIED)
+    return try_labels(_collection.stored, list(lines), settings, TRIED)
 
 
 def _show_trial(trial: Trial) -> None:
@@ -118,7 +118,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
 
 def _heeded(collection: Collection, name: str) -> bool:
     try:
-        kept = len(corrections(collection, name)) if name else 0
+        kept = len(corrections(collection.stored, name)) if name else 0
     except SondeError:
         kept = 0
     return st.toggle(f"Heed the {kept:,} corrections and learn from them", value=True, key="heed") if kept else True
@@ -131,7 +131,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Labels", anchor=False)
     running = show_work(shelf, collection)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = [run for run in list_runs(view.catalog, "label", count=False) if run.complete]
     run, part = _chosen(runs)
     with sentences():
@@ -149,7 +149,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
         elif part == "against a column":
             show_truth(collection, run)
         else:
-            with collection.view() as view:
+            with collection.stored.view() as view:
                 run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
             show_outcome(collection, run, items, changeable=may_write())
 

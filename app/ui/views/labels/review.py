@@ -20,9 +20,9 @@ SHORT = 600
 
 def show_review(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
     """Show what is least sure, and the corrections that are kept."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         names = [item.name for item in items_of(view.catalog, run) if item.number >= 0]
-    kept = corrections(collection, run.name)
+    kept = corrections(collection.stored, run.name)
     left, right = st.columns([4, 2], vertical_alignment="center")
     waiting = len(kept) - run.report.get("corrected", 0)
     left.markdown(
@@ -59,7 +59,7 @@ def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
 @st.fragment
 def _unsure(collection: Collection, run: Run, names: list[str]) -> None:
     with sentences():
-        found = unsure(collection, run.name, PAGE)
+        found = unsure(collection.stored, run.name, PAGE)
         if not found:
             empty("Nothing to review", "Every document of this run was corrected.")
         for document in found:
@@ -85,7 +85,7 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
             chosen = st.selectbox("Right label", options, index=start_with, key=f"right {document.id}")
         changed = "Keep" if (list(document.labels) if several else document.label) != chosen else "It is right"
         if may_write() and st.button(changed, key=f"keep {document.id}", icon=":material/check:"):
-            correct(collection, {document.id: chosen}, run.name)
+            correct(collection.stored, {document.id: chosen}, run.name)
             st.rerun()
 
 
@@ -104,7 +104,7 @@ def _kept(collection: Collection, run: Run, kept: list[Correction]) -> None:
             chosen = right.multiselect("Forget", [each.id for each in kept], key="forget")
             if chosen and right.button(f"Forget {counted(len(chosen), 'correction')}", key="forget_do"):
                 with sentences():
-                    forget_corrections(collection, chosen, run.name)
+                    forget_corrections(collection.stored, chosen, run.name)
                     st.toast(escape_markdown(f"{len(chosen):,} forgotten"))
                     st.rerun()
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import streamlit as st
 from plotly.colors import sequential
 
+from .....indexer.store.documents import document_texts
 from .....indexer.store.runs import Item
 from .....indexer.store.view import View
 from .....pipelines.map import Map
@@ -60,10 +61,10 @@ class Points:
 def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: int = MOST) -> Points:
     """Return what is drawn of a map; `key` is its `stamp` and the run's number."""
     del key
-    found = Map(_collection, name)
+    found = Map(_collection.stored, name)
     rows = spread_sample(found.places, most)
     spread = density(found.places, ACROSS) if len(rows) < len(found) else None
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         titles, texts = beginnings(view, found.docs[rows])
     return Points(found.name, found.docs, found.places, rows, titles, texts, spread, found.regions, found.newer)
 
@@ -72,19 +73,18 @@ def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: in
 def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points: Points) -> tuple[Coloring, bool]:
     """Return the colours of all documents of a map; `key` is the map's and what tells the run from others."""
     del key
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         return coloring(view.catalog, _points.docs, color)
 
 
 def beginnings(view: View, docs: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Return titles and beginnings of texts, of documents in ascending order; where room is short, one of the two."""
     length = int(np.clip(BUDGET / max(len(docs), 1), LEAST, LONGEST))
-    sql = f"SELECT doc, substr(title, 1, {2 * TITLE}), substr(text, 1, {2 * length}) FROM documents"
     wanted = set(docs.tolist())
     found = {
-        doc: _beginning(title, text, length)
-        for doc, title, text in view.catalog.connection.execute(sql)
-        if doc in wanted
+        each.doc: _beginning(each.title[: 2 * TITLE], each.text, length)
+        for each in document_texts(view.catalog, 2 * length)
+        if each.doc in wanted
     }
     shown = [found.get(doc, ("", "")) for doc in docs.tolist()]
     return pa.array([title for title, _ in shown], pa.string()), pa.array([text for _, text in shown], pa.string())

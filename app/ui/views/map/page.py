@@ -32,7 +32,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Map", anchor=False)
     running = show_work(shelf, collection)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         runs = list_runs(view.catalog, count=False)
         colors = choices(view.catalog)
     maps = [run for run in runs if run.kind == "map" and run.complete]
@@ -123,7 +123,7 @@ def _colored(collection: Collection, color: str, runs: list[Run]) -> tuple[objec
     run = next((run for run in runs if f"{run.kind}:{run.name}" == color), None)
     if run is None:
         return (color,)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         return color, run.number, tuple(item.name for item in items_of(view.catalog, run))
 
 
@@ -139,7 +139,7 @@ def _hits(collection: Collection, points: Points, query: str) -> list[Mark]:
     """Return the hits of a query that are on the map, the best first, and say how many there are."""
     with sentences():
         hits = list(collection.search(query, k=LIT))
-        with collection.view() as view:
+        with collection.stored.view() as view:
             numbers = [view.document_number(hit.id) for hit in hits]
         found = [
             _mark(points.places[row].tolist(), hit)

@@ -47,7 +47,7 @@ def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, t
 @st.cache_data(show_spinner="Reading the selection …", max_entries=32)
 def _terms(_collection: Collection, docs: np.ndarray, key: tuple[object, ...]) -> list[str]:
     del key
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         return [term for term, score in against_rest(view, docs, SAMPLE) if score >= 2]
 
 
@@ -68,12 +68,12 @@ def _name(collection: Collection, docs: np.ndarray) -> None:
     st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
     change: Change | None = "new"
-    with collection.view() as view:
+    with collection.stored.view() as view:
         known = next((run for run in list_runs(view.catalog, "tag") if run.name == name), None)
     if known is not None:
         change = _asked(known)
     if st.button("Keep", type="primary", key="tag_keep", disabled=not name or change is None):
-        found = tag(collection, name, docs=docs, change=change or "new")
+        found = tag(collection.stored, name, docs=docs, change=change or "new")
         st.session_state["_map_color"] = f"tag:{found.tag}"
         st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
         st.rerun()
@@ -134,14 +134,14 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
 
     A tag that exists is not changed: one with other documents is left alone, and a free name taken.
     """
-    with collection.view() as view:
+    with collection.stored.view() as view:
         tags = {run.name: run for run in list_runs(view.catalog, "tag", count=False)}
         same = name in tags and np.array_equal(assignments_of(view.catalog, tags[name])[0], docs)
     kept = name if same else free_name(name, tags)
     if kept != name:
         st.text(f"The tag {name} has other documents and stays as it is. This selection is kept as the tag {kept}.")
     doubled = kept.replace('"', '""')
-    return f'"tag:{doubled}"', (lambda: None) if same else (lambda: tag(collection, kept, docs=docs))
+    return f'"tag:{doubled}"', (lambda: None) if same else (lambda: tag(collection.stored, kept, docs=docs))
 
 
 def _export(collection: Collection, docs: np.ndarray) -> None:
@@ -150,7 +150,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
     def content() -> bytes:
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"selection{FORMATS[kind]}"
-            write_export(collection, path, choose=lambda _: docs)
+            write_export(collection.stored, path, choose=lambda _: docs)
             return path.read_bytes()
 
     st.download_button(
@@ -162,7 +162,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
 def _texts(collection: Collection, docs: np.ndarray) -> None:
     pages = -(-len(docs) // PAGE)
     page = min(st.session_state.get("texts_page", 1), pages)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         found = view.documents(docs[(page - 1) * PAGE : page * PAGE].tolist())
     for document in found.values():
         with st.container(border=True, gap="small"):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.store.documents import numbers_by_id
 from .....indexer.store.runs import list_runs
 from .....pipelines.map import Map
 from .....pipelines.search.facets import choices_among
@@ -24,12 +25,11 @@ HIT = "#e6007e"
 
 def show_places(collection: Collection, asked: SearchForm, every: Results) -> None:
     """Draw the hits on the map, if the collection has one."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         maps = [run for run in list_runs(view.catalog, "map") if run.complete]
         if not maps:
             return
-        sql = "SELECT key, doc FROM documents WHERE key IN (?)"
-        numbers = dict(view.catalog.select_in(sql, [hit.id for hit in every]))
+        numbers = numbers_by_id(view.catalog, [hit.id for hit in every])
     docs, places = _map(str(collection.path), collection_state(collection), maps[-1].name, collection)
     if not len(docs):
         return
@@ -45,7 +45,7 @@ def show_places(collection: Collection, asked: SearchForm, every: Results) -> No
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _map(path: str, at: CollectionState, name: str, _collection: Collection) -> tuple[np.ndarray, np.ndarray]:
     del path, at
-    found = Map(_collection, name)
+    found = Map(_collection.stored, name)
     return found.docs, found.places.astype(np.float32)
 
 
@@ -84,7 +84,7 @@ def show_aside(collection: Collection, asked: SearchForm, every: Results) -> Non
 
 def _show_facets(collection: Collection, every: Results) -> None:
     known = facets_of(collection)
-    with collection.view() as view:
+    with collection.stored.view() as view:
         counted = choices_among(view, [hit.id for hit in every], known)
     shown = [facet for facet in known if len(counted.get(facet.name, ())) > 1 or chosen_of(collection, facet)]
     if shown:

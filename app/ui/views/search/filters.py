@@ -24,7 +24,7 @@ TRUTH = {True: "yes", False: "no"}
 def known_facets(path: str, at: CollectionState, _collection: Collection) -> list[Facet]:
     """Return what one can filter by, found once for each state of a collection."""
     del path, at
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         return facets(view)
 
 

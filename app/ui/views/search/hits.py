@@ -89,7 +89,7 @@ CHIP = 80
 
 def show_hits(collection: Collection, asked: SearchForm, results: Results) -> None:
     """Draw one page of hits; those judged not relevant are out of sight unless asked for."""
-    grades = {} if asked.like is not None else judgements(collection).of(asked.query)
+    grades = {} if asked.like is not None else judgements(collection.stored).of(asked.query)
     hidden = [hit for hit in results if grades.get(hit.id) == 0]
     seen = True
     if hidden:
@@ -132,7 +132,7 @@ def _show_judging(collection: Collection, query: str, hit: Hit, grade: int | Non
 
 def _say(collection: Collection, query: str, id: str, grade: int | None) -> None:
     with sentences():
-        judge(collection, query, [id], grade)
+        judge(collection.stored, query, [id], grade)
 
 
 def _more(id: str) -> None:

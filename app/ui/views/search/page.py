@@ -18,12 +18,13 @@ from .hits import show_hits
 
 def show_start(collection: Collection) -> None:
     """Draw the page as it is before a query."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         documents, passages, _ = view.catalog.counts()
         fields = list(view.fields)
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.subheader(":material/search: Ask in your own words", anchor=False, text_alignment="center")
-        said = f"{counted(documents, 'document')} in {counted(passages, 'passage')}, encoded by {collection.spec.name}."
+        model = collection.stored.spec.name
+        said = f"{counted(documents, 'document')} in {counted(passages, 'passage')}, encoded by {model}."
         if fields:
             named = ", ".join(fields[:8]) + (" …" if len(fields) > 8 else "")
             said += f" Filters: {named}."
@@ -43,7 +44,7 @@ def _ask(query: str) -> None:
 @st.cache_data(show_spinner="Reading some texts …", max_entries=32)
 def _examples(path: str, at: CollectionState, _collection: Collection) -> list[str]:
     del path, at
-    with _collection.view() as view:
+    with _collection.stored.view() as view:
         return example_queries(view)
 
 

@@ -1,0 +1,236 @@
+"""Groups of documents: clusters, topics, maps, duplicates, and the runs that keep them."""
+
+from typing import TYPE_CHECKING, Any
+
+from ...indexer.progress import Notify, silent
+from ...indexer.store.runs import Kind, Run
+from ...pipelines.analysis import runs as kept
+from ...pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
+from ...pipelines.compare import compare
+from ...pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
+from ...pipelines.map import Map, MapSettings, make_map
+from ...pipelines.topics import Topics, TopicSettings, make_topics
+from .opened import Opened
+from .options import PROGRESS, check_options, settings_from
+
+if TYPE_CHECKING:
+    from ...pipelines.compare import Contrast, RunComparison
+
+
+class Grouping(Opened):
+    """The methods that look at all of a collection.
+
+    Example:
+        >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
+        >>> fruit = sonde.index(texts, to=folder / "fruit.sonde")
+        >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
+        >>> shop = sonde.index([f"{words[n % 4]} {n}" for n in range(16)], to=folder / "shop.sonde")
+    """
+
+    def cluster(
+        self, name: str | None = None, *, replace: bool = False, settings: ClusterSettings | None = None,
+        progress: Notify = silent, **options: Any,
+    ) -> Clustering:  # fmt: skip
+        """Cluster the documents by meaning and keep the result as a run.
+
+        Args:
+            name: Of the run; the method by default.
+            replace: Whether a run of this name may be replaced.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
+
+        Raises:
+            UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
+            SondeError: The collection is empty, or another process is writing.
+            MissingExtraError: The method needs libraries that are not installed.
+
+        Example:
+            >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
+            [2, 1]
+        """
+        given = settings_from(ClusterSettings, settings, options, "cluster", ("name", "replace", *PROGRESS))
+        return cluster(self.stored, given, name=name, replace=replace, notify=progress)
+
+    def update_clusters(self, run: str | None = None, *, progress: Notify = silent) -> Updated:
+        """Put the documents that a cluster run does not know into its clusters, whose numbers stay.
+
+        Raises:
+            SondeError: There is no such run, or another process is writing.
+
+        Example:
+            >>> fruit.update_clusters("kmeans").added
+            0
+        """
+        return update(self.stored, run, progress)
+
+    def topics(
+        self,
+        name: str = "topics",
+        *,
+        replace: bool = False,
+        match: str | None = None,
+        settings: TopicSettings | None = None,
+        progress: Notify = silent,
+        **options: Any,
+    ) -> Topics:
+        """Find topics with BERTopic, keep them as a run, and return them.
+
+        Args:
+            name: Of the run.
+            replace: Whether a run of this name may be replaced; numbers stay where topics do.
+            match: Another run whose numbers are taken where topics are the same.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
+
+        Raises:
+            UsageError: A setting cannot be right, or the name is taken.
+            SondeError: Another process is writing.
+            MissingExtraError: BERTopic is not installed.
+
+        Example:
+            >>> shop.topics(min_size=30, names="terms")  # 16 texts hold no topic of 30
+            Topics('topics', 0 topics, 16 documents)
+        """
+        given = settings_from(TopicSettings, settings, options, "topics", ("name", "replace", "match", *PROGRESS))
+        make_topics(self.stored, given, name, replace=replace, match=match, notify=progress)
+        return Topics(self.stored, name, progress)
+
+    def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> Topics:
+        """Return the topics of a run that is kept, the newest if no name is given.
+
+        Raises:
+            SondeError: There is none.
+
+        Example:
+            >>> shop.topic_run("topics").outliers
+            16
+        """
+        return Topics(self.stored, name, progress)
+
+    def map(
+        self, name: str = "map", *, replace: bool = False, settings: MapSettings | None = None,
+        progress: Notify = silent, **options: Any,
+    ) -> Map:  # fmt: skip
+        """Lay out the documents on a plane, keep that as a run, and return it.
+
+        Args:
+            name: Of the run.
+            replace: Whether a run of this name may be replaced.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.MapSettings`: `seed`, `neighbours`, `sample` …
+
+        Raises:
+            UsageError: A setting cannot be right, or the name is taken.
+            SondeError: The collection is empty, or another process is writing.
+            MissingExtraError: umap-learn is not installed.
+
+        Example:
+            >>> shop.map().places.shape
+            (16, 2)
+        """
+        given = settings_from(MapSettings, settings, options, "map", ("name", "replace", *PROGRESS))
+        make_map(self.stored, given, name, replace=replace, notify=progress)
+        return Map(self.stored, name)
+
+    def map_run(self, name: str | None = None) -> Map:
+        """Return a map that is kept, the newest if no name is given.
+
+        Raises:
+            SondeError: There is none.
+
+        Example:
+            >>> shop.map_run().draw(folder / "map.png")
+        """
+        return Map(self.stored, name)
+
+    def duplicates(
+        self, *, settings: DuplicateSettings | None = None, progress: Notify = silent, **options: Any
+    ) -> Duplicates:
+        """Return groups of documents that say the same, exactly, nearly or by meaning.
+
+        Args:
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress.
+            **options: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
+
+        Raises:
+            UsageError: A setting cannot be right.
+            MissingExtraError: datasketch is not installed, which near duplicates need.
+
+        Example:
+            >>> fruit.duplicates(kinds=("exact",)).groups
+            ()
+        """
+        given = settings_from(DuplicateSettings, settings, options, "duplicates", PROGRESS)
+        return find_duplicates(self.stored, given, progress)
+
+    def compare(self, **parts: Any) -> "Contrast | RunComparison":
+        """Return what tells two parts of the collection apart, or two cluster runs.
+
+        Args:
+            **parts: `clusters=(0, 1)` with, if it is not the newest, `run="NAME"`; `where=("year < 2020",
+                "year >= 2020")`; `queries=("late", "broken")`; or `runs=("kmeans", "density")`.
+
+        Raises:
+            UsageError: Not exactly two of one of these were given, or one of them holds no document.
+            SondeError: There is no such run.
+
+        Example:
+            >>> fruit.compare(queries=("yellow fruit", "petrol"), k=1).sides[1].documents
+            1
+        """
+        check_options(parts, ("clusters", "where", "queries", "runs", "run", "k"), "compare")
+        return compare(self.stored, **parts)
+
+    def runs(self, kind: Kind | None = None) -> list[Run]:
+        """Return the runs that the collection keeps, oldest first.
+
+        Example:
+            >>> [(run.kind, run.name, run.documents) for run in fruit.runs()]
+            [('cluster', 'kmeans', 3)]
+        """
+        return kept.all_runs(self.stored, kind)
+
+    def run(self, name: str, kind: Kind | None = None) -> kept.RunDetails:
+        """Return a run with its clusters, topics or labels.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: Runs of several kinds have this name, and none was said.
+
+        Example:
+            >>> [item.number for item in fruit.run("kmeans").items]
+            [0, 1]
+        """
+        return kept.details(self.stored, name, kind)
+
+    def rename_run(self, name: str, to: str, *, kind: Kind | None = None, item: int | None = None) -> None:
+        """Rename a run or, with its number, a cluster, topic or label of it.
+
+        Raises:
+            SondeError: There is no such run or item, or another process is writing.
+            UsageError: The new name is taken or cannot be one, or it is not clear which run is meant.
+
+        Example:
+            >>> fruit.rename_run("kmeans", "fruit and cars", item=0)
+            >>> fruit.run("kmeans").items[0].name
+            'fruit and cars'
+        """
+        kept.rename_stored(self.stored, name, to, kind, item)
+
+    def delete_run(self, name: str, *, kind: Kind | None = None) -> None:
+        """Delete a run with its results; documents stay as they are.
+
+        Raises:
+            SondeError: There is no such run, or another process is writing.
+            UsageError: It is not clear which run is meant.
+
+        Example:
+            >>> fruit.delete_run("kmeans")
+            >>> fruit.runs()
+            []
+        """
+        kept.delete_stored_run(self.stored, name, kind)

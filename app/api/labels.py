@@ -1,0 +1,124 @@
+"""What a person says about documents: labels, corrections, tags, judgements."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...indexer.arguments import Ids
+from ...indexer.progress import Notify, silent
+from ...pipelines.analysis.selection import Change, Tagged, tag
+from ...pipelines.evaluate.judgements import Judgements, judge, judgements
+from ...pipelines.label import LabelReport, Labels, LabelSettings, Unsure, correct, label_collection, unsure
+from .opened import Opened
+from .options import PROGRESS, settings_from
+
+
+class Labelling(Opened):
+    """The methods that label documents, and keep what a person says about them.
+
+    Example:
+        >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
+        >>> fruit = sonde.index([{"id": n, "text": text} for n, text in enumerate(texts)], to=folder / "fruit.sonde")
+    """
+
+    def label(
+        self, labels: Labels, *, settings: LabelSettings | None = None, progress: Notify = silent, **options: Any
+    ) -> LabelReport:
+        """Give every document a label, from the labels' names alone, and keep the result as a run.
+
+        Args:
+            labels: Names, "name: description" texts, or a mapping of names to descriptions.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress and messages.
+            **options: Any field of `sonde.LabelSettings`: `engine`, `multi_label`, `threshold`, `budget`, `name` …
+
+        Raises:
+            UsageError: The labels or a setting cannot be right, or the run's name is taken.
+            SondeError: A model cannot be had, or another process is writing.
+
+        Example:
+            >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
+            {'fruit': 2, 'vehicles': 1}
+        """
+        given = settings_from(LabelSettings, settings, options, "label", PROGRESS)
+        return label_collection(self.stored, labels, given, notify=progress)
+
+    def correct(self, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
+        """Keep what a person says of documents' labels; the next labelling under the run's name heeds it.
+
+        Args:
+            given: A label by document id, or several; "none of these" says that none fits.
+            run: The label run that is corrected.
+
+        Raises:
+            UsageError: The label run has no such label.
+            SondeError: An id does not exist, or another process is writing.
+
+        Example:
+            >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
+            1
+        """
+        return correct(self.stored, given, run)
+
+    def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+        """Return the documents whose label is least sure, the least sure first, without corrected ones.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: k is below 1, or the offset below 0.
+
+        Example:
+            >>> fruit.label(["fruit", "vehicles"], engine="similarity", name="kinds").corrected
+            1
+            >>> [found.label for found in fruit.unsure("kinds", k=1)]
+            ['fruit']
+        """
+        return unsure(self.stored, run, k, offset)
+
+    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: Change = "new") -> Tagged:
+        """Put documents together under a name; filters, exports and maps know it as "tag:NAME".
+
+        Args:
+            name: The tag's.
+            ids: Of documents, one or several.
+            where: A filter; what passes it counts beside `ids`.
+            change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
+                "replace" forgets it.
+
+        Raises:
+            UsageError: Nothing says which documents, the filter or the name cannot be right, or the tag exists.
+            SondeError: An id does not exist, or another process is writing.
+
+        Example:
+            >>> fruit.tag("short", where="length < 16").documents
+            2
+            >>> fruit.search("petrol", k=1, where='NOT "tag:short"')[0].text
+            'Bananas are yellow.'
+        """
+        return tag(self.stored, name, ids=ids, where=where, change=change)
+
+    def judge(self, query: str, ids: Ids, grade: int | None = 1) -> int:
+        """Keep what is said of documents as answers to a query; return how many were judged.
+
+        Args:
+            query: The query's text.
+            ids: Id of a document, or several.
+            grade: 0: not relevant; 1 to 10: relevant, more so with higher grades; None takes back what was said.
+
+        Raises:
+            UsageError: The query is empty or too long, no document was named, or the grade cannot be.
+            SondeError: A document does not exist; nothing is kept then.
+
+        Example:
+            >>> fruit.judge("yellow fruit", ["1"])
+            1
+        """
+        return judge(self.stored, query, ids, grade)
+
+    def judgements(self) -> Judgements:
+        """Return what was said; judgements of documents that were deleted, or whose text changed, do not count.
+
+        Example:
+            >>> fruit.judgements().qrels
+            {'q1': {'1': 1}}
+        """
+        return judgements(self.stored)

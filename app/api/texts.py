@@ -1,0 +1,66 @@
+"""Judging texts that are in no collection."""
+
+from typing import Any
+
+from ...indexer.arguments import Texts
+from ...indexer.encoder import Encoder
+from ...indexer.progress import Notify, silent
+from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, load_nli
+from ...pipelines.label import classify as label_texts
+from ...pipelines.label import entail as judge_pair
+from .options import PROGRESS, settings_from
+
+
+def classify(
+    texts: Texts,
+    labels: Labels,
+    *,
+    settings: LabelSettings | None = None,
+    encoder: Encoder | None = None,
+    progress: Notify = silent,
+    **options: Any,
+) -> list[Classified]:
+    """Label texts that are in no collection, from the labels' names alone.
+
+    Args:
+        texts: One text or several; none may be empty.
+        labels: Names, "name: description" texts, or a mapping of names to descriptions.
+        settings: Settings to start from; an option overrides its field.
+        encoder: A bi-encoder of your own.
+        progress: Receives messages.
+        **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
+
+    Raises:
+        UsageError: The labels, a setting or a text cannot be right.
+        SondeError: A model cannot be had.
+
+    Example:
+        >>> sonde.classify(["My parcel never came."], ["refund", "delivery"], engine="similarity")[0].label
+        'delivery'
+    """
+    given = settings_from(LabelSettings, settings, options, "classify", ("encoder", *PROGRESS))
+    return label_texts(texts, labels, given, encoder=encoder, notify=progress)
+
+
+def entail(premise: str, hypothesis: str, *, model: str | None = None, device: str = "auto") -> Entailment:
+    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+
+    Args:
+        premise: What is known.
+        hypothesis: What may follow from it.
+        model: "bundled", the folder of an NLI model or a hub name; the bundled one where None. On a GPU,
+            facebook/bart-large-mnli is more accurate.
+        device: "auto", "cpu", "cuda" …
+
+    Raises:
+        UsageError: A sentence is empty, or the model's name cannot be right.
+        SondeError: The model cannot be had, or is no NLI model.
+
+    Example:
+        >>> sonde.entail("A man plays a guitar.", "", model="bundled")
+        Traceback (most recent call last):
+        ...
+        sonde.indexer.errors.UsageError: the hypothesis is empty: give two sentences
+    """
+    check_sentences(premise, hypothesis)
+    return judge_pair(premise, hypothesis, load_nli(model, device=device))

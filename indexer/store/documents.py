@@ -1,0 +1,101 @@
+"""Documents in the catalog: their numbers, ids, texts, lengths, languages and digests, read in bulk."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .catalog import Catalog, storable
+
+
+class DocumentText(NamedTuple):
+    """A document without its metadata.
+
+    Attributes:
+        doc: Its number.
+        id: Its id.
+        title: Its title, whole; "" where it has none.
+        text: Its text, or the beginning of it that was asked for.
+        language: Its own language; None for that of the collection.
+    """
+
+    doc: int
+    id: str
+    title: str
+    text: str
+    language: str | None
+
+
+def document_numbers(catalog: Catalog) -> np.ndarray:
+    """Return int64 [n]: the numbers of all documents, ascending."""
+    found = catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
+    return np.array(found, np.int64).reshape(-1)
+
+
+def document_ids(catalog: Catalog) -> Iterator[tuple[int, str]]:
+    """Yield number and id of every document, in no particular order."""
+    yield from catalog.connection.execute("SELECT doc, key FROM documents")
+
+
+def ids_by_number(catalog: Catalog, docs: Sequence[int]) -> dict[int, str]:
+    """Return the ids of documents by number; a number that no document has is left out."""
+    return dict(catalog.select_in("SELECT doc, key FROM documents WHERE doc IN (?)", docs))
+
+
+def numbers_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of documents by id; an id that no document has is left out."""
+    return dict(_by_id(catalog, "key, doc", ids))
+
+
+def contents_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str]:
+    """Return the hexadecimal digests of title, text and language by id; an id that no document has is left out."""
+    return dict(_by_id(catalog, "key, hex(content)", ids))
+
+
+def languages_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str | None]:
+    """Return the documents' own languages by id, None for that of the collection; unknown ids are left out."""
+    return dict(_by_id(catalog, "key, language", ids))
+
+
+def document_texts(catalog: Catalog, length: int | None = None) -> Iterator[DocumentText]:
+    """Yield every document in the order of the numbers, with the first `length` characters of its text, or all."""
+    found = catalog.connection.execute(f"SELECT {_columns(length)} FROM documents ORDER BY doc")
+    return map(DocumentText._make, found)
+
+
+def chosen_texts(catalog: Catalog, docs: Sequence[int], length: int | None = None) -> Iterator[DocumentText]:
+    """Yield the documents of these numbers, with the first `length` characters of their texts, or all.
+
+    A number that no document has is passed over. Ascending numbers give documents in the same order.
+    """
+    found = catalog.select_in(f"SELECT {_columns(length)} FROM documents WHERE doc IN (?)", docs)
+    return map(DocumentText._make, found)
+
+
+def texts_by_id(catalog: Catalog, ids: Iterable[str], length: int | None = None) -> dict[str, DocumentText]:
+    """Return documents by id, with the first `length` characters of their texts, or all; unknown ids are left out."""
+    return {row[1]: DocumentText(*row) for row in _by_id(catalog, _columns(length), ids)}
+
+
+def text_lengths(catalog: Catalog) -> dict[int, int]:
+    """Return how many characters each document's text has, by number."""
+    return dict(catalog.connection.execute("SELECT doc, length(text) FROM documents"))
+
+
+def language_counts(catalog: Catalog) -> list[tuple[str | None, int]]:
+    """Return languages with their numbers of documents, the commonest first, then by name.
+
+    A document without a language of its own has that of the collection, which may be None.
+    """
+    sql = "SELECT coalesce(language, ?) AS l, count(*) FROM documents GROUP BY l ORDER BY 2 DESC, 1"
+    return catalog.connection.execute(sql, (catalog.get("language"),)).fetchall()
+
+
+def _columns(length: int | None) -> str:
+    text = "text" if length is None else f"substr(text, 1, {int(length)})"
+    return f"doc, key, title, {text}, language"
+
+
+def _by_id(catalog: Catalog, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    known = [id for id in ids if storable(id)]  # SQLite cannot hold the others, so no document has them
+    return catalog.select_in(f"SELECT {columns} FROM documents WHERE key IN (?)", known)

@@ -1,0 +1,77 @@
+"""Integrity of the catalog: what is damaged, lost or left over in it, and the removal of what is left over."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+from ..document import Document
+from .catalog import Catalog
+from .writing import Identity
+
+Span = tuple[int, int, bytes]
+"""Start and end of a passage in its document's text, in characters, and the digest of what was embedded."""
+
+_NO_DOCUMENT = "doc NOT IN (SELECT doc FROM documents)"
+
+
+def damage(catalog: Catalog) -> list[str]:
+    """Return up to 5 problems that SQLite itself finds in the file; an empty list means that it is sound."""
+    try:
+        return [found for (found,) in catalog.connection.execute("PRAGMA integrity_check(5)") if found != "ok"]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+
+
+def documents_with_spans(catalog: Catalog) -> Iterator[tuple[int, str, str, list[Span]]]:
+    """Yield number, title and text of every document with its passages in text order."""
+    sql = (
+        "SELECT doc, title, text, (SELECT json_group_array(json_array(start, end, hex(digest))) "
+        "FROM passages p WHERE p.doc = d.doc) FROM documents d"
+    )
+    for doc, title, text, stored in catalog.connection.execute(sql):
+        yield doc, title, text, sorted((start, end, bytes.fromhex(digest)) for start, end, digest in json.loads(stored))
+
+
+def changed_documents(catalog: Catalog) -> int:
+    """Return how many documents differ from the digest or the length that was stored with them."""
+    changed = 0
+    rows = catalog.connection.execute("SELECT title, text, language, length, content FROM documents")
+    for title, text, language, length, content in rows:
+        identity = Identity.of(Document(text, title, language=language))
+        changed += identity.content != content or len(text) != length
+    return changed
+
+
+def passage_rows(catalog: Catalog) -> int:
+    """Return how many rows of embeddings the passages need, tombstones included: the last row plus one."""
+    return catalog.connection.execute("SELECT coalesce(max(row) + 1, 0) FROM passages").fetchone()[0]
+
+
+def orphaned_passages(catalog: Catalog) -> int:
+    """Return how many passages, without tombstones, belong to a document that does not exist."""
+    return _count(catalog, "passages p LEFT JOIN documents d USING (doc) WHERE p.doc IS NOT NULL AND d.doc IS NULL")
+
+
+def orphaned_metadata(catalog: Catalog) -> int:
+    """Return how many rows of metadata belong to a document that does not exist."""
+    return _count(catalog, "metadata LEFT JOIN documents d USING (doc) WHERE d.doc IS NULL")
+
+
+def documents_without_metadata(catalog: Catalog) -> int:
+    """Return how many documents have lost their row of metadata; one without a single value has a row too."""
+    return _count(catalog, "documents LEFT JOIN metadata m USING (doc) WHERE m.doc IS NULL")
+
+
+def bury_orphans(catalog: Catalog) -> int:
+    """Make tombstones of the passages of documents that do not exist; return how many."""
+    sql = f"UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND {_NO_DOCUMENT}"
+    return catalog.connection.execute(sql).rowcount
+
+
+def remove_orphaned_metadata(catalog: Catalog) -> int:
+    """Remove the metadata of documents that do not exist; return how many rows."""
+    return catalog.connection.execute(f"DELETE FROM metadata WHERE {_NO_DOCUMENT}").rowcount
+
+
+def _count(catalog: Catalog, source: str) -> int:
+    return catalog.connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0]

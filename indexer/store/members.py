@@ -1,0 +1,76 @@
+"""The members of a run: the documents of its clusters, topics or labels, how many there are, and filters by them."""
+
+from typing import Any
+
+from .catalog import Catalog
+from .fields import Field
+from .runs import Kind, Run
+
+LARGEST = 2**31
+"""Greatest number of members, and greatest offset, that a query is given; SQLite counts in 64 bits."""
+
+_OF = "FROM run_documents r WHERE r.run = {0} AND r.doc = d.doc"
+_NAMES = (
+    "FROM run_documents r JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = {0} AND r.doc = d.doc"
+)
+NUMBER = f"(SELECT r.item {_OF} LIMIT 1)"
+"""SQL of the number of the item that document `d` belongs to; `format` takes the run's number, here and below."""
+NAME = f"(SELECT i.name {_NAMES} ORDER BY r.score DESC, r.item LIMIT 1)"
+"""SQL of the name of the item that document `d` belongs to most."""
+ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
+"""SQL of a JSON list of the names of all items that document `d` belongs to."""
+TAGGED = f"EXISTS (SELECT 1 {_OF})"
+"""SQL of whether the run names document `d`."""
+
+
+def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:
+    """Return numbers and scores of an item's documents, those that belong to it most first, then by number.
+
+    Args:
+        catalog: Of the collection.
+        run: The run.
+        item: The number of one of its clusters, topics or labels; -1 for what belongs to none.
+        k: How many to return, 1 or more.
+        offset: How many to leave out at the top, 0 or more.
+    """
+    sql = "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc LIMIT ? OFFSET ?"
+    return catalog.connection.execute(sql, (run.number, item, min(k, LARGEST), min(offset, LARGEST))).fetchall()
+
+
+def documents_named_by(catalog: Catalog, kind: Kind, name: str) -> list[int]:
+    """Return the documents of the run of this kind and name; none where there is no such run."""
+    sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ? AND r.name = ?"
+    return [doc for (doc,) in catalog.connection.execute(sql, (kind, name))]
+
+
+def item_sizes(catalog: Catalog, run: Run) -> dict[int, int]:
+    """Return how many documents each item of a run has, by its number; an item without documents is left out."""
+    sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
+    return dict(catalog.connection.execute(sql, (run.number,)))
+
+
+def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:
+    """Return the names of a run's items with their numbers of documents; items of one name count together."""
+    sql = (
+        "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
+        "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"
+    )
+    return catalog.connection.execute(sql, (run.number,)).fetchall()
+
+
+def counts_by_column(catalog: Catalog, run: Run, field: Field, length: int | None = None) -> list[tuple[int, Any, int]]:
+    """Return (item, part, number of documents) for each item of a run and each part of a metadata column.
+
+    Args:
+        catalog: Of the collection.
+        run: The run.
+        field: The column. Each item of a list is a part; a document then counts in several.
+        length: How many first characters of a value make its part, such as 4 for the years of dates; None for all.
+    """
+    value = f"m.{field.column}" if length is None else f"substr(m.{field.column}, 1, {int(length)})"
+    join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
+    sql = (
+        f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
+        f"WHERE r.run = ? AND {value} IS NOT NULL GROUP BY 1, 2"
+    )
+    return catalog.connection.execute(sql, (run.number,)).fetchall()
