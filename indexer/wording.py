@@ -17,3 +17,8 @@ def existing(names: Iterable[object], nothing: str = "there is none") -> str:
     if len(known) < 2:
         return f"there is only {known[0]}" if known else nothing
     return f"there are {', '.join(known[:LISTED])}{' …' if len(known) > LISTED else ''}"
+
+
+def per_second(rate: float) -> str:
+    """Return a rate as a number that is never a bare 0: "1,204", "0.3"."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

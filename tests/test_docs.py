@@ -111,6 +111,30 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from sonde.app.api import index
 
     folder = tmp_path_factory.mktemp("examples")
+    papers, tickets = tables(folder)
+    judged_queries(folder)
+    pairs_of_texts(folder)
+    encoder: Any = FakeEncoder()
+    index(folder / "reviews.csv", folder / "reviews.sonde", id="id", encoder=encoder)
+    index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
+    kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
+              "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
+    index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    overview(folder)
+    known_answers(folder, encoder)
+    judged: Any = index(folder / "reviews.csv", folder / "judged.sonde", id="id", encoder=encoder)
+    judged.judge("late delivery", ["4711"])
+    themes: Any = index(folder / "reviews.csv", folder / "themes.sonde", id="id", encoder=encoder)
+    for name, k in (("kmeans", 3), ("other", 2)):
+        themes.cluster(name, k=k, refits=0)
+    themes.tag("unhappy", where="stars <= 2")
+    for name in ("tickets.sonde", "cacm.sonde"):
+        index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
+    return folder
+
+
+def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Write the tables and texts to index; return the rows of papers and of tickets."""
     days = ("2019-05-06", "2024-03-04", "2024-07-08")
     reviews = [
         {"id": 4710 + n, "title": f"Review {n}", "text": f"The battery died, a noisy fan, late delivery {n}",
@@ -129,12 +153,19 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "a.md").write_text("# A page\n\nOf some words.")
     (folder / "letter.txt").write_text("Arrived broken.")
     (folder / "labels.txt").write_text("refund: the customer wants money back\npraise\n")
+    return papers, tickets
+
+
+def judged_queries(folder: Path) -> None:
     queries = [{"_id": "1", "text": "late parcel"}, {"_id": "2", "text": "spam"}]
     for opened, name in ((open, "queries.jsonl"), (gzip.open, "queries.jsonl.gz")):
         with opened(folder / name, "wt") as stream:  # type: ignore[operator]
             stream.writelines(json.dumps(query) + "\n" for query in queries)
     (folder / "corrections.csv").write_text("id,label\n2,open\n")
     (folder / "qrels.tsv").write_text("1\t1\t1\n2\t3\t1\n")
+
+
+def pairs_of_texts(folder: Path) -> None:
     pairs = [
         {"premise": f"Parcel {n} is late", "hypothesis": "It came on time", "label": "contradiction"} for n in range(4)
     ]
@@ -152,23 +183,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for language, lines in languages.items():
         (folder / f"{language}.txt").write_text("\n".join(lines))
     (folder / "german-english.tsv").write_text("\n".join(map("\t".join, zip(*languages.values(), strict=True))))
-    encoder: Any = FakeEncoder()
-    index(folder / "reviews.csv", folder / "reviews.sonde", id="id", encoder=encoder)
-    index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
-    kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
-              "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
-    index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
-    overview(folder)
-    known_answers(folder, encoder)
-    judged: Any = index(folder / "reviews.csv", folder / "judged.sonde", id="id", encoder=encoder)
-    judged.judge("late delivery", ["4711"])
-    themes: Any = index(folder / "reviews.csv", folder / "themes.sonde", id="id", encoder=encoder)
-    for name, k in (("kmeans", 3), ("other", 2)):
-        themes.cluster(name, k=k, refits=0)
-    themes.tag("unhappy", where="stars <= 2")
-    for name in ("tickets.sonde", "cacm.sonde"):
-        index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
-    return folder
 
 
 def known_answers(folder: Path, encoder: Any) -> None:

@@ -1,17 +1,18 @@
-"""The shape of the tree: packages, one-way imports, what an import loads, what a file may hold."""
+"""The shape of the tree: packages and their floors, one-way imports, what an import loads, what a file may hold."""
 
 import ast
+import importlib
 import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from source_tree import ROOTS, climbs, imports, modules, plan, rooms_on_disk, sources
 
-ROOTS = {"sonde": "src/sonde", "sonde.app": "app", "sonde.indexer": "indexer", "sonde.pipelines": "pipelines"}
 MAY_IMPORT = {
     "app": {"app", "pipelines", "indexer"},
     "pipelines": {"pipelines", "indexer"},
@@ -30,27 +31,6 @@ def packages_on_disk(checkout: Path) -> set[str]:
             below = init.parent.relative_to(checkout / folder).parts
             found.add(".".join((package, *below)))
     return found
-
-
-def modules(checkout: Path) -> Iterator[tuple[str, Path]]:
-    """Every module of the product as it is imported, with its file."""
-    for package, folder in ROOTS.items():
-        for file in sorted((checkout / folder).rglob("*.py")):
-            parts = file.relative_to(checkout / folder).with_suffix("").parts
-            yield ".".join((package, *(part for part in parts if part != "__init__"))), file
-
-
-def imports(module: str, file: Path) -> Iterator[str]:
-    """The full names that a file imports, wherever in it, relative ones resolved."""
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(file.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            yield from (
-                f"{base}.{node.module or ''}.{alias.name}".replace("..", ".").strip(".") for alias in node.names
-            )
 
 
 def loaded_by(*command: str, cwd: Path) -> tuple[set[str], set[str]]:
@@ -92,12 +72,140 @@ def test_imports_point_one_way(checkout):
 
 def test_the_check_of_imports_resolves_relative_ones(tmp_path):
     file = tmp_path / "search.py"
-    file.write_text("def f():\n    from ..indexer.errors import SondeError\nfrom . import fusion\nimport indexer.ann\n")
-    assert list(imports("sonde.pipelines.search", file)) == [
-        "sonde.pipelines.fusion",
+    file.write_text(
+        "def f():\n    from ...indexer.errors import SondeError\nfrom . import fusion\nimport indexer.ann\n"
+    )
+    assert list(imports("sonde.pipelines.search.search", file)) == [
+        "sonde.pipelines.search.fusion",
         "indexer.ann",
         "sonde.indexer.errors.SondeError",
     ]
+
+
+TOPS = ("app", "pipelines", "indexer")
+DEEPEST_ROW = 3
+"""Packages further down, such as the web UI's pages, have no row in ARCHITECTURE.md, apart from the map's chart."""
+
+
+@pytest.mark.parametrize("top", TOPS)
+def test_packages_import_what_architecture_md_says(checkout, top):
+    """Both ways: no import without permission, and no permission that nothing uses."""
+    drawn, real = plan(checkout, top), rooms_on_disk(checkout, top)
+    assert set(drawn) == set(real)
+    ground = {name for name, room in drawn.items() if room.ground}
+    for name, targets in real.items():
+        allowed = drawn[name].may_import
+        extra = {target: sorted(files) for target, files in targets.items() if target not in allowed | ground}
+        assert extra == {}, f"{top}/{name} imports packages that its row in ARCHITECTURE.md does not list"
+        assert allowed - set(targets) == set(), f"ARCHITECTURE.md lists packages that {top}/{name} does not import"
+
+
+@pytest.mark.parametrize("top", TOPS)
+def test_packages_import_only_lower_floors(checkout, top):
+    drawn = plan(checkout, top)
+    climbing = {
+        (name, target)
+        for name, room in drawn.items()
+        for target in room.may_import
+        if drawn[target].floor >= room.floor
+    }
+    assert climbing == set()
+    assert {room.floor for room in drawn.values() if room.ground} <= {0}
+    for name in (name for name, room in drawn.items() if room.ground):
+        assert {target for target in rooms_on_disk(checkout, top)[name] if not drawn[target].ground} == set()
+
+
+def test_a_package_of_pipelines_imports_one_other_besides_the_shared_ones(checkout):
+    drawn = plan(checkout, "pipelines")
+    shared = {name for name, room in drawn.items() if room.shared}
+    assert shared == {"analysis", "label", "plots", "search"}
+    others = {name: sorted(room.may_import - shared) for name, room in drawn.items()}
+    assert {name: targets for name, targets in others.items() if len(targets) > 1} == {}
+
+
+def test_packages_inside_packages_have_a_row(checkout):
+    text = (checkout / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_/]+/[a-z_/]+)` \| \S.*\|$", text, re.MULTILINE)
+    folders = {
+        "/".join(package.split(".")[1:])
+        for package in packages_on_disk(checkout)
+        if len(package.split(".")) == DEEPEST_ROW + 1
+    }
+    assert sorted(rows) == sorted(folders | {"app/ui/views/map/chart"})
+
+
+def test_modules_do_not_import_each_other_in_a_circle(checkout):
+    files = dict(modules(checkout))
+    graph = {module: loaded_with(module, file, files) for module, file in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def loaded_with(module: str, file: Path, files: dict[str, Path]) -> set[str]:
+    """Return the modules that importing a module loads first: those named, and the packages that these are in."""
+    found = set()
+    for target in imports(module, file, on_import=True):
+        named = target if target in files else target.rpartition(".")[0]
+        while named in files and not f"{module}.".startswith(f"{named}."):
+            found.add(named)
+            named = named.rpartition(".")[0]
+    return found
+
+
+def test_relative_imports_climb_no_further_than_needed(checkout):
+    found = {str(file.relative_to(checkout)): list(climbs(module, file)) for module, file in modules(checkout)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_an_import_that_climbs_too_far_is_found(tmp_path):
+    file = tmp_path / "search.py"
+    file.write_text("from ...pipelines.search import fusion\nfrom ..pairs import model\nfrom ..search import facets\n")
+    assert list(climbs("sonde.pipelines.search.search", file)) == [(1, 3), (3, 2)]
+
+
+def test_imports_that_run_later_do_not_count_for_circles(tmp_path):
+    file = tmp_path / "search.py"
+    file.write_text(
+        "from . import fusion\nif TYPE_CHECKING:\n    from . import ask\n\n\ndef f():\n    from . import trec\n"
+    )
+    found = imports("sonde.pipelines.search.search", file, on_import=True)
+    assert list(found) == ["sonde.pipelines.search.fusion"]
+
+
+def test_public_names_are_where_their_types_are(checkout):
+    """The names that type checkers see and those that are imported on first use are the same objects."""
+    import sonde
+
+    names = {
+        target.rpartition(".")[2]: target.rpartition(".")[0]
+        for target in imports("sonde", checkout / "src" / "sonde" / "__init__.py")
+        if target.startswith("sonde.")
+    }
+    assert sorted(names) == sorted(sonde.__all__)
+    for name, module in names.items():
+        assert getattr(sonde, name) is getattr(importlib.import_module(module), name)
+
+
+def test_tests_are_in_folders_of_the_same_names(checkout):
+    tests = checkout / "tests"
+    folders = {str(file.parent.relative_to(tests)) for file in tests.rglob("test_*.py")} - {"."}
+    assert {folder for folder in folders if not (checkout / folder / "__init__.py").exists()} == set()
+
+
+def test_every_decision_is_a_dated_page_in_the_index(checkout):
+    folder = checkout / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    assert re.findall(r"^\| \[\d{4}\]\((\S+\.md)\) \|", index, re.MULTILINE) == pages
+    for number, name in enumerate(pages, 1):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert text.startswith(f"# {number:04d}. ") and name.startswith(f"{number:04d}-")
+        assert re.search(r"^Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), f"{name} has no date"
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Context", "Decision", "Figures"]
+        for link in re.findall(r"\]\((\S+?\.md)\)", text):
+            assert (folder / link).exists(), f"{name} links to {link}"
 
 
 def test_importing_sonde_loads_nothing_heavy_and_no_second_identity(tmp_path):
@@ -169,10 +277,17 @@ def test_nothing_imports_the_folders_under_their_bare_names(checkout):
 
 
 def test_no_file_is_too_long_to_read(checkout):
-    long = {}
-    for _, file in modules(checkout):
-        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > 400:
-            long[str(file.relative_to(checkout))] = lines
+    assert {name: count for name, _, count in sources(checkout) if count > 400} == {}
+
+
+def test_no_function_body_is_too_long_to_read(checkout):
+    long = {
+        f"{name}: {node.name}": lines
+        for name, tree, _ in sources(checkout)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.body[0].lineno + 1) > 60
+    }
     assert long == {}
 
 

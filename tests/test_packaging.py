@@ -71,7 +71,9 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
         for file in (checkout / folder).rglob("*.py")
     }
     models = {
-        f"sonde/pipelines/bundled/{name}/{file}" for name in BUNDLED for file in ("README.md", "weights.safetensors")
+        f"sonde/pipelines/pairs/bundled/{name}/{file}"
+        for name in BUNDLED
+        for file in ("README.md", "weights.safetensors")
     }
     chart = {"chart.html", "chart.css", *SCRIPTS}
     pages = {

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
+from ..stopped import after_stop
 from . import (
     bitext,
     cluster,
@@ -27,7 +28,6 @@ from . import (
     tune,
     upkeep,
 )
-from .output import after_stop
 
 app = typer.Typer(
     name="sonde",

@@ -1,5 +1,5 @@
 """What Streamlit runs for every page; a script has no package, hence the absolute import."""
 
-from .main import show
+from sonde.app.ui.main import show
 
 show()

@@ -26,7 +26,7 @@ ATTEMPTS = 5
 
 
 class StoredCollection:
-    """Read access to a collection; `indexer.build` and the upkeep modules write it.
+    """Read access to a collection; `indexer/ingest` and `indexer/upkeep` write it.
 
     One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
     what was committed since.

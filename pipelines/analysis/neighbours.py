@@ -119,7 +119,7 @@ _ONE_AT_A_TIME = RLock()
 def one_thread() -> Iterator[None]:
     """Run the block with one thread in FAISS, BLAS and OpenMP, so that a result does not depend on their number.
 
-    Numba keeps its threads: the layout (`layout.py`) takes all of them and is the same for any number.
+    Numba keeps its threads: the layout (`umap.py`) takes all of them and is the same for any number.
     Limits hold for the whole process, so blocks of several threads wait for each other.
     """
     import numpy  # noqa: F401  # loaded before limits are set, as is FAISS: a library loaded later would not have them

@@ -172,8 +172,8 @@ def _finite(force: np.ndarray) -> np.ndarray:
     return np.nan_to_num(force, posinf=0, neginf=0).astype(np.float32)
 
 
-@cache
-def _compiled(axes: int) -> Any:
+def _moves(axes: int) -> tuple[Any, Any, Any]:
+    """Return the compiled steps of a round: the next random state, a pull along an edge, a push from another point."""
     import numba
 
     compiled = numba.njit(fastmath=True)
@@ -219,6 +219,15 @@ def _compiled(axes: int) -> Any:
         force = push[at(squared_gap(then, point, now, other))]
         for axis in range(axes):
             moved[point, axis] += step(force, then[point, axis] - now[other, axis], rate)
+
+    return mixed, pulled, pushed
+
+
+@cache
+def _compiled(axes: int) -> Any:
+    import numba
+
+    mixed, pulled, pushed = _moves(axes)
 
     @numba.njit(parallel=True, fastmath=True)
     def turn(

@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from .....indexer.errors import UsageError
 from .....indexer.ingest.report import duration, size
-from .....indexer.wording import counted
-from ....cli.output import goes_on, per_second
+from .....indexer.wording import counted, per_second
+from ....stopped import goes_on
 from ...jobs import Job, Jobs
 from ...jobs.panel import command_line
 from ...page import escape_markdown
