@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..indexer.errors import MissingExtraError, SondeError
 from ..indexer.store.fields import json_value
-from ..indexer.store.runs import Kind, find_run, items_of
+from ..indexer.store.kinds import CLUSTER, TOPIC, RunKind
+from ..indexer.store.runs import find_run, items_of
 from ..pipelines.label import check_classify, classify
 from ..pipelines.search.results import Hit, Results
 from .api import Collection
@@ -94,13 +95,13 @@ class _Tools:
 
     def list_topics(self, run: Annotated[str | None, "A run's name; the newest if left out."] = None) -> dict[str, Any]:
         """List the topics that were found in the collection, with their terms."""
-        return self._items("topic", run)
+        return self._items(TOPIC, run)
 
     def list_clusters(
         self, run: Annotated[str | None, "A run's name; the newest if left out."] = None
     ) -> dict[str, Any]:
         """List the clusters that were found in the collection, with their terms."""
-        return self._items("cluster", run)
+        return self._items(CLUSTER, run)
 
     def label(
         self,
@@ -117,7 +118,7 @@ class _Tools:
             raise _tool_error(str(error)) from None
         return {"labels": [each.label for each in found]}
 
-    def _items(self, kind: Kind, name: str | None) -> dict[str, Any]:
+    def _items(self, kind: RunKind, name: str | None) -> dict[str, Any]:
         try:
             with self._collection.stored.view() as view:
                 run = find_run(view.catalog, kind, name)

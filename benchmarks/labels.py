@@ -21,6 +21,7 @@ import numpy as np
 from _side_by_side import DATA, machine
 
 import sonde
+from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import assignments_of, find_run
 from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import Label, LabelReport, NliJudge, label_collection, load_nli
@@ -104,7 +105,7 @@ def line(name: str, what: str, report: LabelReport, collection: sonde.Collection
 def chosen(collection: sonde.Collection, name: str) -> dict[int, int]:
     """Return the label's number of each document."""
     with collection.stored.view() as view:
-        run = find_run(view.catalog, "label", name)
+        run = find_run(view.catalog, LABEL, name)
         docs, numbers, _ = assignments_of(view.catalog, run)
     return dict(zip(docs.tolist(), numbers.tolist(), strict=True))
 

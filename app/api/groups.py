@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.progress import Notify, silent
-from ...indexer.store.runs import Kind, Run
+from ...indexer.store.runs import Run
 from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
 from ...pipelines.compare import compare
@@ -185,7 +185,7 @@ class Grouping(Opened):
         check_options(parts, ("clusters", "where", "queries", "runs", "run", "k"), "compare")
         return compare(self.stored, **parts)
 
-    def runs(self, kind: Kind | None = None) -> list[Run]:
+    def runs(self, kind: str | None = None) -> list[Run]:
         """Return the runs that the collection keeps, oldest first.
 
         Example:
@@ -194,7 +194,7 @@ class Grouping(Opened):
         """
         return kept.all_runs(self.stored, kind)
 
-    def run(self, name: str, kind: Kind | None = None) -> kept.RunDetails:
+    def run(self, name: str, kind: str | None = None) -> kept.RunDetails:
         """Return a run with its clusters, topics or labels.
 
         Raises:
@@ -207,7 +207,7 @@ class Grouping(Opened):
         """
         return kept.details(self.stored, name, kind)
 
-    def rename_run(self, name: str, to: str, *, kind: Kind | None = None, item: int | None = None) -> None:
+    def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, with its number, a cluster, topic or label of it.
 
         Raises:
@@ -221,7 +221,7 @@ class Grouping(Opened):
         """
         kept.rename_stored(self.stored, name, to, kind, item)
 
-    def delete_run(self, name: str, *, kind: Kind | None = None) -> None:
+    def delete_run(self, name: str, *, kind: str | None = None) -> None:
         """Delete a run with its results; documents stay as they are.
 
         Raises:

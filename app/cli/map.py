@@ -82,12 +82,13 @@ def map_(
 def _make(opened: "Collection", settings: object, name: str, replace: bool, drawn: bool, notify: "Notify") -> None:
     """Make a map unless it is only to be drawn and is there already, made in the same way."""
     from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import MAP
     from ...indexer.store.runs import list_runs
     from ...pipelines.map import MapSettings, make_map
 
     assert isinstance(settings, MapSettings)
     with opened.stored.view() as view:
-        known = next((run for run in list_runs(view.catalog, "map") if run.name == name and run.complete), None)
+        known = next((run for run in list_runs(view.catalog, MAP) if run.name == name and run.complete), None)
     if drawn and known and not replace:
         asked = {key: value for key, value in settings.to_dict().items() if value != MapSettings().to_dict()[key]}
         if other := [key for key, value in asked.items() if known.parameters.get(key) != value]:
@@ -129,6 +130,7 @@ def curve(
       sonde curve news.sonde --to curve.png
     """
     from ...indexer.errors import SondeError
+    from ...indexer.store.kinds import CLUSTER
     from ...indexer.store.runs import find_run
     from ...pipelines.plots import CurvePlot, check_plot_target, write_plot
     from ..api import open as open_collection
@@ -137,7 +139,7 @@ def curve(
         check_plot_target(to)
     opened = open_collection(collection)
     with opened.stored.view() as view:
-        found = find_run(view.catalog, "cluster", run)
+        found = find_run(view.catalog, CLUSTER, run)
     points = found.report.get("curve") or []
     if not points:
         raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")

@@ -1,15 +1,16 @@
 """`sonde runs` and `sonde compare`."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.store.kinds import kind_names
 from ...indexer.wording import counted
 from .cluster import print_items
 from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.store.runs import Kind, Run
+    from ...indexer.store.runs import Run
     from ...pipelines.analysis.runs import RunDetails
     from ...pipelines.compare import Contrast, RunComparison
     from ..api import Collection
@@ -23,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def runs(
     collection: CollectionPath,
     name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="cluster, topic, map, label, tag or correction.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help=f"{kind_names()}.")] = None,
     rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
     item: Annotated[
         int | None,
@@ -63,21 +64,21 @@ def runs(
         raise UsageError("--merge needs a RUN, and goes with none of --rename, --delete and --by")
     if item is not None and rename is None:
         raise UsageError("--item needs --rename: the new name")
-    opened, chosen = open_collection(collection), cast("Kind | None", kind)
+    opened = open_collection(collection)
     if name is None:
-        _list(opened.runs(chosen), json)
+        _list(opened.runs(kind), json)
     elif delete:
-        opened.delete_run(name, kind=chosen)
+        opened.delete_run(name, kind=kind)
         say(f"deleted the run {name!r}")
     elif rename is not None:
-        opened.rename_run(name, rename, kind=chosen, item=item)
+        opened.rename_run(name, rename, kind=kind, item=item)
         say(f"renamed {'the run' if item is None else f'number {item} of'} {name!r} to {rename!r}")
     elif merge is not None:
-        _merge(opened, str(name), merge, chosen)
+        _merge(opened, str(name), merge, kind)
     elif by is not None:
-        _breakdown(opened, name, by, chosen, json)
+        _breakdown(opened, name, by, kind, json)
     else:
-        _show(opened.run(name, chosen), json)
+        _show(opened.run(name, kind), json)
 
 
 def _list(found: "list[Run]", json: bool) -> None:
@@ -92,9 +93,10 @@ def _list(found: "list[Run]", json: bool) -> None:
         say("no runs: make one with `sonde cluster`")
 
 
-def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -> None:
+def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> None:
     """Merge clusters, or topics, of a run."""
     from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import TOPIC, group_kinds
     from ...pipelines.cluster.update import merge_clusters
     from ...pipelines.topics import Topics
 
@@ -103,9 +105,10 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -
     except ValueError:
         raise UsageError(f"--merge is {numbers!r}: write numbers with commas between them, such as 3,7") from None
     run = opened.run(name, kind).run
-    if run.kind not in ("cluster", "topic"):
-        raise UsageError(f"{name!r} is a {run.kind} run: clusters and topics can be merged")
-    if run.kind == "topic":
+    if not run.kind.groups:
+        known = " and ".join(kind.items for kind in group_kinds())
+        raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
+    if run.kind is TOPIC:
         Topics(opened.stored, name).merge(chosen)
         say(f"made topics {numbers} of {name!r} one")
     else:
@@ -113,7 +116,7 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: "Kind | None") -
         say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
 
 
-def _breakdown(opened: "Collection", name: str, column: str, kind: "Kind | None", json: bool) -> None:
+def _breakdown(opened: "Collection", name: str, column: str, kind: str | None, json: bool) -> None:
     from ...pipelines.analysis.runs import breakdown
 
     found = breakdown(opened.stored, name, column, kind)

@@ -86,8 +86,6 @@ def empty(what: str, way_on: str, icon: str = ":material/inbox:") -> None:
 
 PAGE = 6
 SHORT = 280
-NAMED = ("label", "tag")
-"""Kinds whose items go by their names alone; the others have their numbers before them."""
 
 
 @st.fragment
@@ -95,7 +93,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
     """Show a choice of the run's items, the largest first, and the documents of the one chosen, the surest first."""
     with sentences():
         ranked = sorted(items, key=lambda item: -item.data.get("size", 0))
-        names = {item.name if run.kind in NAMED else f"{item.number} {item.name}": item for item in ranked}
+        names = {f"{item.number} {item.name}" if run.kind.numbered else item.name: item for item in ranked}
         if not names:
             return
         chosen = names[st.selectbox(prompt, list(names), key=key, bind="query-params")]
@@ -109,7 +107,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                         show_text(member.title)
                     show_text(shortened(member.text, SHORT), small=True)
                     if member.score is not None:
-                        show_text(f"{'probability' if run.kind == 'label' else 'score'} {member.score:.2f}", small=True)
+                        show_text(f"{run.kind.score} {member.score:.2f}", small=True)
         if pages > 1:
             st.pagination(pages, key=f"{key}_page")
 

@@ -16,8 +16,9 @@ import numpy as np
 from ..errors import SondeError, UsageError
 from .catalog import Catalog
 from .collection import check_folder
+from .kinds import NAME_SUFFIX, RunKind
 from .lock import writer_lock
-from .runs import NAME_SUFFIX, NUMBERED, Item, Kind, Run, find_run, list_runs
+from .runs import Item, Run, find_run, list_runs
 from .view import View
 
 RESULTS = ("run_items", "run_documents", "run_places", "run_arrays")
@@ -58,7 +59,7 @@ class NewRun:
     """A run to be written.
 
     Attributes:
-        kind: "cluster", "topic", "map", "label", "tag" or "correction".
+        kind: What it found.
         name: Unique among the runs of its kind.
         parameters: JSON values: everything that makes the same run again, the seed included.
         libraries: Distributions whose versions are kept with it.
@@ -71,7 +72,7 @@ class NewRun:
         complete: False for one that was stopped and can go on.
     """
 
-    kind: Kind
+    kind: RunKind
     name: str
     parameters: Mapping[str, Any]
     libraries: Sequence[str] = ()
@@ -88,7 +89,7 @@ ADVICE = "choose another --name, or --replace it"
 
 
 def check_run_name(
-    catalog: Catalog, kind: Kind, name: str, replace: bool, advice: str = ADVICE, leaving: str | None = None
+    catalog: Catalog, kind: RunKind, name: str, replace: bool, advice: str = ADVICE, leaving: str | None = None
 ) -> None:
     """Check a new run's name before the work is done.
 
@@ -111,14 +112,14 @@ def check_run_name(
     _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
 
 
-def _check_columns(known: set[str], kind: Kind, name: str) -> None:
+def _check_columns(known: set[str], kind: RunKind, name: str) -> None:
     """Refuse a new name whose columns in an export are also another run's."""
-    if kind not in NUMBERED or name in known:
+    if not kind.numbered or name in known:
         return
     base = name.removesuffix(NAME_SUFFIX)
     other = base if base != name and base in known else f"{name}{NAME_SUFFIX}"
     if other in known:
-        column = f"{kind}:{max(name, other, key=len)}"
+        column = kind.column(max(name, other, key=len))
         free = next(f"{base} {n}" for n in itertools.count(2) if f"{base} {n}" not in known)
         raise UsageError(
             f"a {kind} run {name!r} would share the column {column!r} with the run {other!r}: name it {free!r}"
@@ -158,7 +159,7 @@ def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = 
         return _insert_results(catalog, number, new, snapshot)
 
 
-def change_run(folder: Path, kind: Kind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
+def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
     """Write a run as `change` makes it of what it was, None where there was none; nobody writes in between.
 
     What `change` raises leaves everything as it was. The documents that it names must exist.
@@ -178,7 +179,7 @@ def change_run(folder: Path, kind: Kind, name: str, change: Callable[[Catalog, R
     return new
 
 
-def rename_run(folder: Path, kind: Kind, name: str, to: str) -> None:
+def rename_run(folder: Path, kind: RunKind, name: str, to: str) -> None:
     """Rename a run.
 
     Raises:
@@ -200,10 +201,10 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
     with writing(folder) as catalog:
         sql = "UPDATE run_items SET name = ? WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
-            raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind} {number}")
+            raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
 
 
-def delete_run(folder: Path, kind: Kind, name: str) -> None:
+def delete_run(folder: Path, kind: RunKind, name: str) -> None:
     """Delete a run with its results.
 
     Raises:

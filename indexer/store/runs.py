@@ -5,20 +5,14 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from ..errors import SondeError
+from ..errors import SondeError, UsageError
 from ..wording import existing
 from .catalog import Catalog
-
-Kind = Literal["cluster", "topic", "map", "label", "tag", "correction"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-NUMBERED: tuple[Kind, ...] = ("cluster", "topic")
-"""Kinds that an export gives two columns: `KIND:NAME`, the item's number, and beside it the item's name."""
-NAME_SUFFIX = " name"
-"""What the second column's name ends in."""
+from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +36,7 @@ class Run:
 
     Attributes:
         number: Identifies it in the catalog.
-        kind: "cluster", "topic", "map", "label", "tag" (documents that a person put together) or "correction" (labels
-            that a person gave, for the label run of the same name).
+        kind: What it found, which also equals its name: `run.kind == "cluster"`.
         name: Unique among the runs of its kind.
         complete: False for a run that was stopped and can go on.
         created: When it was written, ISO 8601 in UTC.
@@ -56,7 +49,7 @@ class Run:
     """
 
     number: int
-    kind: Kind
+    kind: RunKind
     name: str
     complete: bool
     created: str
@@ -71,13 +64,14 @@ class Run:
         """Return JSON values, under the stable names of `--json`."""
         hidden = ("number", "complete", "documents")
         values = {name: getattr(self, name) for name in self.__slots__ if name not in hidden}
-        return {"kind": self.kind, "name": self.name, "documents": self.documents, "complete": self.complete} | values
+        first = {"kind": self.kind, "name": self.name, "documents": self.documents, "complete": self.complete}
+        return first | values | {"kind": str(self.kind)}
 
 
 _COLUMNS = "run, kind, name, complete, created, seconds, generation, parameters, versions, report"
 
 
-def list_runs(catalog: Catalog, kind: Kind | None = None, *, count: bool = True) -> list[Run]:
+def list_runs(catalog: Catalog, kind: RunKind | None = None, *, count: bool = True) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
     condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
     rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
@@ -89,7 +83,7 @@ def counted_run(catalog: Catalog, run: Run) -> Run:
     return replace(run, documents=_documents(catalog, run.number, run.kind))
 
 
-def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
+def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
     """Return the run of this name, or the newest complete one of its kind.
 
     Raises:
@@ -105,7 +99,8 @@ def find_run(catalog: Catalog, kind: Kind, name: str | None = None) -> Run:
 
 
 def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:
-    number, kind, name, complete, created, seconds, generation, *stored = row
+    number, stored_kind, name, complete, created, seconds, generation, *stored = row
+    kind = _stored_kind(stored_kind)
     parameters, versions, report = (json.loads(text) for text in stored)
     documents = _documents(catalog, number, kind) if count else int(report.get("documents") or 0)
     return Run(
@@ -113,9 +108,15 @@ def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:
     )  # fmt: skip
 
 
-def _documents(catalog: Catalog, number: int, kind: Kind) -> int:
-    table = "run_places" if kind == "map" else "run_documents"
-    sql = f"SELECT count(DISTINCT doc) FROM {table} WHERE run = ?"
+def _stored_kind(name: str) -> RunKind:
+    try:
+        return kind_of(name)
+    except UsageError:
+        raise SondeError(f"this collection has a {name!r} run, which this version of Sonde cannot read") from None
+
+
+def _documents(catalog: Catalog, number: int, kind: RunKind) -> int:
+    sql = f"SELECT count(DISTINCT doc) FROM {kind.payload} WHERE run = ?"
     return catalog.connection.execute(sql, (number,)).fetchone()[0]
 
 
@@ -170,10 +171,6 @@ def places_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[
     return {doc: (x, y) for doc, x, y in catalog.select_in(sql, list(docs))}
 
 
-NAMED = ("label", "correction")
-"""Kinds whose column holds the name of an item in place of its number."""
-
-
 def run_columns(runs: Iterable[Run]) -> dict[int, str]:
     """Return the main column of each run by the run's number: `KIND:NAME`.
 
@@ -181,11 +178,11 @@ def run_columns(runs: Iterable[Run]) -> dict[int, str]:
     whose names have that column: the first then gets the next free `KIND:X name (2)`, `(3)` and so on.
     """
     runs = list(runs)
-    found = {run.number: f"{run.kind}:{run.name}" for run in runs}
-    names = {f"{found[run.number]}{NAME_SUFFIX}" for run in runs if run.kind in NUMBERED}
+    found = {run.number: run.kind.column(run.name) for run in runs}
+    names = {f"{found[run.number]}{NAME_SUFFIX}" for run in runs if run.kind.numbered}
     taken = {*found.values(), *names}
     for run in runs:
-        if run.kind in NUMBERED and (column := found[run.number]) in names:
+        if run.kind.numbered and (column := found[run.number]) in names:
             places = (f"{column} ({number})" for number in itertools.count(2))
             free = next(place for place in places if not {place, f"{place}{NAME_SUFFIX}"} & taken)
             taken |= {free, f"{free}{NAME_SUFFIX}"}
@@ -194,14 +191,13 @@ def run_columns(runs: Iterable[Run]) -> dict[int, str]:
 
 
 class RunColumns:
-    """The columns `cluster:RUN`, `topic:RUN` (numbers, their names beside them), `label:RUN`, `tag:NAME`, `x` and `y`.
+    """The columns that complete runs add to an export, as their kinds describe them.
 
-    A label is its name; with several labels per text, a list of names; likewise the labels that a person gave,
-    `correction:RUN`. A tag is true or false. `x` and `y` are those of the newest map.
+    A run that places documents names no run in its columns, so the newest one of its kind has them.
 
     Attributes:
         types: "integer", "text", "texts" (a list), "boolean" or "real" by column name, in order.
-        names: The main column of each run by the run's number; see `run_columns`.
+        names: The main column of each run by the run's number, those with places apart; see `run_columns`.
         notes: Which runs are exported under another name than their own.
     """
 
@@ -209,52 +205,37 @@ class RunColumns:
         """Read which runs are complete."""
         self._catalog = catalog
         runs = [run for run in list_runs(catalog) if run.complete]
-        self._assigned = [run for run in runs if run.kind != "map"]
-        self._map = next((run for run in reversed(runs) if run.kind == "map"), None)
+        self._assigned = [run for run in runs if run.kind.payload == "run_documents"]
+        self._placed = list({run.kind: run for run in runs if run.kind.payload == "run_places"}.values())
         self.names = run_columns(self._assigned)
         self.notes = [
             f"the {run.kind} run {run.name!r} has the column {self.names[run.number]!r}: rename the run to change that"
             for run in self._assigned
-            if self.names[run.number] != f"{run.kind}:{run.name}"
+            if self.names[run.number] != run.kind.column(run.name)
         ]
         self._names = {
             run.number: {item.number: item.name for item in items_of(catalog, run)} for run in self._assigned
         }
-        self.types: dict[str, str] = {}
-        for run in self._assigned:
-            self.types |= _columns(run, self.names[run.number])
-        if self._map:
-            self.types |= {"x": "real", "y": "real"}
+        self._columns = {run.number: self._columns_of(run) for run in (*self._assigned, *self._placed)}
+        every = [column for columns in self._columns.values() for column in columns]
+        self.types = {column.name: column.type for column in every}
+        self._absent = {column.name: column.absent for column in every}
 
     def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Return every column's value by document; None where a run says nothing of it."""
-        absent = {name: False if kind == "boolean" else None for name, kind in self.types.items()}
-        found: dict[int, dict[str, Any]] = {doc: dict(absent) for doc in docs}
+        found: dict[int, dict[str, Any]] = {doc: dict(self._absent) for doc in docs}
         for run in self._assigned:
             for doc, values in items_by_document(self._catalog, run, docs).items():
                 found[doc] |= self._cells(run, [number for number, _ in values])
-        if self._map:
-            for doc, (x, y) in places_by_document(self._catalog, self._map, docs).items():
-                found[doc] |= {"x": x, "y": y}
+        for run in self._placed:
+            names = [column.name for column in self._columns[run.number]]
+            for doc, place in places_by_document(self._catalog, run, docs).items():
+                found[doc] |= dict(zip(names, place, strict=True))
         return found
 
+    def _columns_of(self, run: Run) -> tuple[Column, ...]:
+        return run.kind.columns(self.names.get(run.number, run.kind.column(run.name)), run.parameters)
+
     def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
-        column = self.names[run.number]
-        if run.kind == "tag":
-            return {column: True}
         names = [self._names[run.number].get(number, "") for number in numbers]
-        if _several(run):
-            return {column: names}
-        return {column: names[0]} if run.kind in NAMED else {column: numbers[0], f"{column}{NAME_SUFFIX}": names[0]}
-
-
-def _columns(run: Run, column: str) -> dict[str, str]:
-    if run.kind == "tag":
-        return {column: "boolean"}
-    if run.kind in NAMED:
-        return {column: "texts" if _several(run) else "text"}
-    return {column: "integer", f"{column}{NAME_SUFFIX}": "text"}
-
-
-def _several(run: Run) -> bool:
-    return bool(run.parameters.get("multi_label"))
+        return {column.name: column.cell(numbers, names) for column in self._columns[run.number]}

@@ -13,7 +13,8 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.columns import distinct_beginnings
 from ...indexer.store.fields import Field
 from ...indexer.store.members import counts_by_column, members_of
-from ...indexer.store.runs import KINDS, Item, Kind, Run, items_of, list_runs
+from ...indexer.store.kinds import RunKind, followers, kind_of
+from ...indexer.store.runs import Item, Run, items_of, list_runs
 from ...indexer.wording import existing
 
 
@@ -41,7 +42,7 @@ class Member:
 
 
 def members(
-    collection: StoredCollection, name: str, item: int, kind: Kind | None = None, *, k: int = 10, offset: int = 0
+    collection: StoredCollection, name: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
 ) -> list[Member]:
     """Return the documents of a cluster, topic or label, those that belong to it most first.
 
@@ -58,18 +59,18 @@ def members(
     return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
 
 
-def all_runs(collection: StoredCollection, kind: Kind | None = None) -> list[Run]:
+def all_runs(collection: StoredCollection, kind: str | None = None) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first.
 
     Raises:
         UsageError: The kind is none.
     """
-    _check(kind)
+    wanted = _kind(kind)
     with collection.view() as view:
-        return list_runs(view.catalog, kind)
+        return list_runs(view.catalog, wanted)
 
 
-def details(collection: StoredCollection, name: str, kind: Kind | None = None) -> RunDetails:
+def details(collection: StoredCollection, name: str, kind: str | None = None) -> RunDetails:
     """Return a run with its clusters, topics or labels.
 
     Raises:
@@ -82,7 +83,7 @@ def details(collection: StoredCollection, name: str, kind: Kind | None = None) -
 
 
 def rename_stored(
-    collection: StoredCollection, name: str, to: str, kind: Kind | None = None, item: int | None = None
+    collection: StoredCollection, name: str, to: str, kind: str | None = None, item: int | None = None
 ) -> None:
     """Rename a run or, with its number, a cluster, topic or label of it.
 
@@ -94,15 +95,16 @@ def rename_stored(
         run = named(view.catalog, name, kind)
     if item is None:
         run_writing.rename_run(collection.path, run.kind, name, to)
-        if run.kind == "label" and any(other.name == name for other in all_runs(collection, "correction")):
-            run_writing.rename_run(collection.path, "correction", name, to)
+        for other in followers(run.kind):
+            if any(each.name == name for each in all_runs(collection, other)):
+                run_writing.rename_run(collection.path, other, name, to)
     elif not to.strip() or not to.isprintable():
-        raise UsageError(f"{to!r} cannot name a {run.kind}: use printable characters")
+        raise UsageError(f"{to!r} cannot name a {run.kind.item}: use printable characters")
     else:
         run_writing.rename_item(collection.path, run, item, to)
 
 
-def delete_stored_run(collection: StoredCollection, name: str, kind: Kind | None = None) -> None:
+def delete_stored_run(collection: StoredCollection, name: str, kind: str | None = None) -> None:
     """Delete a run with its results.
 
     Raises:
@@ -114,15 +116,14 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: Kind | None
     run_writing.delete_run(collection.path, run.kind, name)
 
 
-def named(catalog: Catalog, name: str, kind: Kind | None = None) -> Run:
+def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     """Return the run of this name, whatever its kind where none is said.
 
     Raises:
         SondeError: There is none; the message names those that exist.
         UsageError: Several kinds have one of this name, or the kind is none.
     """
-    _check(kind)
-    runs = list_runs(catalog, kind)
+    runs = list_runs(catalog, _kind(kind))
     found = [run for run in runs if run.name == name]
     if len(found) > 1:
         kinds = ", ".join(run.kind for run in found)
@@ -134,9 +135,8 @@ def named(catalog: Catalog, name: str, kind: Kind | None = None) -> Run:
     return found[0]
 
 
-def _check(kind: str | None) -> None:
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"{kind!r} is no kind of run: use {', '.join(KINDS)}")
+def _kind(name: str | None) -> RunKind | None:
+    return None if name is None else kind_of(name)
 
 
 CLASSES = 30
@@ -175,7 +175,7 @@ class RunBreakdown:
         ]  # fmt: skip
 
 
-def breakdown(collection: StoredCollection, run: str, column: str, kind: Kind | None = None) -> RunBreakdown:
+def breakdown(collection: StoredCollection, run: str, column: str, kind: str | None = None) -> RunBreakdown:
     """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
 
     Raises:

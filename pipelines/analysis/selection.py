@@ -11,6 +11,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_numbers
+from ...indexer.store.kinds import TAG
 from ...indexer.store.run_writing import NewRun, change_run
 from ...indexer.store.runs import Item, Run, assignments_of
 from ...indexer.upkeep.delete import delete_chosen, numbers_of
@@ -48,7 +49,7 @@ def tag(
     docs: np.ndarray | None = None,
     change: Change = "new",
 ) -> Tagged:
-    """Put documents together under a name: a run of kind "tag", which filters, exports and maps know.
+    """Put documents together under a name: a tag run, which filters, exports and maps know.
 
     Args:
         collection: Where they are.
@@ -84,7 +85,7 @@ def tag(
         counts["changed"] = len(np.setxor1d(before, kept))
         return _run(name, kept)
 
-    found = change_run(collection.path, "tag", name, changed)
+    found = change_run(collection.path, TAG, name, changed)
     return Tagged(name, int(found.report["documents"]), counts["changed"])
 
 
@@ -106,7 +107,7 @@ def _kept(before: np.ndarray, chosen: np.ndarray, change: Change) -> np.ndarray:
 def _run(name: str, docs: np.ndarray) -> NewRun:
     numbers, scores = np.zeros(len(docs), np.int64), np.full(len(docs), np.nan)
     item = Item(0, name, {"size": len(docs)})
-    return NewRun("tag", name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
+    return NewRun(TAG, name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
 
 
 def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:

@@ -11,6 +11,7 @@ from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, find_run, items_of
 from ...indexer.store.view import View
@@ -91,7 +92,7 @@ def cluster(
     settings.check()
     began, name = time.perf_counter(), settings.method if name is None else name
     with collection.view() as view:
-        check_run_name(view.catalog, "cluster", name, replace)
+        check_run_name(view.catalog, CLUSTER, name, replace)
         corpus = Corpus.of(view, None if settings.where is None else documents_where(view.catalog, settings.where))
         if not corpus.documents:
             none = f"no document passes the filter {settings.where!r}"
@@ -107,7 +108,7 @@ def cluster(
     scores[labels < 0] = np.nan
     libraries = (faiss_package(), *LIBRARIES[settings.method][1:])
     run = NewRun(
-        "cluster", name, settings.to_dict(), libraries, report, taken, items,
+        CLUSTER, name, settings.to_dict(), libraries, report, taken, items,
         (corpus.snapshot.docs, labels, scores), arrays=found.arrays,
     )  # fmt: skip
     left_out = write_run(collection.path, run, corpus.snapshot, replace=replace)
@@ -201,7 +202,7 @@ def clusters_near(
     if not query.strip() or k < 1:
         raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
     with collection.view() as view:
-        found = find_run(view.catalog, "cluster", run)
+        found = find_run(view.catalog, CLUSTER, run)
         means = array_of(view.catalog, found, "centroids")
         items = {item.number: item for item in items_of(view.catalog, found)}
     [vector] = collection.encoder.encode_texts([query], query=True)

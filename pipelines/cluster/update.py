@@ -11,6 +11,7 @@ from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.run_writing import NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
@@ -45,7 +46,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     if len(chosen) < 2:
         raise UsageError("merging needs two clusters or more: --merge 3,7")
     with collection.view() as view:
-        run = find_run(view.catalog, "cluster", name)
+        run = find_run(view.catalog, CLUSTER, name)
         items = {item.number: item for item in items_of(view.catalog, run)}
         known = [number for number in items if number >= 0]
         if missing := [number for number in chosen if number not in known]:
@@ -60,7 +61,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     leads = {**run.parameters.get(MERGED, {}), **{str(number): chosen[0] for number in chosen[1:]}}
     leads = {number: chosen[0] if to in chosen else to for number, to in leads.items()}
     new = NewRun(
-        "cluster", run.name, run.parameters | {MERGED: leads}, (faiss_package(), *LIBRARIES[_method(run)][1:]),
+        CLUSTER, run.name, run.parameters | {MERGED: leads}, (faiss_package(), *LIBRARIES[_method(run)][1:]),
         run.report | {"clusters": len(known) - len(chosen) + 1, "silhouette": None, "stability": None},
         run.seconds + time.perf_counter() - began, [kept[number] for number in sorted(kept)], (docs, labels, scores),
         arrays=arrays,
@@ -143,7 +144,7 @@ def update(collection: StoredCollection, name: str | None = None, notify: Notify
     """
     began = time.perf_counter()
     with collection.view() as view:
-        run, snapshot = find_run(view.catalog, "cluster", name), Snapshot.of(view)
+        run, snapshot = find_run(view.catalog, CLUSTER, name), Snapshot.of(view)
         docs, labels, scores = assignments_of(view.catalog, run)
         where = run.parameters.get("where")
         every = snapshot.docs if where is None else documents_where(view.catalog, where)
@@ -167,9 +168,7 @@ def update(collection: StoredCollection, name: str | None = None, notify: Notify
         report["fitted_with"] = run.report.get("fitted_with", run.versions)
         libraries = (faiss_package(), *LIBRARIES[run.parameters["method"]][1:])
         seconds = run.seconds + time.perf_counter() - began
-        again = NewRun(
-            "cluster", run.name, run.parameters, libraries, report, seconds, items, everything, arrays=arrays
-        )
+        again = NewRun(CLUSTER, run.name, run.parameters, libraries, report, seconds, items, everything, arrays=arrays)
         write_run(collection.path, again, snapshot, replace=True)
     return Updated(run.name, len(new), outliers, len(docs) + len(new))
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.arguments import Texts, as_texts
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.runs import Kind, assignments_of, items_of
+from ...indexer.store.runs import assignments_of, items_of
 from ..analysis.describe import agreement
 from ..analysis.runs import named
 from .contrast import DEPTH, Contrast, compare_clusters, compare_filters, compare_queries
@@ -66,7 +66,7 @@ class RunComparison:
         return values | {name: [change.to_dict() for change in getattr(self, name)] for name in ("split", "merged")}
 
 
-def compare_runs(collection: StoredCollection, first: str, second: str, kind: Kind | None = None) -> RunComparison:
+def compare_runs(collection: StoredCollection, first: str, second: str, kind: str | None = None) -> RunComparison:
     """Compare two cluster or topic runs.
 
     Raises:

@@ -9,6 +9,7 @@ import numpy as np
 from ...indexer.errors import UsageError
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_numbers
+from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.runs import assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.corpus import texts_of
@@ -71,7 +72,7 @@ def compare_clusters(collection: StoredCollection, numbers: Sequence[int], run: 
         UsageError: It has no such cluster, or one is empty.
     """
     with collection.view() as view:
-        found = find_run(view.catalog, "cluster", run)
+        found = find_run(view.catalog, CLUSTER, run)
         docs, labels, _ = assignments_of(view.catalog, found)
         items = {item.number: item.name for item in items_of(view.catalog, found)}
         for number in numbers:

@@ -10,6 +10,7 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.columns import column_values
+from ...indexer.store.kinds import group_kinds
 from ...indexer.store.runs import Item, assignments_of, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -78,8 +79,10 @@ def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None 
     """
     with collection.view() as view:
         found = named(view.catalog, run)
-        if found.kind not in ("cluster", "topic"):
-            raise UsageError(f"{run!r} is a {found.kind} run: clusters are judged of a cluster or topic run")
+        if not found.kind.groups:
+            raise UsageError(
+                f"{run!r} is a {found.kind} run: clusters are judged of a {' or '.join(group_kinds())} run"
+            )
         docs, labels, _ = assignments_of(view.catalog, found)
         docs, first = np.unique(docs, return_index=True)
         labels, classes = labels[first], None

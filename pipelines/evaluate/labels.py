@@ -8,6 +8,7 @@ from typing import Any
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_numbers
+from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import find_run, items_by_document, items_of
 
 
@@ -64,7 +65,7 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         SondeError: There is no such run, or no document has both.
     """
     with collection.view() as view:
-        found = find_run(view.catalog, "label", run)
+        found = find_run(view.catalog, LABEL, run)
         if truth not in view.fields:
             known = ", ".join(view.fields) or "none at all"
             raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")

@@ -1,6 +1,6 @@
 """Corrections: labels that a person gave to documents, kept beside the label run that they correct.
 
-They are a run of kind "correction" with the name of the label run, so they outlive that run's replacement, are
+They are a correction run with the name of the label run, so they outlive that run's replacement, are
 exported, and are forgotten with a document or its text. The next labelling under that name learns from them, and gives
 the documents what the person said.
 """
@@ -22,14 +22,13 @@ from ...indexer.files import write_durably
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
+from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import existing
 from .labels import Label
 from .outcome import NONE, NONE_NAME
-
-KIND = "correction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
         kept = _kept(catalog, old) | {docs[id]: names for id, names in spelled.items()}
         return _run(run, kept, several or any(len(names) > 1 for names in kept.values()))
 
-    return int(change_run(collection.path, KIND, run, changed).report["documents"])
+    return int(change_run(collection.path, CORRECTION, run, changed).report["documents"])
 
 
 def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "labels") -> int:
@@ -104,9 +103,9 @@ def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "label
         kept = {doc: names for doc, names in _kept(catalog, old).items() if doc not in gone}
         return _run(run, kept, bool(old.parameters.get("multi_label")))
 
-    left = int(change_run(collection.path, KIND, run, changed).report["documents"])
+    left = int(change_run(collection.path, CORRECTION, run, changed).report["documents"])
     if not left:
-        delete_run(collection.path, KIND, run)
+        delete_run(collection.path, CORRECTION, run)
     return left
 
 
@@ -203,7 +202,7 @@ def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
 
 def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
     """Return the labels of a label run by their folded names, and whether a text may have several."""
-    run = next((run for run in list_runs(catalog, "label") if run.name == name), None)
+    run = next((run for run in list_runs(catalog, LABEL) if run.name == name), None)
     if run is None:
         return {}, False
     names = {item.name.casefold(): item.name for item in items_of(catalog, run) if item.number != NONE}
@@ -211,7 +210,7 @@ def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
 
 
 def _find(catalog: Catalog, name: str) -> Run | None:
-    return next((run for run in list_runs(catalog, KIND) if run.name == name), None)
+    return next((run for run in list_runs(catalog, CORRECTION) if run.name == name), None)
 
 
 def _kept(catalog: Catalog, run: Run | None) -> dict[int, list[str]]:
@@ -234,6 +233,6 @@ def _run(name: str, kept: Mapping[int, Sequence[str]], several: bool) -> NewRun:
     made = [Item(number, label, {"size": sizes[number]}) for label, number in numbers.items()]
     made += [Item(NONE, NONE_NAME, {"size": sizes[NONE]})] if sizes[NONE] else []
     return NewRun(
-        KIND, name, {"multi_label": several}, report={"documents": len(kept)}, items=made,
+        CORRECTION, name, {"multi_label": several}, report={"documents": len(kept)}, items=made,
         assignments=(docs, items, np.full(len(docs), np.nan)),
     )  # fmt: skip

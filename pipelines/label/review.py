@@ -8,8 +8,8 @@ import numpy as np
 from ...indexer.errors import UsageError
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.members import documents_named_by
+from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
-from .corrections import KIND
 from .labels import probabilities
 from .outcome import NONE, NONE_NAME
 
@@ -81,11 +81,11 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
     if k < 1 or offset < 0:
         raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
     with collection.view() as view:
-        found = find_run(view.catalog, "label", run)
+        found = find_run(view.catalog, LABEL, run)
         docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
         names = {item.number: item.name for item in items_of(view.catalog, found)}
         given, items, scores = assignments_of(view.catalog, found)
-        corrected = documents_named_by(view.catalog, KIND, found.name)
+        corrected = documents_named_by(view.catalog, CORRECTION, found.name)
         open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
         rows = np.flatnonzero(open_)
         rows = rows[np.lexsort((docs[rows], margins[rows]))][offset : offset + k]

@@ -16,6 +16,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import chosen_texts
+from ...indexer.store.kinds import LABEL
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, document_vectors
@@ -38,7 +39,7 @@ def label_collection(
     collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), *,
     judge: Judge | None = None, notify: Notify = silent,
 ) -> LabelReport:  # fmt: skip
-    """Label a collection's documents and store that as a run of kind "label".
+    """Label a collection's documents and store that as a label run.
 
     A run that was killed goes on where it stopped when it is started again under the same settings. Corrections that
     are kept under the run's name are heeded, and learned from.
@@ -57,7 +58,7 @@ def label_collection(
     began = time.monotonic()
     settings.check()
     engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
-    check_run_name(collection.open_catalog(), "label", settings.name, settings.replace)
+    check_run_name(collection.open_catalog(), LABEL, settings.name, settings.replace)
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
@@ -85,7 +86,7 @@ def label_collection(
         seconds = time.monotonic() - began
         report = _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds)
         new = NewRun(
-            kind="label", name=settings.name, parameters=_parameters(made, settings, engine, model),
+            kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
             arrays={"documents": docs, **closeness(found.margins, settings.multi_label, settings.least)},

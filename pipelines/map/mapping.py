@@ -10,6 +10,7 @@ from ...indexer.ann.library import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import MAP
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, find_run, items_of, places_of
 from ...indexer.wording import counted
@@ -107,7 +108,7 @@ def make_map(
     began = time.perf_counter()
     settings.check()
     with collection.view() as view:
-        check_run_name(view.catalog, "map", name, replace)
+        check_run_name(view.catalog, MAP, name, replace)
         corpus = Corpus.of(view)
         if not corpus.documents:
             raise SondeError(f"{collection.path} holds no document to map")
@@ -119,7 +120,7 @@ def make_map(
         "carried": len(places) - len(fitted), "regions": len(items),
     }  # fmt: skip
     run = NewRun(
-        "map", name, settings.to_dict(), (faiss_package(), *LIBRARIES), report, time.perf_counter() - began, items,
+        MAP, name, settings.to_dict(), (faiss_package(), *LIBRARIES), report, time.perf_counter() - began, items,
         places=(corpus.snapshot.docs, places[corpus.group].astype(np.float64)),
     )  # fmt: skip
     write_run(collection.path, run, corpus.snapshot, replace=replace)
@@ -133,7 +134,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
     """
     began = time.perf_counter()
     with collection.view() as view:
-        run = find_run(view.catalog, "map", name)
+        run = find_run(view.catalog, MAP, name)
         docs, known = places_of(view.catalog, run)
         corpus = Corpus.of(view)
         items = items_of(view.catalog, run)
@@ -148,7 +149,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
     places[~placed] = _places_of_new(corpus, places, placed, notify)[~placed]
     report = run.report | {"documents": len(places), "placed": run.report.get("placed", 0) + count}
     new = NewRun(
-        "map", run.name, run.parameters, (faiss_package(), *LIBRARIES), report,
+        MAP, run.name, run.parameters, (faiss_package(), *LIBRARIES), report,
         run.seconds + time.perf_counter() - began, _resized(items, places), places=(corpus.snapshot.docs, places),
     )  # fmt: skip
     write_run(collection.path, new, corpus.snapshot, replace=True)

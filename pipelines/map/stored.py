@@ -13,7 +13,8 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.columns import column_values
 from ...indexer.store.documents import chosen_texts
 from ...indexer.store.fields import load_value
-from ...indexer.store.runs import Item, Kind, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
+from ...indexer.store.kinds import MAP
+from ...indexer.store.runs import Item, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..plots import PlotLabel, PointsPlot, check_plot_target, write_plot
@@ -21,10 +22,10 @@ from ..plots.colors import Coloring, hover
 from .mapping import update_map
 from .regions import LARGE, stored_regions
 
-TAGGED = "tagged"
+
 HOVERED = 600
 """Characters of a text that what is shown at a point is made of."""
-KINDS: tuple[Kind, ...] = ("cluster", "topic", "label", "tag")
+
 
 
 def choices(catalog: Catalog) -> list[str]:
@@ -59,14 +60,14 @@ def coloring(catalog: Catalog, docs: np.ndarray, color: str) -> tuple[Coloring, 
 
 
 def _runs(catalog: Catalog) -> list[Run]:
-    return [run for run in list_runs(catalog, count=False) if run.complete and run.kind in KINDS]
+    return [run for run in list_runs(catalog, count=False) if run.complete and run.kind.colors]
 
 
 def _by_run(catalog: Catalog, docs: np.ndarray, run: Run, title: str) -> Coloring:
     known, numbers, _ = assignments_of(catalog, run)
     known, first = np.unique(known, return_index=True)  # of several labels, the likeliest
     numbers = numbers[first]
-    names = {item.number: TAGGED if run.kind == "tag" else item.name for item in items_of(catalog, run)}
+    names = {item.number: run.kind.color(item.name) for item in items_of(catalog, run)}
     shown = _distinct(names)
     place = np.clip(np.searchsorted(known, docs), 0, max(len(known) - 1, 0))
     has = known[place] == docs if len(known) else np.zeros(len(docs), bool)
@@ -113,7 +114,7 @@ class Map:
         """
         self.collection = collection
         with collection.view() as view:
-            self.run = find_run(view.catalog, "map", name)
+            self.run = find_run(view.catalog, MAP, name)
             self.docs, self.places = places_of(view.catalog, self.run)
             self.regions: list[Item] = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(self.docs)

@@ -10,6 +10,7 @@ import numpy as np
 from ...indexer.ann.library import faiss_package
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import TOPIC
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.store.view import View
@@ -117,7 +118,7 @@ def make_topics(
     began = time.perf_counter()
     settings.check()
     with collection.view() as view:
-        check_run_name(view.catalog, "topic", name, replace)
+        check_run_name(view.catalog, TOPIC, name, replace)
         earlier = _earlier(view, name, match)
         bertopic()
         corpus = Corpus.of(view)
@@ -174,8 +175,8 @@ def automatic_size(count: int) -> int:
 
 def _earlier(view: View, name: str, match: str | None) -> Run | None:
     if match is not None:
-        return find_run(view.catalog, "topic", match)
-    return next((run for run in list_runs(view.catalog, "topic") if run.name == name and run.complete), None)
+        return find_run(view.catalog, TOPIC, match)
+    return next((run for run in list_runs(view.catalog, TOPIC) if run.name == name and run.complete), None)
 
 
 def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) -> tuple[TopicModel, dict[str, Any]]:
@@ -247,7 +248,7 @@ def _run(
     arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree} | to_arrays(model.counts)
     arrays |= {"documents": corpus.snapshot.docs, "probabilities": assigned.probabilities[group].astype(np.float32)}
     return NewRun(
-        "topic", name, parameters, libraries=(faiss_package(), *LIBRARIES), report=report, items=items, arrays=arrays,
+        TOPIC, name, parameters, libraries=(faiss_package(), *LIBRARIES), report=report, items=items, arrays=arrays,
         assignments=(corpus.snapshot.docs, topics, assigned.cosines[group]),
     )  # fmt: skip
 

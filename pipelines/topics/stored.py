@@ -14,6 +14,7 @@ from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.members import members_of
+from ...indexer.store.kinds import TOPIC
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
@@ -119,7 +120,7 @@ class Topics(Sequence[Topic]):
         self.collection = collection
         self._notify = notify
         with collection.view() as view:
-            self.run: Run = find_run(view.catalog, "topic", name)
+            self.run: Run = find_run(view.catalog, TOPIC, name)
             self.model: TopicModel = load_topic_model(view, self.run)
             docs, numbers, _ = assignments_of(view.catalog, self.run)
             items = items_of(view.catalog, self.run)
@@ -171,7 +172,7 @@ class Topics(Sequence[Topic]):
         if number != OUTLIER:
             self.model.check(number)
         with self.collection.view() as view:
-            run = find_run(view.catalog, "topic", self.name)
+            run = find_run(view.catalog, TOPIC, self.name)
             found = members_of(view.catalog, run, number, k, offset)
             documents = view.documents([doc for doc, _ in found])
         return [

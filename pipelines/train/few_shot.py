@@ -17,6 +17,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import LABEL as LABEL_RUN
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
@@ -118,7 +119,7 @@ def label_by_examples(
     collection: StoredCollection, examples: Sequence[LabelledExample], settings: LabelSettings = LabelSettings(), *,
     fine_tune: Path | None = None, notify: Notify = silent,
 ) -> LabelReport:  # fmt: skip
-    """Label a collection's documents from examples, and store that as a run of kind "label".
+    """Label a collection's documents from examples, and store that as a label run.
 
     A multinomial logistic regression on the vectors, so the labels of texts like the examples cost no model. With
     `fine_tune`, the bi-encoder first learns to bring texts of one label together (as SetFit does, Tunstall et al.,
@@ -139,7 +140,7 @@ def label_by_examples(
     settings.check()
     if settings.multi_label:
         raise UsageError("--examples give every text one label: leave out --multi-label")
-    check_run_name(collection.open_catalog(), "label", settings.name, settings.replace)
+    check_run_name(collection.open_catalog(), LABEL_RUN, settings.name, settings.replace)
     names = list(dict.fromkeys(example.label for example in examples))
     labels = [Label(name) for name in names]
     with collection.view() as view:
@@ -167,7 +168,7 @@ def label_by_examples(
     counts = Counter(example.label for example in examples)
     parameters: dict[str, Any] = _parameters(labels, settings, ENGINE, name) | {"examples": dict(counts)}
     new = NewRun(
-        kind="label", name=settings.name, parameters=parameters, libraries=LIBRARIES, report=_measured(report),
+        kind=LABEL_RUN, name=settings.name, parameters=parameters, libraries=LIBRARIES, report=_measured(report),
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
         arrays={"documents": docs, **closeness(margins, False, settings.least)},
     )  # fmt: skip

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from themes import collection, rows
 
+from sonde.indexer.store.kinds import TOPIC
 from sonde.indexer.store.runs import assignments_of, find_run, items_of
 
 
@@ -23,7 +24,7 @@ def digest(folder: Path) -> str:
     topics = made.topics(min_size=8, seed=3, sample=100)  # so that some texts are carried, and placed on the map
     places = made.map(seed=3, sample=100).places
     with made.stored.view() as view:
-        run = find_run(view.catalog, "topic", topics.name)
+        run = find_run(view.catalog, TOPIC, topics.name)
         found = [array.tobytes() for array in assignments_of(view.catalog, run)]
         items = repr(items_of(view.catalog, run))
     return sha256(b"".join([*found, places.tobytes(), items.encode()])).hexdigest()

@@ -11,6 +11,7 @@ from ui_pages import MARKUP, Pages
 
 from sonde.app.api import Collection
 from sonde.app.ui.jobs import Job, Jobs
+from sonde.indexer.store.kinds import MAP, TOPIC
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.indexer.store.view import document_vectors, normalized
@@ -66,7 +67,7 @@ def topics(collection: Collection, name: str = "topics") -> None:
     given = (snapshot.docs, numbers, np.ones(120))
     write_run(
         collection.path,
-        NewRun("topic", name, {}, report=report, items=items, assignments=given, arrays=arrays),
+        NewRun(TOPIC, name, {}, report=report, items=items, assignments=given, arrays=arrays),
         snapshot,
     )
 
@@ -78,7 +79,7 @@ def mapped(collection: Collection, name: str = "map", regions: str = "a region")
     numbers = np.arange(len(snapshot.docs))
     places = np.stack([numbers, numbers % 4], axis=1).astype(float)
     item = Item(0, regions, {"level": 1, "x": 5.0, "y": 1.0, "size": 3, "terms": [], "centre": [5.0, 1.0], "within": 0})
-    write_run(collection.path, NewRun("map", name, {}, items=[item], places=(snapshot.docs, places)), snapshot)
+    write_run(collection.path, NewRun(MAP, name, {}, items=[item], places=(snapshot.docs, places)), snapshot)
     return places
 
 

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 from ....indexer.errors import SondeError
 from ....indexer.store.documents import ids_by_number
 from ....indexer.store.members import item_sizes
-from ....indexer.store.runs import Kind, Run, find_run, items_of, list_runs, places_of
+from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
+from ....indexer.store.runs import Run, find_run, items_of, list_runs, places_of
 from ....indexer.store.view import View
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
@@ -28,19 +29,19 @@ async def runs(context: Reader, collection: Named = None) -> list[dict[str, Any]
 @router.get("/clusters", summary="The clusters of a run")
 async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
     """Return the clusters with their size, terms and documents nearest the centre."""
-    return await _items(context, "cluster", run, collection)
+    return await _items(context, CLUSTER, run, collection)
 
 
 @router.get("/topics", summary="The topics of a run")
 async def topics(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
     """Return the topics with their terms and representative documents."""
-    return await _items(context, "topic", run, collection)
+    return await _items(context, TOPIC, run, collection)
 
 
 @router.get("/labels", summary="The labels of a run")
 async def labels(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
     """Return the labels of a labelling and how many documents have each."""
-    return await _items(context, "label", run, collection)
+    return await _items(context, LABEL, run, collection)
 
 
 @router.get("/map", summary="Where a map puts the documents")
@@ -56,7 +57,7 @@ async def places(
     return await context.in_thread(_places, host, run, offset, limit)
 
 
-async def _items(context: Context, kind: Kind, name: str | None, collection: str | None) -> dict[str, Any]:
+async def _items(context: Context, kind: RunKind, name: str | None, collection: str | None) -> dict[str, Any]:
     host = context.hosts.find(collection)
     return await context.in_thread(_described, host, kind, name)
 
@@ -66,14 +67,14 @@ def _list(host: Hosted) -> list[dict[str, Any]]:
         return [run.to_dict() for run in list_runs(view.catalog)]
 
 
-def _found(view: View, kind: Kind, name: str | None) -> Run:
+def _found(view: View, kind: RunKind, name: str | None) -> Run:
     try:
         return find_run(view.catalog, kind, name)
     except SondeError as error:
         raise ProblemError(404, str(error), "run") from None
 
 
-def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
+def _described(host: Hosted, kind: RunKind, name: str | None) -> dict[str, Any]:
     with host.collection.stored.view() as view:
         run = _found(view, kind, name)
         sizes = item_sizes(view.catalog, run)
@@ -86,7 +87,7 @@ def _described(host: Hosted, kind: Kind, name: str | None) -> dict[str, Any]:
 
 def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
     with host.collection.stored.view() as view:
-        run = _found(view, "map", name)
+        run = _found(view, MAP, name)
         docs, places = places_of(view.catalog, run)
         page = slice(offset, offset + limit)
         keys = ids_by_number(view.catalog, docs[page].tolist())

@@ -8,7 +8,8 @@ from hashlib import sha256
 import streamlit as st
 
 from ....indexer.files import write_durably
-from ....indexer.store.runs import Kind, list_runs
+from ....indexer.store.kinds import RunKind
+from ....indexer.store.runs import list_runs
 from ....indexer.wording import counted
 from ...api import Collection
 from ..page import escape_markdown
@@ -67,7 +68,7 @@ def free_name(name: str, taken: Known[str]) -> str:
     return found
 
 
-def ask_name(collection: Collection, label: str, name: str, kind: Kind, key: str) -> tuple[str, list[str]]:
+def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: str) -> tuple[str, list[str]]:
     """Ask for a new run's name; a run that has it already is replaced only where a checkbox says so.
 
     Args:

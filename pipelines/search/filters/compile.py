@@ -13,7 +13,7 @@ from ....indexer.store.catalog import Catalog
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.fields import Field
 from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
-from ....indexer.store.runs import NAME_SUFFIX, NAMED, list_runs, run_columns
+from ....indexer.store.runs import list_runs, run_columns
 from .expression import Expressions
 from .operands import Operands
 from .sql import FieldNames, Operand, shown
@@ -137,19 +137,13 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
     `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
     `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false.
     """
-    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind != "map"]
-    columns = run_columns(runs)
+    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
+    mains = run_columns(runs)
+    reading = {"number": NUMBER, "name": NAME, "names": ALL_NAMES, "member": TAGGED}
     found: dict[str, Operand] = {}
     for run in runs:
-        number, column = run.number, columns[run.number]
-        if run.kind == "tag":
-            found[column] = Operand(TAGGED.format(number), "boolean", column)
-        elif run.kind in NAMED:
-            several = bool(run.parameters.get("multi_label"))
-            sql, type = (ALL_NAMES, "list") if several else (NAME, "text")
-            found[column] = Operand(sql.format(number), type, column)
-        else:
-            found[column] = Operand(NUMBER.format(number), "integer", column)
-            named = f"{column}{NAME_SUFFIX}"
-            found[named] = Operand(NAME.format(number), "text", named)
+        for column in run.kind.columns(mains[run.number], run.parameters):
+            if column.operand is not None:
+                sql = reading[column.value].format(run.number)
+                found[column.name] = Operand(sql, column.operand, column.name)
     return found

@@ -15,6 +15,7 @@ from tiny_pairs import build_pairs
 from sonde.app.api import Collection, index
 from sonde.app.http.client import RemoteCollection
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.store.kinds import CLUSTER, MAP
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
@@ -216,8 +217,8 @@ def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
         taken = Snapshot.of(view)
     items = [Item(0, "power", {"terms": ["battery"]}), Item(1, "rest", {"terms": []})]
     assigned = taken.docs, np.array([0, 1, 1]), np.ones(3)
-    write_run(folder, NewRun("cluster", "two", {"k": 2}, items=items, assignments=assigned), taken)
-    write_run(folder, NewRun("map", "m", {}, places=(taken.docs, np.arange(6.0).reshape(3, 2))), taken)
+    write_run(folder, NewRun(CLUSTER, "two", {"k": 2}, items=items, assignments=assigned), taken)
+    write_run(folder, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(6.0).reshape(3, 2))), taken)
     found = client.get("/clusters").json()
     assert [(item["name"], item["documents"], item["terms"]) for item in found["items"]] == [
         ("power", 1, ["battery"]), ("rest", 2, [])]  # fmt: skip

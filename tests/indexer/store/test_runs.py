@@ -15,10 +15,10 @@ from fake_encoder import FakeEncoder
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store import schema
+from sonde.indexer.store.kinds import CLUSTER, LABEL, MAP, TAG
 from sonde.indexer.store.run_writing import NewRun, Snapshot, delete_run, rename_item, rename_run, write_run
 from sonde.indexer.store.runs import (
     Item,
-    Kind,
     RunColumns,
     array_of,
     assignments_of,
@@ -47,7 +47,7 @@ def snapshot(collection: Collection) -> Snapshot:
 
 def clusters(taken: Snapshot, name: str = "two", **more: object) -> NewRun:
     return NewRun(
-        "cluster",
+        CLUSTER,
         name,
         {"k": 2, "seed": 0},
         libraries=["numpy"],
@@ -67,7 +67,7 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
     taken = snapshot(fruit)
     assert write_run(fruit.path, clusters(taken), taken) == 0
     with fruit.stored.view() as view:
-        run = find_run(view.catalog, "cluster")
+        run = find_run(view.catalog, CLUSTER)
         assert (run.name, run.documents, run.complete) == ("two", 4, True)
         assert run.parameters == {"k": 2, "seed": 0}
         assert run.report == {"silhouette": 0.5}
@@ -104,21 +104,21 @@ def test_an_incomplete_run_is_replaced_without_asking_and_not_found_by_default(f
         fruit.stored.view() as view,
         pytest.raises(SondeError, match="no cluster run in this collection: there is only two"),
     ):
-        find_run(view.catalog, "cluster")
+        find_run(view.catalog, CLUSTER)
     write(fruit, clusters(snapshot(fruit)))
     with fruit.stored.view() as view:
-        assert find_run(view.catalog, "cluster").complete
+        assert find_run(view.catalog, CLUSTER).complete
 
 
 def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     for name in ("one", "two"):
         write(fruit, clusters(snapshot(fruit), name))
-    rename_run(fruit.path, "cluster", "one", "first")
+    rename_run(fruit.path, CLUSTER, "one", "first")
     with pytest.raises(UsageError, match="there is a cluster run 'first' already"):
-        rename_run(fruit.path, "cluster", "two", "first")
-    delete_run(fruit.path, "cluster", "two")
+        rename_run(fruit.path, CLUSTER, "two", "first")
+    delete_run(fruit.path, CLUSTER, "two")
     with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):
-        delete_run(fruit.path, "cluster", "two")
+        delete_run(fruit.path, CLUSTER, "two")
     with fruit.stored.view() as view:
         [run] = list_runs(view.catalog)
         assert run.name == "first"
@@ -135,14 +135,14 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
 def test_what_a_run_says_goes_with_the_document_or_its_text(fruit: Collection) -> None:
     taken = snapshot(fruit)
     write_run(fruit.path, clusters(taken), taken)
-    write_run(fruit.path, NewRun("map", "m", {}, places=(taken.docs, np.arange(8.0).reshape(4, 2))), taken)
+    write_run(fruit.path, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(8.0).reshape(4, 2))), taken)
     fruit.delete(["0"])
     changed = [{"id": "1", "text": "apple cake", "x": 9}, {"id": "2", "text": "another text", "x": 2}]
     index(changed, fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     with fruit.stored.view() as view:
         left = [view.document_number(key) for key in ("1", "3")]
-        assert assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0].tolist() == left
-        docs, places = places_of(view.catalog, find_run(view.catalog, "map"))
+        assert assignments_of(view.catalog, find_run(view.catalog, CLUSTER))[0].tolist() == left
+        docs, places = places_of(view.catalog, find_run(view.catalog, MAP))
         assert (docs.tolist(), places.tolist()) == (left, [[2.0, 3.0], [6.0, 7.0]])
 
 
@@ -152,7 +152,7 @@ def test_documents_that_change_while_a_run_is_computed_are_left_out(fruit: Colle
     index([{"id": "9", "text": "new"}, {"id": "0", "text": "changed"}], fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     assert write_run(fruit.path, clusters(taken), taken) == 2
     with fruit.stored.view() as view:
-        docs = assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0]
+        docs = assignments_of(view.catalog, find_run(view.catalog, CLUSTER))[0]
         assert docs.tolist() == [view.document_number("1"), view.document_number("2")]
 
 
@@ -162,7 +162,7 @@ def test_runs_outlive_compact(fruit: Collection) -> None:
     fruit.delete(["0"])
     assert fruit.compact().removed == 1
     with fruit.stored.view() as view:
-        assert assignments_of(view.catalog, find_run(view.catalog, "cluster"))[0].tolist() == taken.docs[1:].tolist()
+        assert assignments_of(view.catalog, find_run(view.catalog, CLUSTER))[0].tolist() == taken.docs[1:].tolist()
 
 
 def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) ->
     write_run(fruit.path, clusters(taken), taken)
     labels = [Item(0, "sweet", {}), Item(1, "fast", {})]
     several = (np.array([1, 1, 2]), np.array([0, 1, 1]), np.array([0.2, 0.9, 0.5]))
-    write_run(fruit.path, NewRun("label", "many", {"multi_label": True}, items=labels, assignments=several), taken)
+    write_run(fruit.path, NewRun(LABEL, "many", {"multi_label": True}, items=labels, assignments=several), taken)
     one = (np.array([2]), np.array([1]), np.array([0.5]))
-    write_run(fruit.path, NewRun("label", "one", {}, items=labels, assignments=one), taken)
-    write_run(fruit.path, NewRun("map", "m", {}, places=(taken.docs[:1], np.array([[0.5, 1.5]]))), taken)
+    write_run(fruit.path, NewRun(LABEL, "one", {}, items=labels, assignments=one), taken)
+    write_run(fruit.path, NewRun(MAP, "m", {}, places=(taken.docs[:1], np.array([[0.5, 1.5]]))), taken)
     first = {"id": "0", "title": "", "text": "apple pie", "metadata.x": 0, "cluster:two": 0, "cluster:two name": "food",
              "label:many": ["fast", "sweet"], "label:one": None, "x": 0.5, "y": 1.5}  # fmt: skip
     assert next(iter(fruit.rows())) == first
@@ -231,10 +231,9 @@ def test_a_run_cannot_share_a_column_with_another(fruit: Collection, first: str,
         write(fruit, clusters(taken, second))
     write(fruit, clusters(taken, "other"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        rename_run(fruit.path, "cluster", "other", second)
-    rename_run(fruit.path, "cluster", first, second)  # no run is left that it could clash with
-    kinds: tuple[Kind, ...] = ("label", "tag")  # these have one column
-    for kind in kinds:
+        rename_run(fruit.path, CLUSTER, "other", second)
+    rename_run(fruit.path, CLUSTER, first, second)  # no run is left that it could clash with
+    for kind in (LABEL, TAG):  # these have one column
         assigned = (taken.docs, np.zeros(4), np.zeros(4))
         write(fruit, NewRun(kind, f"{second} name", {}, items=[Item(0, "a", {})], assignments=assigned))
 

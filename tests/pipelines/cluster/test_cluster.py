@@ -13,6 +13,7 @@ from command_line import contents
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.runs import array_of, assignments_of, find_run
 from sonde.indexer.store.view import normalized
 from sonde.pipelines.analysis.corpus import Corpus, distinct
@@ -33,7 +34,7 @@ def themes(tmp_path: Path) -> Collection:
 
 def labels_of(opened: Collection, name: str) -> dict[str, int]:
     with opened.stored.view() as view:
-        run = find_run(view.catalog, "cluster", name)
+        run = find_run(view.catalog, CLUSTER, name)
         docs, items, _ = assignments_of(view.catalog, run)
         keys = dict(view.catalog.connection.execute("SELECT doc, key FROM documents"))
     return {keys[doc]: item for doc, item in zip(docs.tolist(), items.tolist(), strict=True)}
@@ -119,7 +120,7 @@ def test_the_same_clusters_twice_and_in_another_process_with_other_threads(theme
         assert labels_of(themes, f"t{threads}") == expected
     with themes.stored.view() as view:
         stored = [
-            array_of(view.catalog, find_run(view.catalog, "cluster", n), "centroids") for n in ("a", "b", "t1", "t2")
+            array_of(view.catalog, find_run(view.catalog, CLUSTER, n), "centroids") for n in ("a", "b", "t1", "t2")
         ]
     assert len({array.tobytes() for array in stored}) == 1
 

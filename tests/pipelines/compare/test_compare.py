@@ -11,6 +11,7 @@ from themes import THEMES, collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import UsageError
+from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
@@ -35,7 +36,7 @@ def themed(tmp_path: Path) -> Collection:
     for name, labels, docs in (("four", four, snapshot.docs), ("other", other[10:], snapshot.docs[10:])):
         items = [Item(int(n), f"{name} {n}", {}) for n in np.unique(labels)]
         assigned = (docs, labels, np.ones(len(docs)))
-        write_run(opened.path, NewRun("cluster", name, {}, (), {}, 0.0, items, assigned), snapshot)
+        write_run(opened.path, NewRun(CLUSTER, name, {}, (), {}, 0.0, items, assigned), snapshot)
     return opened
 
 

@@ -13,6 +13,7 @@ from command_line import Command, contents
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
+from sonde.indexer.store.kinds import CLUSTER, LABEL
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.analysis.describe import agreement
@@ -35,8 +36,8 @@ def judged(tmp_path: Path) -> Collection:
         for n in range(3)
     ]
     assigned = (snapshot.docs, np.array(LABELS), np.ones(12))
-    for kind in ("cluster", "label"):
-        name = "run" if kind == "cluster" else "labels"
+    for kind in (CLUSTER, LABEL):
+        name = "run" if kind is CLUSTER else "labels"
         new = NewRun(kind, name, {}, (), {}, 0.0, [Item(-1, "outliers", {}), *items], assigned)
         write_run(opened.path, new, snapshot)
     return opened

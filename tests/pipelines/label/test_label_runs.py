@@ -21,6 +21,7 @@ from tiny_pairs import save_pairs
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store.collection import StoredCollection as Stored
+from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import assignments_of, find_run, items_of
 from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.labels import evaluate_labels
@@ -69,7 +70,7 @@ def results(folder: Path, name: str) -> tuple[dict[int, str], list[tuple[int, in
     """The run's items and what it says of each document."""
     stored = Stored.open(folder)
     with stored.view() as view:
-        run = find_run(view.catalog, "label", name)
+        run = find_run(view.catalog, LABEL, name)
         names = {item.number: item.name for item in items_of(view.catalog, run)}
         found = list(zip(*(part.tolist() for part in assignments_of(view.catalog, run)), strict=True))
     stored.close()

@@ -16,6 +16,7 @@ from themes import THEMES, collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
+from sonde.indexer.store.kinds import MAP
 from sonde.indexer.store.run_writing import delete_run
 from sonde.pipelines.analysis.neighbours import place
 from sonde.pipelines.map import Map, MapSettings
@@ -159,7 +160,7 @@ def test_the_command_line(shop: Collection, sonde: Command, tmp_path: Path) -> N
     sonde("map", shop.path, "--to", png, "--color", "topic:x").refused("'topic:x'", "theme, day, stars", code=2)
     sonde("map", shop.path, "--update", "other").refused("there is no map run 'other'", "map")
     assert contents(shop.path) == before
-    delete_run(shop.path, "map", "map")
+    delete_run(shop.path, MAP, "map")
     with pytest.raises(SondeError, match="there is no map run in this collection: make one first"):
         shop.map_run()
     assert sonde("map", shop.path, "--to", png).code == 0

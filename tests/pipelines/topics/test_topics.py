@@ -19,6 +19,7 @@ from themes_run import digest
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
+from sonde.indexer.store.kinds import TOPIC
 from sonde.indexer.store.run_writing import delete_run, rename_item
 from sonde.indexer.store.runs import array_of, assignments_of, find_run, list_runs
 from sonde.pipelines.analysis.corpus import Corpus
@@ -59,7 +60,7 @@ def themes_of(topics: Topics) -> dict[str, int]:
 
 def by_id(topics: Topics) -> dict[str, int]:
     with topics.collection.view() as view:
-        run = find_run(view.catalog, "topic", topics.name)
+        run = find_run(view.catalog, TOPIC, topics.name)
         docs, numbers, _ = assignments_of(view.catalog, run)
         keys = {doc: view.documents([doc])[doc].id for doc in docs.tolist()}
     return {keys[doc]: number for doc, number in zip(docs.tolist(), numbers.tolist(), strict=True)}
@@ -317,7 +318,7 @@ def test_what_is_not_there(sonde: Command, shop: Collection) -> None:
 
 
 def test_the_command_line(sonde: Command, own: Collection) -> None:
-    delete_run(own.path, "topic", "topics")
+    delete_run(own.path, TOPIC, "topics")
     found = [json.loads(line) for line in sonde("topics", own.path, "--min-size", 10, "--json").out.splitlines()]
     assert [topic["number"] for topic in found] == [0, 1, 2, 3]
     assert {"run", "number", "name", "size", "share", "terms", "keywords", "representatives", "leaves"} == found[
@@ -332,5 +333,5 @@ def test_the_command_line(sonde: Command, own: Collection) -> None:
     assert sonde("topic", own.path, "--merge", "0,1").code == 0
     assert len(sonde("topic", own.path, "--json").out.splitlines()) == 3
     with own.stored.view() as view:
-        assert [run.name for run in list_runs(view.catalog, "topic")] == ["topics"]
+        assert [run.name for run in list_runs(view.catalog, TOPIC)] == ["topics"]
     assert problems(own.path) == []

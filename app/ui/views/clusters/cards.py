@@ -4,6 +4,7 @@ import html
 
 import streamlit as st
 
+from .....indexer.store.kinds import CLUSTER
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from .....pipelines.analysis.runs import delete_stored_run, members, rename_stored
@@ -23,11 +24,11 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
             _rename(collection, run, items)
         with st.popover("Merge", icon=":material/merge:", disabled=not idle), sentences():
             _merge(shelf, collection, run, items)
-        newer = len(collection) - run.documents if not run.parameters.get("where") else 0
+        update = run.kind.update
+        newer = len(collection) - run.documents if update and not run.parameters.get("where") else 0
         if newer > 0 and st.button(f"Add {newer:,} newer documents", icon=":material/update:", disabled=not idle):
             with sentences():
-                command = "topics" if run.kind == "topic" else "cluster"
-                start(shelf, collection, f"New documents into {run.name}", command, "--update", run.name)
+                start(shelf, collection, f"New documents into {run.name}", *update, run.name)
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the {run.kind} run {run.name}? The documents stay as they are.")
             if st.button("Delete it", type="primary", key="delete_run"):
@@ -49,7 +50,7 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
         number = groups.get(which)
         rename_stored(collection.stored, run.name, name.strip(), run.kind, number)
         if number is None:
-            st.session_state["_run"] = f"{run.kind}:{name.strip()}"
+            st.session_state["_run"] = run.kind.column(name.strip())
         st.toast(f"Renamed to {escape_markdown(name.strip())}")
         st.rerun()
 
@@ -102,7 +103,7 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
 
 
 def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
-    if run.kind == "cluster":
+    if run.kind is CLUSTER:
         return list(clusters_near(collection.stored, query, run.name, PAGE))
     topics = Topics(collection.stored, run.name)
     return [
@@ -133,7 +134,7 @@ def _documents(collection: Collection, run: Run, item: Item) -> None:
             show_text(title)
         show_text(shortened(text, SHORT), small=True)
     link("search", "Search within", where=f'"{run.kind}:{run.name.replace(chr(34), chr(34) * 2)}" = {item.number}')
-    link("map", "On the map", color=f"{run.kind}:{run.name}")
+    link("map", "On the map", color=run.kind.column(run.name))
 
 
 def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, str]]:

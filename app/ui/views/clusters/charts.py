@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.store.kinds import RunKind
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from .....pipelines.analysis.runs import RunBreakdown, breakdown
@@ -42,24 +43,26 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
         _side_by_side(
             collection, _contrast(collection, run.kind, run.name, groups[first], groups[second], key), first, second
         )
-    others = [f"{other.kind}:{other.name}" for other in runs if other.number != run.number]
+    others = [other.kind.column(other.name) for other in runs if other.number != run.number]
     if others:
         st.subheader("Against another run", anchor=False)
         chosen = st.selectbox("Run to compare with", others, key="against", bind="query-params")
-        other = next(each for each in runs if f"{each.kind}:{each.name}" == chosen)
-        _two_runs(_comparison(collection, run.name, other.name, run.kind if run.kind == other.kind else None,
+        other = next(each for each in runs if each.kind.column(each.name) == chosen)
+        _two_runs(_comparison(collection, run.name, other.name, run.kind if run.kind is other.kind else None,
                               (*documents_state(collection), run.number, other.number)))  # fmt: skip
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
-def _contrast(_collection: Collection, kind: str, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
+def _contrast(_collection: Collection, kind: RunKind, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
-    quoted = f"{kind}:{run}".replace('"', '""')
+    quoted = kind.column(run).replace('"', '""')
     return compare_filters(_collection.stored, [f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
-def _comparison(_collection: Collection, one: str, two: str, kind: Any, key: tuple[Any, ...]) -> RunComparison:
+def _comparison(
+    _collection: Collection, one: str, two: str, kind: RunKind | None, key: tuple[Any, ...]
+) -> RunComparison:
     del key
     return compare_runs(_collection.stored, one, two, kind)
 
@@ -183,7 +186,7 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
 
 
 @st.cache_data(show_spinner="Counting …", max_entries=32)
-def _breakdown(_collection: Collection, run: str, column: str, kind: Any, key: tuple[Any, ...]) -> RunBreakdown:
+def _breakdown(_collection: Collection, run: str, column: str, kind: RunKind, key: tuple[Any, ...]) -> RunBreakdown:
     del key
     return breakdown(_collection.stored, run, column, kind)
 

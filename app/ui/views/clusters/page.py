@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from .....indexer.store.kinds import CLUSTER, TOPIC
 from .....indexer.store.runs import Item, Run, counted_run, items_of, list_runs
 from .....indexer.wording import counted
 from ....api import Collection
@@ -24,7 +25,7 @@ def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: 
         st.text("This key may read only.")
         return
     method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
-    kind = "topic" if method == "topics" else "cluster"
+    kind = TOPIC if method == "topics" else CLUSTER
     name, replace = ask_name(collection, "Name", method, kind, f"new_name_{method}")
     options = _options(collection, method)
     where = st.text_input(
@@ -34,10 +35,10 @@ def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: 
         options += ["--where", where.strip()]
     disabled = not may_start(running) or not name
     if st.button("Start", type="primary", key="new_start", disabled=disabled):
-        st.session_state["_run"] = f"{kind}:{name}"
+        st.session_state["_run"] = kind.column(name)
         command = ["topics"] if method == "topics" else ["cluster", "--method", method]
         start(
-            shelf, collection, f"{'Topics' if method == 'topics' else 'Clusters'} {name}", command[0],
+            shelf, collection, f"{kind.heading} {name}", command[0],
             *command[1:], "--name", name, *replace, *options,
         )  # fmt: skip
 
@@ -58,7 +59,6 @@ def _options(collection: Collection, method: str) -> list[str]:
     return options + (["--outliers", outliers] if outliers != keep else [])
 
 
-KINDS = ("cluster", "topic")
 GROUPS, TREE, CURVE, DOCUMENTS = "groups", "hierarchy", "choice of k", "documents"
 
 
@@ -67,7 +67,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     st.title("Clusters and topics", anchor=False)
     running = show_work(shelf, collection)
     with collection.stored.view() as view:
-        runs = [run for run in list_runs(view.catalog, count=False) if run.kind in KINDS and run.complete]
+        runs = [run for run in list_runs(view.catalog, count=False) if run.kind.groups and run.complete]
     if not runs:
         empty(
             "No clusters and no topics yet",
@@ -86,12 +86,12 @@ def show(shelf: Workspace, collection: Collection) -> None:
 
 
 def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:
-    by_name = {f"{run.kind}:{run.name}": run for run in reversed(runs)}
+    by_name = {run.kind.column(run.name): run for run in reversed(runs)}
     left, middle, right = st.columns([5, 10, 4], vertical_alignment="bottom")
     if st.session_state.get("_run") in by_name:  # of a job, which may still run
         st.session_state["run"] = st.session_state.pop("_run")
     chosen = left.selectbox("Run", list(by_name), key="run", bind="query-params")
-    middle_part = TREE if by_name[chosen].kind == "topic" else CURVE if by_name[chosen].report.get("curve") else None
+    middle_part = TREE if by_name[chosen].kind is TOPIC else CURVE if by_name[chosen].report.get("curve") else None
     parts = [GROUPS, DOCUMENTS, *([middle_part] if middle_part else []), "by column", "compare"]
     part = middle.segmented_control("Show", parts, default=GROUPS, key="part", bind="query-params")
     with (
@@ -109,7 +109,7 @@ def _facts(run: Run, items: list[Item]) -> None:
     outliers = next((item.data.get("size", 0) for item in items if item.number < 0), 0)
     cells = st.columns(5)
     cells[0].metric("Documents", f"{run.documents:,}")
-    cells[1].metric("Topics" if run.kind == "topic" else "Clusters", f"{groups:,}")
+    cells[1].metric(run.kind.heading, f"{groups:,}")
     share = f"{outliers / max(run.documents, 1):.1%}" if outliers else "none"
     cells[2].metric("Outliers", share, help="Documents that belong to no group." if outliers else None)
     for cell, name in zip(cells[3:], ("silhouette", "stability"), strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.store.kinds import LABEL
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from .....pipelines.analysis.runs import delete_stored_run, rename_stored
@@ -72,13 +73,13 @@ def _change(collection: Collection, run: Run) -> None:
         with st.popover("Rename", icon=":material/edit:"), sentences():
             name = st.text_input("New name of the run", key="label_rename")
             if st.button("Rename", type="primary", key="label_rename_do", disabled=not name.strip()):
-                rename_stored(collection.stored, run.name, name.strip(), "label")
+                rename_stored(collection.stored, run.name, name.strip(), LABEL)
                 st.session_state["_label_run"] = name.strip()
                 st.rerun()
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the labels {run.name}? The documents and the corrections stay.")
             if st.button("Delete them", type="primary", key="label_delete"):
-                delete_stored_run(collection.stored, run.name, "label")
+                delete_stored_run(collection.stored, run.name, LABEL)
                 st.rerun()
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from .....indexer.errors import SondeError
+from .....indexer.store.kinds import LABEL
 from .....indexer.store.runs import Run, counted_run, items_of, list_runs
 from .....pipelines.label import ENGINES, LabelSettings, corrections, make_labels
 from .....pipelines.label.trial import Trial, try_labels
@@ -91,7 +92,7 @@ def _show_trial(trial: Trial) -> None:
 
 
 def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[str], settings: LabelSettings) -> None:
-    name, replace = ask_name(collection, "Name", run.name if run else "labels", "label", "run_name")
+    name, replace = ask_name(collection, "Name", run.name if run else "labels", LABEL, "run_name")
     where = st.text_input("Only documents that pass", key="run_where", placeholder="stars <= 2")
     budget = ""
     if settings.engine != "similarity":
@@ -132,7 +133,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     st.title("Labels", anchor=False)
     running = show_work(shelf, collection)
     with collection.stored.view() as view:
-        runs = [run for run in list_runs(view.catalog, "label", count=False) if run.complete]
+        runs = [run for run in list_runs(view.catalog, LABEL, count=False) if run.complete]
     run, part = _chosen(runs)
     with sentences():
         if part == "labels" or run is None:

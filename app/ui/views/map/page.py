@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.store.kinds import MAP, group_kinds
 from .....indexer.store.runs import Run, items_of, list_runs
 from .....indexer.wording import counted
 from .....pipelines.map.regions import Outline, inside, read_outlines, write_outlines
@@ -35,7 +36,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     with collection.stored.view() as view:
         runs = list_runs(view.catalog, count=False)
         colors = choices(view.catalog)
-    maps = [run for run in runs if run.kind == "map" and run.complete]
+    maps = [run for run in runs if run.kind is MAP and run.complete]
     if not maps:
         _none(shelf, collection, running)
         return
@@ -78,7 +79,7 @@ def _none(shelf: Workspace, collection: Collection, running: bool) -> None:
 
 def _make(shelf: Workspace, collection: Collection, running: bool, again: str = "") -> None:
     with st.container(horizontal_alignment="center"), sentences():
-        name, replace = ask_name(collection, "Name", again, "map", "map_name") if again else ("map", [])
+        name, replace = ask_name(collection, "Name", again, MAP, "map_name") if again else ("map", [])
         idle = may_start(running)
         if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
             start(shelf, collection, "Map", "map", *(["--name", name, *replace] if again else []))
@@ -87,7 +88,7 @@ def _make(shelf: Workspace, collection: Collection, running: bool, again: str = 
 def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:
     cells = st.columns([2, 3, 2, 2] if len(maps) > 1 else [2, 3, 2], vertical_alignment="bottom")
     options = [PLAIN, *colors]
-    first = next((name for name in colors if name.partition(":")[0] in ("topic", "cluster")), PLAIN)
+    first = next((name for name in colors if name.partition(":")[0] in group_kinds()), PLAIN)
     if st.session_state.get("_map_color") in options:  # of a job, which may still run
         st.session_state["color"] = st.session_state.pop("_map_color")
     elif "color" not in st.session_state and "color" not in st.query_params:
@@ -115,12 +116,12 @@ def _newer(shelf: Workspace, collection: Collection, points: Points, running: bo
         said.info(f"{counted(points.newer, 'newer document')} {'is' if points.newer == 1 else 'are'} not on this map.")
         with sentences():
             if button.button("Place them", disabled=not may_start(running), width="stretch"):
-                start(shelf, collection, "Map: new documents", "map", "--update", points.name)
+                start(shelf, collection, "Map: new documents", *MAP.update, points.name)
 
 
 def _colored(collection: Collection, color: str, runs: list[Run]) -> tuple[object, ...]:
     """Return what tells colours from those of a run of the same name made anew, or with other names inside."""
-    run = next((run for run in runs if f"{run.kind}:{run.name}" == color), None)
+    run = next((run for run in runs if run.kind.column(run.name) == color), None)
     if run is None:
         return (color,)
     with collection.stored.view() as view:

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from .....indexer.store.export import write_export
+from .....indexer.store.kinds import CLUSTER, LABEL, TAG
 from .....indexer.store.runs import Run, assignments_of, list_runs
 from .....indexer.wording import counted
 from .....pipelines.analysis.selection import Change, tag
@@ -69,12 +70,12 @@ def _name(collection: Collection, docs: np.ndarray) -> None:
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
     change: Change | None = "new"
     with collection.stored.view() as view:
-        known = next((run for run in list_runs(view.catalog, "tag") if run.name == name), None)
+        known = next((run for run in list_runs(view.catalog, TAG) if run.name == name), None)
     if known is not None:
         change = _asked(known)
     if st.button("Keep", type="primary", key="tag_keep", disabled=not name or change is None):
         found = tag(collection.stored, name, docs=docs, change=change or "new")
-        st.session_state["_map_color"] = f"tag:{found.tag}"
+        st.session_state["_map_color"] = TAG.column(found.tag)
         st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
         st.rerun()
 
@@ -88,7 +89,7 @@ def _asked(known: Run) -> Change | None:
 
 
 def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
-    name, replace = ask_name(collection, "Name of the new clusters", "selection", "cluster", "part_name")
+    name, replace = ask_name(collection, "Name of the new clusters", "selection", CLUSTER, "part_name")
     where, keep = _kept(collection, docs, name)
     method = st.segmented_control("Method", ["kmeans", "density"], default="kmeans", required=True, key="part_method")
     k = "auto"
@@ -98,7 +99,7 @@ def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None
     options = ["--method", method or "kmeans", *(["-k", k] if method == "kmeans" else [])]
     if st.button("Cluster just these", type="primary", key="part_start", disabled=not name):
         keep()
-        st.session_state["_map_color"] = f"cluster:{name}"
+        st.session_state["_map_color"] = CLUSTER.column(name)
         start(
             shelf,
             collection,
@@ -117,12 +118,12 @@ def _label(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     lines = st.text_area(
         "Labels, one a line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
     )
-    name, replace = ask_name(collection, "Name of the labels", "selection", "label", "part_label_name")
+    name, replace = ask_name(collection, "Name of the labels", "selection", LABEL, "part_label_name")
     where, keep = _kept(collection, docs, name)
     labels = [line.strip() for line in lines.splitlines() if line.strip()]
     if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name)):
         keep()
-        st.session_state["_map_color"] = f"label:{name}"
+        st.session_state["_map_color"] = LABEL.column(name)
         start(
             shelf, collection, "Labels of a selection", "label", "--labels-file", labels_file(shelf, labels),
             "--name", name, *replace, "--where", where,
@@ -135,13 +136,13 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
     A tag that exists is not changed: one with other documents is left alone, and a free name taken.
     """
     with collection.stored.view() as view:
-        tags = {run.name: run for run in list_runs(view.catalog, "tag", count=False)}
+        tags = {run.name: run for run in list_runs(view.catalog, TAG, count=False)}
         same = name in tags and np.array_equal(assignments_of(view.catalog, tags[name])[0], docs)
     kept = name if same else free_name(name, tags)
     if kept != name:
         st.text(f"The tag {name} has other documents and stays as it is. This selection is kept as the tag {kept}.")
-    doubled = kept.replace('"', '""')
-    return f'"tag:{doubled}"', (lambda: None) if same else (lambda: tag(collection.stored, kept, docs=docs))
+    doubled = TAG.column(kept).replace('"', '""')
+    return f'"{doubled}"', (lambda: None) if same else (lambda: tag(collection.stored, kept, docs=docs))
 
 
 def _export(collection: Collection, docs: np.ndarray) -> None:

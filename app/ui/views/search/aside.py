@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from .....indexer.store.documents import numbers_by_id
+from .....indexer.store.kinds import MAP
 from .....indexer.store.runs import list_runs
 from .....pipelines.map import Map
 from .....pipelines.search.facets import choices_among
@@ -26,7 +27,7 @@ HIT = "#e6007e"
 def show_places(collection: Collection, asked: SearchForm, every: Results) -> None:
     """Draw the hits on the map, if the collection has one."""
     with collection.stored.view() as view:
-        maps = [run for run in list_runs(view.catalog, "map") if run.complete]
+        maps = [run for run in list_runs(view.catalog, MAP) if run.complete]
         if not maps:
             return
         numbers = numbers_by_id(view.catalog, [hit.id for hit in every])
