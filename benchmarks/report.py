@@ -21,6 +21,8 @@ from _side_by_side import BESIDE, machine, spread
 
 PACKAGES = ("sentence-transformers", "transformers", "torch", "faiss-cpu", "tantivy", "bertopic", "txtai")
 OWN = Path(__file__)
+TOOLS = ("report", "same_answers", "structure")
+"""Scripts here that measure nothing."""
 TABLE = ("| work | peer | times as fast: median (least to greatest) | runs | outputs | |", "|---|---|---|---|---|---|")
 
 
@@ -31,7 +33,8 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("build/benchmarks.md"))
     parser.add_argument("--hours", type=float, default=2.0, help="that a script may take")
     given = parser.parse_args()
-    known = {path.stem: path for path in sorted(OWN.parent.glob("[!_]*.py"), key=_peers_first) if path != OWN}
+    known = {path.stem: path for path in sorted(OWN.parent.glob("[!_]*.py"), key=_peers_first)}
+    known = {name: path for name, path in known.items() if name not in TOOLS}
     if unknown := set(given.only or ()) - set(known):
         sys.exit(f"there is no benchmark {', '.join(sorted(unknown))}: {', '.join(known)}")
     given.to.parent.mkdir(parents=True, exist_ok=True)

@@ -59,3 +59,7 @@ def test_what_has_a_peer_comes_first(report: dict[str, Any]) -> None:
     names = [script.stem for script in scripts if script.stem != "report"]
     assert names[:2] == ["ann_search", "clusters"]
     assert names.index("pairs_rerank") < names.index("ask_threshold") < names.index("ui_pages")
+
+
+def test_tools_are_not_run_as_benchmarks(report: dict[str, Any]) -> None:
+    assert all((FOLDER / f"{name}.py").exists() for name in report["TOOLS"])

@@ -4,7 +4,8 @@ from typing import Any
 
 from .catalog import Catalog
 from .fields import Field
-from .runs import Kind, Run
+from .kinds import RunKind
+from .runs import Run
 
 LARGEST = 2**31
 """Greatest number of members, and greatest offset, that a query is given; SQLite counts in 64 bits."""
@@ -37,7 +38,7 @@ def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> li
     return catalog.connection.execute(sql, (run.number, item, min(k, LARGEST), min(offset, LARGEST))).fetchall()
 
 
-def documents_named_by(catalog: Catalog, kind: Kind, name: str) -> list[int]:
+def documents_named_by(catalog: Catalog, kind: RunKind, name: str) -> list[int]:
     """Return the documents of the run of this kind and name; none where there is no such run."""
     sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ? AND r.name = ?"
     return [doc for (doc,) in catalog.connection.execute(sql, (kind, name))]

@@ -12,8 +12,8 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.columns import distinct_beginnings
 from ...indexer.store.fields import Field
-from ...indexer.store.members import counts_by_column, members_of
 from ...indexer.store.kinds import RunKind, followers, kind_of
+from ...indexer.store.members import counts_by_column, members_of
 from ...indexer.store.runs import Item, Run, items_of, list_runs
 from ...indexer.wording import existing
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.members import documents_named_by
 from ...indexer.store.kinds import CORRECTION, LABEL
+from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .labels import probabilities
 from .outcome import NONE, NONE_NAME

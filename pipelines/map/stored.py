@@ -22,10 +22,8 @@ from ..plots.colors import Coloring, hover
 from .mapping import update_map
 from .regions import LARGE, stored_regions
 
-
 HOVERED = 600
 """Characters of a text that what is shown at a point is made of."""
-
 
 
 def choices(catalog: Catalog) -> list[str]:

@@ -13,8 +13,8 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.members import members_of
 from ...indexer.store.kinds import TOPIC
+from ...indexer.store.members import members_of
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 
 from ....indexer.errors import SondeError
 from ....indexer.store.documents import ids_by_number
-from ....indexer.store.members import item_sizes
 from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
+from ....indexer.store.members import item_sizes
 from ....indexer.store.runs import Run, find_run, items_of, list_runs, places_of
 from ....indexer.store.view import View
 from ..context import PROBLEMS, Context, Reader

@@ -78,7 +78,7 @@ def seventh(monkeypatch: pytest.MonkeyPatch) -> RunKind:
 
 def write(collection: Collection, kind: RunKind, name: str, **more: Any) -> None:
     """Write a run that gives the first document the items 1 and 0, the second the item 0, the third nothing."""
-    with collection.view() as view:
+    with collection.stored.view() as view:
         taken = Snapshot.of(view)
     assigned = (taken.docs[[0, 0, 1]], np.array([0, 1, 0]), np.array([0.2, 0.9, 0.5]))
     items = [Item(0, "sweet", {}), Item(1, "baked", {})]
@@ -175,7 +175,7 @@ def test_every_kind_exports_what_a_filter_finds(fruit: Collection, kind: RunKind
     first, _, last = fruit.rows()
     assert {name: first[name] for name in expected} == expected
     assert [last[column.name] for column in columns] == [column.absent for column in columns]
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         docs = [view.document_number("0"), view.document_number("1")]
         assert RunColumns(view.catalog).types == {column.name: column.type for column in columns}
         assert {name: each.type for name, each in run_operands(view.catalog).items()} == {
@@ -203,7 +203,7 @@ def test_a_seventh_kind_is_exported_filtered_by_drawn_and_listed(
     assert [(row["theme:r"], row["theme:r list"]) for row in fruit.rows()] == [
         (True, ["baked", "sweet"]), (True, ["sweet"]), (False, None),
     ]  # fmt: skip
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         first, second, third = (view.document_number(key) for key in "012")
         assert documents_where(view.catalog, '"theme:r"').tolist() == [first, second]
         assert documents_where(view.catalog, "'baked' IN \"theme:r list\"").tolist() == [first]
@@ -234,7 +234,7 @@ def test_a_seventh_kind_with_places_is_exported_beside_the_map(
 
     globe = Globes()
     monkeypatch.setattr(kinds, "KINDS", (*KINDS, globe))
-    with fruit.view() as view:
+    with fruit.stored.view() as view:
         taken = Snapshot.of(view)
     for kind, name, start in ((MAP, "old", 0.0), (MAP, "new", 10.0), (globe, "g", 20.0)):
         places = np.arange(start, start + 4).reshape(2, 2)
@@ -252,5 +252,5 @@ def test_a_kind_that_is_not_known_is_named(fruit: Collection) -> None:
         connection.execute("UPDATE runs SET kind = 'theme'")
         connection.commit()
     message = "this collection has a 'theme' run, which this version of Sonde cannot read"
-    with fruit.view() as view, pytest.raises(SondeError, match=message):
+    with fruit.stored.view() as view, pytest.raises(SondeError, match=message):
         list_runs(view.catalog)
