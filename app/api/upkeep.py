@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.arguments import Ids
+from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.upkeep.delete import CompactReport, compact
@@ -80,14 +81,26 @@ class Upkeep(Opened):
         """
         return repair(self.stored, progress)
 
-    def rows(self, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield every document as a dictionary: id, title, text, its metadata and, if asked, its vector.
+    def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield documents as dictionaries: id, title, text, metadata, what runs say and, if asked, the embedding.
+
+        Args:
+            vectors: Whether each document's embedding is there too, under "vector".
+            start: Place of the first document, 0 for the oldest.
+            count: Documents to yield, all from `start` on where None.
+
+        Raises:
+            UsageError: `start` or `count` is below 0.
 
         Example:
             >>> [row["text"] for row in fruit.rows()][:1]
             ['Apples are red.']
         """
-        return exporting.rows(self.stored, vectors=vectors)
+        if start < 0 or (count is not None and count < 0):
+            raise UsageError(f"start is {start} and count {count}: neither may be below 0")
+        every = start == 0 and count is None
+        part = None if every else exporting.part_of(start, count)
+        return exporting.rows(self.stored, vectors=vectors, choose=part)
 
     def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
         """Return all documents with their metadata as a DataFrame.

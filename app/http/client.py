@@ -6,24 +6,39 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from ...indexer.arguments import Ids, Texts, as_text, as_texts
+from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.store.export import frame_of
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
 from ...pipelines.search.settings import SearchSettings
 from ..api.options import S, settings_from
+from .remote import RemoteMap, RemoteTopics, options_of, remote_methods
+from .wire import decode, encode
 
 if TYPE_CHECKING:
     import httpx2
     import numpy as np
+    import pandas as pd
+
+    from ..api import Collection as Local
+else:
+    Local = object
 
 AT_ONCE = 500
 """Documents in one request."""
+PAGE = 1_000
+"""Documents that are read in one request."""
 
 
-class RemoteCollection:
-    """A collection behind `sonde serve`, with the methods of a local one."""
+class RemoteCollection(Local):
+    """A collection behind `sonde serve`: the methods of a local one, with the same results and the same errors.
+
+    What is not defined here is added by `remote_methods`, with the signature of the local method. Options that choose
+    a model or a device are refused: the service decides those. `progress` is not called.
+    """
 
     def __init__(self, http: "httpx2.Client", collection: str | None = None) -> None:
         """Take an open HTTP client whose base is the service, and the collection's name there."""
@@ -37,7 +52,7 @@ class RemoteCollection:
         self.close()
 
     def __len__(self) -> int:
-        return self.info()["documents"]
+        return self.info().documents
 
     def close(self) -> None:
         """Close the connections."""
@@ -136,34 +151,59 @@ class RemoteCollection:
             counts = {name: count + written[name] for name, count in counts.items()}
         return counts
 
-    def delete(self, ids: Ids) -> int:
-        """Delete documents by id, one request each; return how many.
-
-        Raises:
-            SondeError: An id does not exist, or as for `put`.
-        """
-        paths = [f"/documents/{quote(id, safe='')}" for id in as_texts(ids, "id")]
-        return sum(self._call("DELETE", path, params=self._named())["deleted"] for path in paths)
-
-    def info(self) -> dict[str, Any]:
-        """Return what the collection holds, as `sonde info --json` prints it.
+    def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield every document as a dictionary, a page of 1,000 at a time; see the local method.
 
         Raises:
             SondeError: As for `search`.
         """
-        found = self._call("GET", "/collections")
-        chosen = [each for each in found if self.collection in (None, each["name"])]
-        if not chosen:
-            raise SondeError(f"the service has no collection {self.collection!r}")
-        return chosen[0]
+        end = None if count is None else start + count
+        while end is None or start < end:
+            page = PAGE if end is None else min(PAGE, end - start)
+            found = self.call("read/rows", {"vectors": vectors, "start": start, "count": page})
+            yield from found
+            if len(found) < page:
+                return
+            start += page
 
-    def rows(self, kind: str, run: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the items of a run: its "clusters", "topics" or "labels".
+    def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
+        """Return all documents with their metadata as a DataFrame.
 
         Raises:
-            SondeError: There is no such run, or as for `search`.
+            MissingExtraError: pandas is not installed.
+            SondeError: As for `search`.
         """
-        yield from self._call("GET", f"/{kind}", params=self._named() | ({"run": run} if run else {}))["items"]
+        return frame_of(list(self.rows(vectors=vectors)))
+
+    def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":
+        """Find topics, keep them as a run, and return them; see the local method."""
+        return RemoteTopics(self, self._made("topics", name, options))
+
+    def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> "RemoteTopics":
+        """Return the topics of a run that is kept, the newest if no name is given."""
+        return RemoteTopics(self, self.call("read/topic_run/name", {}, name))
+
+    def map(self, name: str = "map", **options: Any) -> "RemoteMap":
+        """Lay out the documents on a plane, keep that as a run, and return it; see the local method."""
+        return RemoteMap(self, self._made("map", name, options))
+
+    def map_run(self, name: str | None = None) -> "RemoteMap":
+        """Return a map that is kept, the newest if no name is given."""
+        return RemoteMap(self, self.call("read/map_run/name", {}, name))
+
+    def call(self, method: str, options: Mapping[str, Any], run: str | None = None) -> Any:
+        """Return what a method of the service returns, as the same types.
+
+        Args:
+            method: "read/NAME" or "write/NAME", or with the method that opens a run before the name.
+            options: Its arguments by name.
+            run: Name of the run, for methods of topics and maps.
+        """
+        body = {"options": {name: encode(value) for name, value in options.items()}} | ({"run": run} if run else {})
+        return decode(self._post(f"/{method}", body)["result"])
+
+    def _made(self, method: str, name: str, options: dict[str, Any]) -> str:
+        return self.call(f"write/{method}", {"name": name, **options_of(options)})
 
     def _named(self) -> dict[str, Any]:
         return {"collection": self.collection} if self.collection else {}
@@ -184,7 +224,10 @@ class RemoteCollection:
             detail = answer.json()["detail"]
         except (ValueError, KeyError, TypeError):
             detail = f"status {answer.status_code}"
-        raise (UsageError if answer.status_code == 422 else SondeError)(f"{self._http.base_url}: {detail}")
+        raise (UsageError if answer.status_code == 422 else SondeError)(detail)
+
+
+remote_methods(RemoteCollection)
 
 
 def connect(

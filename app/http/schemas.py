@@ -128,6 +128,13 @@ class Reranked(BaseModel):
     texts: list[dict[str, float]]
 
 
+class Call(Body):
+    """A call of a method by its name: what the Python API takes, by argument."""
+
+    options: dict[str, Any] = Field({}, description="Arguments by name, as `sonde.connect` writes them.")
+    run: str | None = Field(None, description="For methods of topics and maps: the run's name, the newest if left out.")
+
+
 class DocumentIn(BaseModel):
     """A document to be written; one with the same id is replaced."""
 

@@ -15,10 +15,10 @@ from .guard import BodyLimit, Guard
 from .hosted import Hosts
 from .keys import Keys
 from .metrics import Measured, Metrics
-from .routes import documents, runs, search
+from .routes import documents, methods, runs, search
 from .settings import ServeSettings
 
-ROUTERS = (search.router, search.judge_router, documents.router, runs.router, documents.state_router)
+ROUTERS = (search.router, search.judge_router, documents.router, runs.router, methods.router, documents.state_router)
 log = logging.getLogger("sonde.http")
 
 

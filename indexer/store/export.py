@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
@@ -59,6 +59,11 @@ def rows(
                 yield row | ({"vector": means[place]} if means is not None else {})
 
 
+def part_of(start: int, count: int | None) -> Choose:
+    """Return what chooses `count` documents in the order of their numbers, from the place `start` on."""
+    return lambda catalog: document_numbers(catalog)[start : None if count is None else start + count]
+
+
 def column_name(field: str, taken: Container[str] = ()) -> str:
     """Return the name under which a metadata field is exported, where runs have `taken` some."""
     return f"metadata.{field}" if field in (*BUILT_IN, "vector") or field in taken else field
@@ -70,11 +75,20 @@ def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.Dat
     Raises:
         MissingExtraError: pandas is not installed.
     """
+    return frame_of(rows(collection, vectors=vectors))
+
+
+def frame_of(rows: Iterable[dict[str, Any]]) -> "pd.DataFrame":
+    """Return rows as a DataFrame, which has columns even if there is no row.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
     try:
         import pandas as pd
     except ImportError:
         raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
-    frame = pd.DataFrame(list(rows(collection, vectors=vectors)))
+    frame = pd.DataFrame(list(rows))
     return frame if len(frame.columns) else pd.DataFrame(columns=list(BUILT_IN))
 
 

@@ -135,6 +135,11 @@ class Topics(Sequence[Topic]):
         """The run's name."""
         return self.run.name
 
+    @property
+    def topics(self) -> list[Topic]:
+        """All topics by number, without the outliers."""
+        return list(self._topics)
+
     def __len__(self) -> int:
         return len(self._topics)
 

@@ -1,0 +1,123 @@
+"""Values on the wire: results of the Python API as JSON, and back as the same types.
+
+What JSON lacks is an object with one key that begins with "$". Only the classes listed here are ever made from JSON.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ...indexer.errors import SondeError
+from ...indexer.store.kinds import RunKind, kind_of
+
+TYPES = {
+    "indexer.store.runs": ("Item", "Run"),
+    "indexer.upkeep.delete": ("CompactReport",),
+    "indexer.upkeep.info": ("Info",),
+    "indexer.upkeep.verify": ("Finding",),
+    "pipelines.analysis.runs": ("RunDetails",),
+    "pipelines.analysis.selection": ("Tagged",),
+    "pipelines.cluster": ("Clustering", "Updated"),
+    "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),
+    "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),
+    "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
+    "pipelines.label": ("Classified", "Entailment", "LabelReport", "Unsure"),
+    "pipelines.search.ask": ("Answer",),
+    "pipelines.search.results": (
+        "Hit", "Match", "Passage", "Reranking", "Results", "Scores", "Sentence", "Why",
+    ),
+    "pipelines.topics.over": ("Breakdown", "Cell"),
+    "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
+}  # fmt: skip
+"""The classes that cross the wire, by the module that holds them."""
+
+
+def encode(value: Any) -> Any:
+    """Return JSON values from which `decode` makes an equal value.
+
+    Raises:
+        TypeError: There is no form for it.
+    """
+    if isinstance(value, RunKind):
+        return {"$kind": str(value)}
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    if isinstance(value, datetime):
+        return {"$datetime": value.isoformat()}
+    if isinstance(value, date):
+        return {"$date": value.isoformat()}
+    if is_dataclass(value):
+        return _encode_result(value)
+    if hasattr(value, "dtype"):  # NumPy's arrays and numbers, without importing it
+        return encode(value.item()) if value.ndim == 0 else {"$array": value.tolist(), "dtype": str(value.dtype)}
+    return _encode_many(value)
+
+
+def _encode_result(value: Any) -> dict[str, Any]:
+    name = type(value).__name__
+    if not any(name in names for names in TYPES.values()):
+        raise TypeError(f"{name} does not cross the wire")
+    return {"$result": name} | {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+
+
+def _encode_many(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: encode(each) for key, each in value.items()}
+        return {"$pairs": [[encode(key), encode(each)] for key, each in value.items()]}
+    if isinstance(value, AbstractSet):
+        return {"$set": [encode(each) for each in sorted(value, key=repr)]}
+    if isinstance(value, tuple):
+        return {"$tuple": [encode(each) for each in value]}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [encode(each) for each in value]
+    raise TypeError(f"{type(value).__name__} does not cross the wire")
+
+
+def decode(value: Any) -> Any:
+    """Return what `encode` was given.
+
+    Raises:
+        SondeError: The value names a class that this version does not know.
+    """
+    if isinstance(value, list):
+        return [decode(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "$result" in value:
+        kind = _classes().get(value["$result"])
+        if kind is None:
+            raise SondeError(f"this version of Sonde does not know the result {value['$result']!r}: use the service's")
+        return kind(**{name: decode(each) for name, each in value.items() if name != "$result"})
+    if "$array" in value:
+        import numpy as np
+
+        return np.array(value["$array"], value["dtype"])
+    for mark, back in _MARKS.items():
+        if mark in value:
+            return back(value[mark])
+    return {name: decode(each) for name, each in value.items()}
+
+
+_MARKS = {
+    "$kind": kind_of,
+    "$float": float,
+    "$datetime": datetime.fromisoformat,
+    "$date": date.fromisoformat,
+    "$pairs": lambda pairs: {decode(key): decode(each) for key, each in pairs},
+    "$set": lambda parts: frozenset(decode(each) for each in parts),
+    "$tuple": lambda parts: tuple(decode(each) for each in parts),
+}
+
+
+@cache
+def _classes() -> dict[str, type[Any]]:
+    top = __name__.rsplit(".", 3)[0]
+    return {name: getattr(import_module(f"{top}.{home}"), name) for home, names in TYPES.items() for name in names}

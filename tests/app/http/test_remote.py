@@ -1,0 +1,198 @@
+"""A remote collection is the local one: each test runs over both, with the same results and the same errors."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_encoder import FakeEncoder
+from fastapi.testclient import TestClient
+from http_service import ROWS, client, client_of, folder, local, refused  # noqa: F401  (fixtures)
+
+import sonde
+from sonde.app.api import Collection
+from sonde.app.http.client import RemoteCollection
+from sonde.app.http.remote import READING, WRITING
+from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.store.runs import Item, Run
+from sonde.pipelines.evaluate.judgements import Judgements
+
+
+@pytest.fixture(params=["local", "remote"])
+def either(request: pytest.FixtureRequest, client: TestClient, local: Collection) -> Collection:
+    """The same collection: opened here, and behind a service."""
+    return local if request.param == "local" else RemoteCollection(client)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def both(client: TestClient, local: Collection) -> tuple[Collection, Collection]:
+    return local, RemoteCollection(client)  # type: ignore[arg-type]
+
+
+def test_every_public_method_is_there_under_the_same_name() -> None:
+    here = {name for name in dir(Collection) if not name.startswith("_")}
+    there = {name for name in dir(RemoteCollection) if not name.startswith("_")}
+    assert here - there == {"open", "path", "report"}
+    assert set(READING) & set(WRITING) == set()
+
+
+def test_searches(both: tuple[Collection, Collection]) -> None:
+    for ask in (
+        lambda c: c.search("battery died", 2, explain=True),
+        lambda c: c.search("phone", settings=sonde.SearchSettings(mode="lexical", k=2), offset=1),
+        lambda c: c.similar("a/b", k=2),
+        lambda c: c.like("the screen broke", where="stars < 5"),
+        lambda c: next(iter(c.search_many(["battery", "screen"], k=1, mode="dense"))),
+    ):
+        here, there = (ask(each) for each in both)
+        assert [hit for hit in there] == [hit for hit in here]
+        assert (there.mode, there.strategy, there.notes) == (here.mode, here.strategy, here.notes)
+    assert [len(found) for found in both[1].search_many("battery")] == [3]
+
+
+def test_an_answer_or_none(both: tuple[Collection, Collection]) -> None:
+    here, there = (each.ask("the battery died after a week", 0.1) for each in both)
+    assert (there.answer, there.hit, there.threshold) == (here.answer, here.hit, here.threshold)
+    assert [each.ask("who won", 2.0).answer for each in both] == [None, None]
+
+
+def test_clusters_and_their_runs(either: Collection) -> None:
+    found = either.cluster("two", k=2, seed=3)
+    assert (found.run, [type(item) for item in found.clusters]) == ("two", [Item, Item])
+    (run,) = either.runs("cluster")
+    assert isinstance(run, Run)
+    assert (run.kind, run.kind.groups, run.name, run.documents) == ("cluster", True, "two", 3)
+    assert [item.number for item in either.run("two").items] == [0, 1]
+    with pytest.raises(UsageError, match="there is a cluster run 'two' already"):
+        either.cluster("two", k=2)
+    assert either.cluster("two", k=2, replace=True).run == "two"
+    either.rename_run("two", "pair")
+    either.rename_run("pair", "phones", item=0)
+    assert either.run("pair").items[0].name == "phones"
+    assert either.update_clusters("pair").added == 0
+    either.delete_run("pair")
+    assert either.runs() == []
+    with pytest.raises(SondeError, match="there is no run 'pair' in this collection"):
+        either.run("pair")
+
+
+def test_what_a_person_says(either: Collection) -> None:
+    assert either.tag("bad", where="stars <= 2").documents == 2
+    assert either.tag("bad", ids="2", change="add").documents == 3
+    assert [hit.id for hit in either.search("phone", where='NOT "tag:bad"')] == []
+    assert either.judge("battery", "1", 2) == 1
+    said = either.judgements()
+    assert isinstance(said, Judgements)
+    assert said.qrels == {"q1": {"1": 2}}
+    assert either.label(["phone", "tablet"], engine="similarity", name="kinds").counts.keys() == {"phone", "tablet"}
+    assert either.correct({"1": "tablet"}, run="kinds") == 1
+    assert "1" not in [each.id for each in either.unsure("kinds")]
+    with pytest.raises(UsageError, match="car"):
+        either.correct({"1": "car"}, run="kinds")
+
+
+def test_parts_and_duplicates(both: tuple[Collection, Collection]) -> None:
+    here, there = (each.compare(where=("stars <= 2", "stars > 2")) for each in both)
+    assert there == here
+    assert both[1].duplicates(kinds=("exact",)).groups == both[0].duplicates(kinds=("exact",)).groups == ()
+    with pytest.raises(UsageError, match="compare has no option 'filter': did you mean|compare has no option 'filter'"):
+        both[1].compare(filter=("a", "b"))
+
+
+def test_looking_after_it(either: Collection) -> None:
+    assert len(either) == 3
+    assert either.info().documents == 3
+    assert either.verify() == []
+    assert either.repair() == []
+    assert [row["id"] for row in either.rows()] == ["1", "2", "a/b"]
+    assert [row["id"] for row in either.rows(start=1, count=1)] == ["2"]
+    vectors = [row["vector"] for row in either.rows(vectors=True)]
+    assert [vector.dtype for vector in vectors] == [np.float32] * 3
+    assert either.to_pandas().id.tolist() == ["1", "2", "a/b"]
+    assert either.delete("1") == 1
+    assert either.delete(where="stars > 4") == 1
+    assert either.compact().removed == 2
+    with pytest.raises(SondeError, match="nope"):
+        either.delete("nope")
+    assert len(either) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda c: c.search("phone", tresh=1), UsageError, "search has no option 'tresh': did you mean 'threshold'?"),
+        (lambda c: c.search("phone", where="star <= 2"), UsageError, "star"),
+        (lambda c: c.search(" "), UsageError, "the (query|text) is empty|empty"),
+        (lambda c: c.similar("nope"), SondeError, "there is no document with the id 'nope'"),
+        (lambda c: c.delete(), UsageError, "say which documents to delete"),
+        (lambda c: c.delete(3.5), UsageError, "3.5 is not a valid id"),
+        (lambda c: c.tag("bad"), UsageError, "say which documents"),
+        (lambda c: c.runs("clusters"), UsageError, "'clusters' is not a kind of run"),
+        (lambda c: c.cluster(k=9), UsageError, "k is 9"),
+        (lambda c: c.judge("battery", "nope"), SondeError, "nope"),
+    ],
+)
+def test_mistakes_are_the_same(either: Collection, call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as raised:
+        call(either)
+    assert type(raised.value) is error
+
+
+@pytest.fixture
+def shop(tmp_path: Any) -> Iterator[tuple[Collection, Collection]]:
+    words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
+    rows = [{"id": str(n), "text": f"{words[n % 4]} {n}"} for n in range(64)]
+    sonde.index(rows, tmp_path / "shop.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    opened = Collection.open(tmp_path / "shop.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    with client_of(tmp_path / "shop.sonde") as client:
+        yield opened, RemoteCollection(client)  # type: ignore[misc]
+
+
+def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
+    here, there = shop
+    made = there.topics(min_size=10, names="terms", seed=1)
+    known = here.topic_run("topics")
+    assert list(made) == list(known)
+    assert len(made) >= 2
+    assert (made.name, made.outliers, made.newer) == (known.name, known.outliers, known.newer)
+    assert made.tree() == known.tree()
+    assert made.documents(made[0].number, k=3) == known.documents(known[0].number, k=3)
+    assert made.search("battery", 1)[0][0] == known.search("battery", 1)[0][0]
+    assert [topic.number for topic in made.merge([made[0].number, made[1].number])] == [
+        topic.number for topic in here.topic_run()
+    ]
+    there.map(neighbours=5)
+    drawn, stored = there.map_run(), here.map_run()
+    assert drawn.name == "map"
+    assert drawn.places.tolist() == stored.places.tolist()
+    assert (len(drawn), drawn.newer, drawn.regions) == (64, 0, stored.regions)
+
+
+def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestClient) -> None:
+    for option in ("model", "device", "dtype", "settings", "progress"):
+        body = {"options": {"labels": ["a", "b"], option: "/etc"}}
+        refused(client.post("/write/label", json=body), 422, option, "the service decides it", field=option)
+    refused(client.post("/read/close", json={}), 404, "there is no method 'close'")
+    refused(client.post("/read/open_catalog", json={}), 404, "there is no method")
+    refused(client.post("/read/delete", json={"options": {"ids": ["1"]}}), 404, "there is no method 'delete'")
+    refused(client.post("/read/topic_run/model", json={}), 404, "there is no method 'model'")
+    refused(client.post("/read/stored/get", json={}), 404, "there are none")
+
+
+def test_no_message_names_a_folder_of_the_server(client: TestClient, folder: Any) -> None:
+    answer = client.post("/read/run", json={"options": {"name": "none"}})
+    refused(answer, 409, "there is no run 'none'")
+    assert str(folder.parent) not in client.post("/read/info", json={}).text
+    assert client.post("/read/info", json={}).json()["result"]["path"] == "reviews"
+
+
+def test_a_key_that_may_read_writes_nothing(folder: Any, tmp_path: Any) -> None:
+    from sonde.app.http.keys import add_key
+
+    key = add_key(tmp_path / "keys.json", "reader", "read")
+    with client_of(folder, keys=tmp_path / "keys.json") as client:
+        client.headers["Authorization"] = f"Bearer {key}"
+        assert client.post("/read/info", json={}).status_code == 200
+        refused(client.post("/write/delete", json={"options": {"ids": ["1"]}}), 403, "may only read")
+        refused(client.post("/write/topic_run/merge", json={}), 403, "may only read")
