@@ -11,12 +11,14 @@ from ...indexer.readers import ReadOptions
 from ...indexer.store.collection import StoredCollection
 from .groups import Grouping
 from .labels import Labelling
+from .looks import Looking
 from .options import PROGRESS, settings_from
 from .search import Searching
+from .selections import Selecting
 from .upkeep import Upkeep
 
 
-class Collection(Searching, Grouping, Labelling, Upkeep):
+class Collection(Searching, Grouping, Labelling, Upkeep, Looking, Selecting):
     """A collection of texts that can be searched, grouped, labelled and looked after.
 
     Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every

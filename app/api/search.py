@@ -1,13 +1,21 @@
-"""Searching: in words, by example, with an answer or none."""
+"""Searching: in words, by example, with an answer or none; and what helps to search: filters, examples, documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.arguments import Texts
+from ...indexer.arguments import Texts, as_text
+from ...indexer.document import Value
+from ...indexer.errors import SondeError
+from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
+from ...indexer.store.view import StoredDocument
+from ...pipelines.analysis.describe import example_queries
+from ...pipelines.search.facets import Facet, choices_among, facets
+from ...pipelines.search.filters import documents_where
 from ...pipelines.search.results import Results
 from ...pipelines.search.search import search, search_many
 from ...pipelines.search.settings import SearchSettings
 from ...pipelines.search.similar import like, similar
+from ...pipelines.search.why import best_passage
 from .opened import Opened
 from .options import settings_from
 
@@ -112,6 +120,121 @@ class Searching(Opened):
             'Bananas are yellow.'
         """
         return like(self.stored, text, _search_settings("like", k, settings, options))
+
+    def facets(self) -> list[Facet]:
+        """Return what documents can be filtered by: metadata fields with their values, then labels, clusters and so on.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> pens = [{"id": "a", "text": "A red pen", "stars": 5}, {"id": "b", "text": "A blue pen", "stars": 2}]
+            >>> shop = sonde.index(pens, to=folder / "pens.sonde")
+            >>> [(facet.name, facet.type, facet.low, facet.high) for facet in shop.facets()]
+            [('stars', 'integer', 2, 5)]
+        """
+        with self.stored.view() as view:
+            return facets(view)
+
+    def choices_among(self, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
+        """Return how often each choice of a facet occurs among some documents, the most frequent first.
+
+        Args:
+            ids: Ids of documents; unknown ids are left out.
+            known: Facets of this collection; those without choices are left out.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> shop.tag("cheap", where="stars < 3").documents
+            1
+            >>> shop.choices_among(["a", "b"], shop.facets())
+            {'tag:cheap': [(False, 1), (True, 1)]}
+        """
+        with self.stored.view() as view:
+            return choices_among(view, ids, known)
+
+    def example_queries(self, most: int = 6, seed: int = 0) -> list[str]:
+        """Return queries that have good answers: phrases that several texts use, else titles or words.
+
+        Args:
+            most: Number of queries, at most.
+            seed: Random seed of the sample of texts.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> sonde.index([f"The late parcel, number {n}" for n in range(9)], to=folder / "p.sonde").example_queries()
+            ['late', 'parcel']
+        """
+        with self.stored.view() as view:
+            return example_queries(view, most, seed)
+
+    def get(self, id: str | int) -> StoredDocument:
+        """Return the document with this id: its title, text, language and metadata.
+
+        Raises:
+            SondeError: There is no document with this id.
+
+        Example:
+            >>> found = shop.get("a")
+            >>> found.text, found.metadata
+            ('A red pen', {'stars': 5})
+        """
+        key = as_text(id, "id")
+        found = self.documents([key])
+        if key not in found:
+            raise SondeError(f"there is no document with the id {key!r} in {self.path}")
+        return found[key]
+
+    def documents(self, ids: Iterable[str]) -> dict[str, StoredDocument]:
+        """Return documents by id, in the order of the collection; unknown ids are left out.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> list(shop.documents(["b", "nobody", "a"]))
+            ['a', 'b']
+        """
+        with self.stored.view() as view:
+            numbers = numbers_by_id(view.catalog, ids)
+            return {document.id: document for document in view.documents(list(numbers.values())).values()}
+
+    def matching(self, where: str, k: int = 10, length: int | None = None) -> tuple[int, list[DocumentText]]:
+        """Return how many documents pass a filter, and the first k of them.
+
+        Args:
+            where: A filter, like the condition of an SQL WHERE.
+            k: Documents to return, 0 or more.
+            length: Characters of each text, at most; whole texts where None.
+
+        Raises:
+            UsageError: The filter is not valid.
+
+        Example:
+            >>> count, first = shop.matching("stars > 1", k=1, length=5)
+            >>> count, first[0].text
+            (2, 'A red')
+        """
+        with self.stored.view() as view:
+            numbers = documents_where(view.catalog, where)
+            return len(numbers), list(chosen_texts(view.catalog, numbers[:k].tolist(), length))
+
+    def best_passage(self, id: str, query: str) -> str:
+        """Return the passage of a document that is most similar to a query, with the document's title before it.
+
+        Raises:
+            SondeError: There is no document with this id, or the model is not available.
+
+        Example:
+            >>> shop.best_passage("b", "something blue")
+            'A blue pen'
+        """
+        with self.stored.view() as view:
+            return best_passage(view, id, query)
 
 
 def _search_settings(

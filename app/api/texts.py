@@ -5,10 +5,12 @@ from typing import Any
 from ...indexer.arguments import Texts
 from ...indexer.encoder import Encoder
 from ...indexer.progress import Notify, silent
-from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, load_nli
+from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, load_nli, make_labels
 from ...pipelines.label import classify as label_texts
 from ...pipelines.label import entail as judge_pair
 from .options import PROGRESS, settings_from
+
+__all__ = ["classify", "entail", "make_labels"]
 
 
 def classify(

@@ -5,14 +5,12 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from ...indexer.errors import SondeError, WriterBusyError
 from ...indexer.store.runs import Item, Run
-from ...pipelines.analysis.runs import members
 from ..api import Collection
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
@@ -99,7 +97,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
         chosen = names[st.selectbox(prompt, list(names), key=key, bind="query-params")]
         pages = max(1, -(-chosen.data.get("size", 0) // PAGE))
         page = min(st.session_state.get(f"{key}_page", 1), pages)
-        found = members(collection.stored, run.name, chosen.number, run.kind, k=PAGE, offset=(page - 1) * PAGE)
+        found = collection.members(run.name, chosen.number, kind=run.kind, k=PAGE, offset=(page - 1) * PAGE)
         for start in range(0, len(found), 2):
             for cell, member in zip(st.columns(2), found[start : start + 2], strict=False):
                 with cell.container(border=True, height="stretch", gap="small"):
@@ -144,25 +142,6 @@ def link(page: str, label: str, **address: str) -> None:
 def address(page: str, **more: str) -> str:
     """Return the address of another page of the same collection, for a link in Sonde's own words."""
     return f"/{page}?{urlencode({'collection': collection_name() or '', **more})}"
-
-
-def documents_state(collection: Collection) -> tuple[Any, ...]:
-    """Return a key that changes when documents do, and when a collection is made anew; a run has its own number."""
-    made = collection.stored.catalog_path.stat()
-    return str(collection.path), made.st_dev, made.st_ino, collection.stored.get("generation", 0)
-
-
-CollectionState = tuple[tuple[int, int, int], ...]
-
-
-def collection_state(collection: Collection) -> CollectionState:
-    """Return a value that changes with every commit: of documents, which count the generation up, and of runs."""
-    parts = [
-        collection.stored.catalog_path,
-        collection.stored.catalog_path.with_name(collection.stored.catalog_path.name + "-wal"),
-    ]
-    found = [part.stat() for part in parts if part.exists()]
-    return tuple((part.st_ino, part.st_mtime_ns, part.st_size) for part in found)
 
 
 HEAT = {"light": [[0, "#f4f8fa"], [1, "#0f6e84"]], "dark": [[0, "#1f2226"], [1, "#4fb8d0"]]}

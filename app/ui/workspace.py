@@ -5,9 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from ...indexer.encoder import Encoder, ModelSpec, load_encoder_for
+from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import UsageError
 from ..api import Collection
+from ..api.sources import load_encoder_for
 from ..http.keys import Keys
 from .jobs import Jobs
 from .launch import UiSettings

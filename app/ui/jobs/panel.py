@@ -9,7 +9,6 @@ import streamlit as st
 
 from ....indexer.files import write_durably
 from ....indexer.store.kinds import RunKind
-from ....indexer.store.runs import list_runs
 from ....indexer.wording import counted
 from ...api import Collection
 from ..page import escape_markdown
@@ -81,8 +80,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
     Returns:
         The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
     """
-    with collection.stored.view() as view:
-        runs = list_runs(view.catalog, kind, count=False)
+    runs = collection.uncounted_runs(kind)
     taken = {run.name for run in runs}
     first = free_name(name, taken)
     box = f"{key}:{first}"  # a new proposal is a new box: the old one would keep what it showed

@@ -239,14 +239,13 @@ def test_little_room_takes_the_texts_of_documents_with_a_title(pages: Pages) -> 
         "c", [{"id": "1", "title": "A title", "text": "word " * 100}, {"id": "2", "text": "b " * 400}]
     )
     docs = np.array([1, 2])
-    with made.stored.view() as view:
-        titles, texts = beginnings(view, docs)
-        assert titles.to_pylist() == ["A title", ""]
-        assert [len(text) <= LONGEST and text.endswith(" …") for text in texts.to_pylist()] == [True, True]
-        many = np.concatenate([docs, np.arange(3, BUDGET // 40)])  # those that are not there have no text
-        titles, texts = beginnings(view, many)
-        assert (titles[0].as_py(), texts[0].as_py(), titles[1].as_py()) == ("A title", "", "")
-        assert 30 < len(texts[1].as_py()) <= 40 and texts[2].as_py() == ""
+    titles, texts = beginnings(made, docs)
+    assert titles.to_pylist() == ["A title", ""]
+    assert [len(text) <= LONGEST and text.endswith(" …") for text in texts.to_pylist()] == [True, True]
+    many = np.concatenate([docs, np.arange(3, BUDGET // 40)])  # those that are not there have no text
+    titles, texts = beginnings(made, many)
+    assert (titles[0].as_py(), texts[0].as_py(), titles[1].as_py()) == ("A title", "", "")
+    assert 30 < len(texts[1].as_py()) <= 40 and texts[2].as_py() == ""
 
 
 def test_beyond_the_limit_a_sample_and_the_density_are_drawn(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

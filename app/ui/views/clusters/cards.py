@@ -7,9 +7,6 @@ import streamlit as st
 from .....indexer.store.kinds import CLUSTER
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
-from .....pipelines.analysis.runs import delete_stored_run, members, rename_stored
-from .....pipelines.cluster.clustering import clusters_near
-from .....pipelines.topics import Topics
 from ....api import Collection
 from ...jobs.panel import may_start, start
 from ...page import chips, escape_markdown, link, sentences, shortened, show_text
@@ -32,7 +29,7 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the {run.kind} run {run.name}? The documents stay as they are.")
             if st.button("Delete it", type="primary", key="delete_run"):
-                delete_stored_run(collection.stored, run.name, run.kind)
+                collection.delete_run(run.name, kind=run.kind)
                 st.rerun()
 
 
@@ -48,7 +45,7 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
     name = st.text_input("New name", key="rename_to")
     if st.button("Rename", type="primary", key="rename_do", disabled=not name.strip()):
         number = groups.get(which)
-        rename_stored(collection.stored, run.name, name.strip(), run.kind, number)
+        collection.rename_run(run.name, name.strip(), kind=run.kind, item=number)
         if number is None:
             st.session_state["_run"] = run.kind.column(name.strip())
         st.toast(f"Renamed to {escape_markdown(name.strip())}")
@@ -104,8 +101,8 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
 
 def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
     if run.kind is CLUSTER:
-        return list(clusters_near(collection.stored, query, run.name, PAGE))
-    topics = Topics(collection.stored, run.name)
+        return list(collection.clusters_near(query, run.name, PAGE))
+    topics = collection.topic_run(run.name)
     return [
         (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)
         for topic, cosine in topics.search(query, PAGE)
@@ -141,10 +138,7 @@ def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, s
     """Return title and text of the documents that stand for a group: those that the run names, as far as they exist."""
     ids = item.data.get("representatives", [])[:EXAMPLES]
     if not ids:
-        return [
-            (each.title, each.text) for each in members(collection.stored, run.name, item.number, run.kind, k=EXAMPLES)
-        ]
-    with collection.stored.view() as view:
-        numbers = [number for id in ids if (number := view.document_number(id)) is not None]
-        found = view.documents(numbers)
-    return [(found[number].title, found[number].text) for number in numbers]
+        surest = collection.members(run.name, item.number, kind=run.kind, k=EXAMPLES)
+        return [(each.title, each.text) for each in surest]
+    found = collection.documents(ids)
+    return [(found[id].title, found[id].text) for id in ids if id in found]

@@ -9,14 +9,14 @@ import streamlit as st
 from .....indexer.store.kinds import RunKind
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
-from .....pipelines.analysis.runs import RunBreakdown, breakdown
-from .....pipelines.compare import Contrast, RunComparison, compare_filters, compare_runs
+from .....pipelines.analysis.runs import RunBreakdown
+from .....pipelines.compare import Contrast, RunComparison
 from .....pipelines.plots import CurvePlot, LinesPlot, TreePlot
 from .....pipelines.plots.colors import one_line
 from .....pipelines.topics import Topics
 from ....api import Collection
 from ...jobs.panel import may_start, start
-from ...page import HEAT, chips, documents_state, empty, escape_markdown, show_text, theme
+from ...page import HEAT, chips, empty, escape_markdown, show_text, theme
 from ...workspace import Workspace, may_write
 from .cards import options_of
 
@@ -39,7 +39,7 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
     if first == second:
         st.info("Choose two different groups.")
     else:
-        key = (*documents_state(collection), run.number, run.created)
+        key = (*collection.documents_state(), run.number, run.created)
         _side_by_side(
             collection, _contrast(collection, run.kind, run.name, groups[first], groups[second], key), first, second
         )
@@ -49,14 +49,14 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
         chosen = st.selectbox("Run to compare with", others, key="against", bind="query-params")
         other = next(each for each in runs if each.kind.column(each.name) == chosen)
         _two_runs(_comparison(collection, run.name, other.name, run.kind if run.kind is other.kind else None,
-                              (*documents_state(collection), run.number, other.number)))  # fmt: skip
+                              (*collection.documents_state(), run.number, other.number)))  # fmt: skip
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
 def _contrast(_collection: Collection, kind: RunKind, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
     quoted = kind.column(run).replace('"', '""')
-    return compare_filters(_collection.stored, [f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
+    return _collection.contrast([f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
@@ -64,7 +64,7 @@ def _comparison(
     _collection: Collection, one: str, two: str, kind: RunKind | None, key: tuple[Any, ...]
 ) -> RunComparison:
     del key
-    return compare_runs(_collection.stored, one, two, kind)
+    return _collection.compare_runs(one, two, kind=kind)
 
 
 def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
@@ -74,11 +74,9 @@ def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
             show_text(name)
             show_text(counted(side.documents, "document"), small=True)
             chips((term, f"{score:.1f}") for term, score in side.terms[:12])
-            with collection.stored.view() as view:
-                numbers = [number for key in side.examples[:3] if (number := view.document_number(key)) is not None]
-                for document in view.documents(numbers).values():
-                    text = f"{document.title}\n{document.text}".strip()
-                    show_text(text if len(text) <= SHORT else text[:SHORT] + " …", small=True)
+            for document in collection.documents(side.examples[:3]).values():
+                text = f"{document.title}\n{document.text}".strip()
+                show_text(text if len(text) <= SHORT else text[:SHORT] + " …", small=True)
 
 
 def _two_runs(found: RunComparison) -> None:
@@ -114,7 +112,7 @@ def show_curve(run: Run) -> None:
 
 def show_tree(shelf: Workspace, collection: Collection, run: Run, items: list[Item], running: bool) -> None:
     """Show which topics are alike, and let them be joined or split."""
-    topics = Topics(collection.stored, run.name)
+    topics = collection.topic_run(run.name)
     leaves = len(topics.model.vectors)
     if leaves < 2:
         empty("No hierarchy", "There are fewer than two dense groups.")
@@ -122,7 +120,7 @@ def show_tree(shelf: Workspace, collection: Collection, run: Run, items: list[It
     if may_write():
         _cut(shelf, collection, run, topics, running)
     st.plotly_chart(
-        _tree(collection, run.name, (*documents_state(collection), run.number, *_names(items))),
+        _tree(collection, run.name, (*collection.documents_state(), run.number, *_names(items))),
         alt="The tree of topics",
     )
 
@@ -150,7 +148,7 @@ def _cut(shelf: Workspace, collection: Collection, run: Run, topics: Topics, run
 @st.cache_resource(show_spinner="Drawing the tree …", max_entries=8)
 def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
     del key
-    topics = Topics(_collection.stored, name)
+    topics = _collection.topic_run(name)
     named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in topics}
     of_leaf = {leaf: f"{topic.number} · {topic.name}" for topic in topics for leaf in topic.leaves}
     leaves = [named.get((leaf,)) or of_leaf.get(leaf, str(leaf)) for leaf in range(len(topics.model.vectors))]
@@ -161,18 +159,17 @@ def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
 
 def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
     """Show how many documents each group has by period or class of a column."""
-    with collection.stored.view() as view:
-        fields = list(view.fields.values())
+    fields = collection.fields()
     if not fields:
         empty("No columns", "The documents have no metadata to count by.")
         return
-    dates = [field.name for field in fields if field.type == "date"]
-    names = [*dates, *(field.name for field in fields if field.name not in dates)]
+    dates = [name for name, type in fields.items() if type == "date"]
+    names = [*dates, *(name for name in fields if name not in dates)]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     column = left.selectbox("Column", names, key="column", bind="query-params")
     share = right.toggle("Shares of each part", key="share", bind="query-params")
     found = _breakdown(
-        collection, run.name, column, run.kind, (*documents_state(collection), run.number, *_names(items))
+        collection, run.name, column, run.kind, (*collection.documents_state(), run.number, *_names(items))
     )
     rows = [place for place, item in enumerate(found.items) if item.number >= 0]
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
@@ -188,7 +185,7 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
 @st.cache_data(show_spinner="Counting …", max_entries=32)
 def _breakdown(_collection: Collection, run: str, column: str, kind: RunKind, key: tuple[Any, ...]) -> RunBreakdown:
     del key
-    return breakdown(_collection.stored, run, column, kind)
+    return _collection.breakdown(run, column, kind=kind)
 
 
 def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:

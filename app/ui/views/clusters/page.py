@@ -3,7 +3,7 @@
 import streamlit as st
 
 from .....indexer.store.kinds import CLUSTER, TOPIC
-from .....indexer.store.runs import Item, Run, counted_run, items_of, list_runs
+from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from ....api import Collection
 from ...jobs.panel import ask_name, may_start, show_work, start
@@ -66,8 +66,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Clusters and topics", anchor=False)
     running = show_work(shelf, collection)
-    with collection.stored.view() as view:
-        runs = [run for run in list_runs(view.catalog, count=False) if run.kind.groups and run.complete]
+    runs = [run for run in collection.uncounted_runs() if run.kind.groups and run.complete]
     if not runs:
         empty(
             "No clusters and no topics yet",
@@ -78,11 +77,10 @@ def show(shelf: Workspace, collection: Collection) -> None:
             show_new(shelf, collection, running, first=True)
         return
     run, part = _chosen(shelf, collection, runs, running)
-    with collection.stored.view() as view:
-        run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
+    found = collection.counted_run(run)
     with sentences():
-        _facts(run, items)
-        _part(shelf, collection, runs, run, items, part, running)
+        _facts(found.run, found.items)
+        _part(shelf, collection, runs, found.run, found.items, part, running)
 
 
 def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:

@@ -6,14 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from .....indexer.encoder import DEFAULT_MODEL, Encoder, canonical_name
-from .....indexer.encoder.models import STATIC_MODEL, at_hand
+from .....indexer.encoder import DEFAULT_MODEL, Encoder
+from .....indexer.encoder.models import STATIC_MODEL
 from .....indexer.errors import SondeError
-from .....indexer.ingest import BuildSettings, Estimate, estimate_source
-from .....indexer.ingest.index import encoder_for
-from .....indexer.ingest.report import size
+from .....indexer.ingest import BuildSettings, Estimate
 from .....indexer.readers import ReadOptions
-from .....indexer.readers.read import present
+from ....api.sources import at_hand, canonical_name, encoder_for, estimate, present, size
 from ...page import escape_markdown
 from ...workspace import SUFFIX, Workspace
 from .columns import choose_columns, role_words, stamps
@@ -224,7 +222,7 @@ def _estimate(
 ) -> Estimate:
     del stamp  # part of the key
     nowhere = Path(paths[0]).with_name(".not-there.sonde")
-    return estimate_source(
+    return estimate(
         [Path(path) for path in paths], nowhere, options, BuildSettings(model=model, device=device),
         encoder=_encoder(model, device), documents=documents,
     )  # fmt: skip

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from .....indexer.readers import Preview, ReadOptions, preview
+from .....indexer.readers import Preview, ReadOptions
 from .....indexer.wording import counted
+from ....api.sources import preview
 from ...page import escape_markdown
 
 NO_TITLE, HASH = "none", "a hash of the text"

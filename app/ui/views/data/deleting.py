@@ -2,11 +2,9 @@
 
 import streamlit as st
 
-from .....indexer.store.documents import chosen_texts
-from .....indexer.upkeep.delete import remove_collection
 from .....indexer.wording import counted
-from .....pipelines.search.filters import documents_where
 from ....api import Collection
+from ....api.folders import remove_collection
 from ...page import escape_markdown
 from ...workspace import Workspace
 from .health import show_damaged
@@ -47,8 +45,7 @@ def _by_filter(shelf: Workspace, name: str) -> None:
     collection = shelf.open(name)
     where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
     if not where:
-        with collection.stored.view() as view:
-            known = [f"{field.name} ({field.type})" for field in view.fields.values()]
+        known = [f"{field} ({type})" for field, type in collection.fields().items()]
         st.caption(
             escape_markdown(f"The condition of an SQL WHERE over: {', '.join(known) or 'no column: none is kept'}")
         )
@@ -65,11 +62,8 @@ def _by_filter(shelf: Workspace, name: str) -> None:
 
 def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, str]]]:
     """Return how many documents pass a filter, and the first of them."""
-    with collection.stored.view() as view:
-        numbers = documents_where(view.catalog, where)
-        some = [int(number) for number in numbers[:EXAMPLES]]
-        found = chosen_texts(view.catalog, some, SHOWN)
-        return len(numbers), [{"id": each.id, "title": each.title, "text": each.text} for each in found]
+    count, first = collection.matching(where, EXAMPLES, SHOWN)
+    return count, [{"id": each.id, "title": each.title, "text": each.text} for each in first]
 
 
 def _by_ids(shelf: Workspace, name: str) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.errors import SondeError
-from .....indexer.ingest.report import duration, size
-from .....indexer.upkeep.info import Info, last_change
+from .....indexer.upkeep.info import Info
 from .....indexer.wording import counted
 from ....api import Collection
+from ....api.folders import last_change
+from ....api.sources import duration, size
 from ...jobs import Job
 from ...page import escape_markdown
 from ...workspace import Workspace, may_write
@@ -50,9 +51,9 @@ def _unreadable(shelf: Workspace, name: str) -> bool:
 
 def model_missing(collection: Collection) -> bool:
     """Return whether the collection's model is not on this machine, and say what that means."""
-    if collection.stored.encoder_at_hand:
+    if collection.model_at_hand:
         return False
-    model = escape_markdown(collection.stored.spec.name)
+    model = escape_markdown(collection.model)
     st.warning(
         f"Its model, {model}, is not on this machine. Search by words (lexical) goes on working; search by meaning and "
         "adding texts need the model: put its folder back, or see to it that it can be downloaded."

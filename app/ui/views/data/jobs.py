@@ -8,8 +8,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from .....indexer.errors import UsageError
-from .....indexer.ingest.report import duration, size
 from .....indexer.wording import counted, per_second
+from ....api.sources import duration, size
 from ....stopped import goes_on
 from ...jobs import Job, Jobs
 from ...jobs.panel import command_line

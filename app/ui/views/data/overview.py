@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from .....indexer.store.lock import being_written
-from .....indexer.upkeep.info import Glance, glance, last_change
+from .....indexer.upkeep.info import Glance
+from ....api.folders import being_written, last_change, quick_look
 from ...jobs import Job
 from ...workspace import Workspace
 from .jobs import fraction, show_job_cards
@@ -92,4 +92,4 @@ def look(path: Path) -> Glance:
 @st.cache_data(show_spinner=False, max_entries=200)
 def _glance(path: str, changed: float) -> Glance:
     del changed  # part of the key
-    return glance(Path(path))
+    return quick_look(Path(path))

@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.store.kinds import LABEL
-from .....indexer.store.runs import list_runs
 from .....indexer.wording import counted
 from ....api import Collection
 from ...page import address, empty, escape_markdown, sentences
@@ -30,8 +29,7 @@ WITHOUT = {
 
 def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about clusters and topics."""
-    with collection.stored.view() as view:
-        runs = [run.name for run in reversed(list_runs(view.catalog)) if run.kind.groups]
+    runs = [run.name for run in reversed(collection.uncounted_runs()) if run.kind.groups]
     runs = list(dict.fromkeys(runs))
     if not runs:
         there = f"[Clusters and topics]({address('clusters')})"
@@ -71,8 +69,7 @@ MOST = 40
 
 def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about labels."""
-    with collection.stored.view() as view:
-        runs = [run.name for run in reversed(list_runs(view.catalog, LABEL)) if run.complete]
+    runs = [run.name for run in reversed(collection.uncounted_runs(LABEL)) if run.complete]
     columns = truths(collection)
     if not runs:
         there = f"[Labels]({address('labels')})"

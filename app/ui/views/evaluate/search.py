@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.wording import counted
-from .....pipelines.evaluate.judgements import Judgements, judgements
+from .....pipelines.evaluate.judgements import Judgements
 from ....api import Collection
 from ...page import address, empty, escape_markdown, sentences
 from ...workspace import Workspace
@@ -19,7 +19,7 @@ FEW = 20
 
 def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> None:
     """Draw the part about search."""
-    kept = judgements(collection.stored)
+    kept = collection.judgements()
     with st.container(border=True):
         source = st.segmented_control(
             "From", (KEPT, FILES), default=KEPT, required=True, key="from", label_visibility="collapsed"

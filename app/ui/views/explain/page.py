@@ -5,15 +5,14 @@ from pathlib import Path
 import streamlit as st
 
 from .....indexer.errors import UsageError
-from .....indexer.store.fields import json_value
-from .....pipelines.label import Entailment, load_nli
+from .....pipelines.label import Entailment
 from .....pipelines.pairs import PairModel
 from .....pipelines.search.rerank import LATE
-from .....pipelines.search.rerank.choice import load_reranker
 from .....pipelines.search.rerank.reranker import Reranker
-from .....pipelines.search.why import best_passage
-from .....pipelines.similarity.similarity import Comparison, Similarity
+from .....pipelines.similarity.similarity import Similarity
 from ....api import Collection
+from ....api.explain import compare_texts, load_nli, load_reranker
+from ....api.writing import json_value
 from ...page import empty, escape_markdown, sentences
 from ...workspace import Workspace
 from .tokens import show_heads, show_tokens
@@ -109,8 +108,8 @@ def _take_hit(collection: Collection) -> None:
     if not id or st.session_state.get("_taken") == (str(collection.path), id):
         return
     st.session_state["_taken"] = (str(collection.path), id)
-    with sentences(), collection.stored.view() as view:
-        st.session_state["b"] = best_passage(view, id, st.query_params.get("a") or id)[:LONGEST]
+    with sentences():
+        st.session_state["b"] = collection.best_passage(id, st.query_params.get("a") or id)[:LONGEST]
 
 
 def _own_text() -> None:
@@ -130,15 +129,14 @@ def _cross_encoder(shelf: Workspace) -> str | None:
 
 
 def _compare(collection: Collection, first: str, second: str, model: str | None) -> Similarity:
-    return _compared((str(collection.path), json_value(collection.stored.spec.name), first, second, model), collection)
+    return _compared((str(collection.path), json_value(collection.model), first, second, model), collection)
 
 
 @st.cache_data(show_spinner="Reading both texts …", max_entries=64)
 def _compared(key: tuple[str, str, str, str, str | None], _collection: Collection) -> Similarity:
     _, _, first, second, model = key
-    stage: Reranker | str = LATE if model is None else _loaded(model, _collection.stored.device)
-    [found] = Comparison(_collection.stored.encoder, stage, nli(_collection.stored.device))([(first, second)])
-    return found
+    stage: Reranker | str = LATE if model is None else _loaded(model, _collection.device)
+    return compare_texts(_collection, first, second, stage, nli)
 
 
 @st.cache_resource(show_spinner="Loading the cross-encoder …", max_entries=2)

@@ -6,16 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from .....pipelines.similarity.tokens import (
-    ATTENTION_MOST,
-    MOST,
-    Attention,
-    TokenMatrix,
-    pair_attention,
-    text_attention,
-    token_matrix,
-)
+from .....pipelines.similarity.tokens import ATTENTION_MOST, MOST, Attention, TokenMatrix
 from ....api import Collection
+from ....api.explain import pair_attention, text_attention, token_matrix
 from ...page import sentences
 
 CELL = 22
@@ -35,7 +28,7 @@ def show_tokens(collection: Collection, first: str, second: str) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _matrix(key: tuple[str, str, str], _collection: Collection) -> TokenMatrix:
-    return token_matrix(_collection.stored.encoder, key[1], key[2])
+    return token_matrix(_collection, key[1], key[2])
 
 
 def _figure(found: TokenMatrix) -> Any:
@@ -108,7 +101,7 @@ def _attention(key: tuple[str, str, str, str], _collection: Collection) -> Atten
     _, first, second, chosen = key
     if chosen == BOTH:
         return pair_attention(first, second)
-    return text_attention(_collection.stored.encoder, first if chosen == FIRST else second)
+    return text_attention(_collection, first if chosen == FIRST else second)
 
 
 def _mosaic(found: Attention) -> Any:

@@ -11,11 +11,10 @@ import streamlit as st
 from .....indexer.store.kinds import LABEL
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
-from .....pipelines.analysis.runs import delete_stored_run, rename_stored
-from .....pipelines.evaluate.labels import LabelQuality, evaluate_labels
+from .....pipelines.evaluate.labels import LabelQuality
 from .....pipelines.plots.colors import one_line
 from ....api import Collection
-from ...page import HEAT, documents_state, empty, escape_markdown, sentences, show_members, theme
+from ...page import HEAT, empty, escape_markdown, sentences, show_members, theme
 
 BAR = (
     "<div style='display:grid;grid-template-columns:minmax(6rem,14rem) 1fr 9rem;gap:.75rem;align-items:center;"
@@ -73,13 +72,13 @@ def _change(collection: Collection, run: Run) -> None:
         with st.popover("Rename", icon=":material/edit:"), sentences():
             name = st.text_input("New name of the run", key="label_rename")
             if st.button("Rename", type="primary", key="label_rename_do", disabled=not name.strip()):
-                rename_stored(collection.stored, run.name, name.strip(), LABEL)
+                collection.rename_run(run.name, name.strip(), kind=LABEL)
                 st.session_state["_label_run"] = name.strip()
                 st.rerun()
         with st.popover("Delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the labels {run.name}? The documents and the corrections stay.")
             if st.button("Delete them", type="primary", key="label_delete"):
-                delete_stored_run(collection.stored, run.name, LABEL)
+                collection.delete_run(run.name, kind=LABEL)
                 st.rerun()
 
 
@@ -89,13 +88,12 @@ TRUTH_MOST = 25
 
 def show_truth(collection: Collection, run: Run) -> None:
     """Show how good the labels are where a column knows the truth."""
-    with collection.stored.view() as view:
-        columns = [field.name for field in view.fields.values() if field.type in ("text", "list", "boolean", "integer")]
+    columns = [name for name, type in collection.fields().items() if type in ("text", "list", "boolean", "integer")]
     if not columns:
         empty("No column to compare with", "Index a column that holds the true label of some documents.")
         return
     truth = st.selectbox("Column that holds the truth", columns, key="truth", bind="query-params")
-    found = _quality(collection, run.name, truth, (*documents_state(collection), run.number, run.created))
+    found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")
     cells[1].metric("Accuracy", f"{found.accuracy:.3f}")
@@ -115,7 +113,7 @@ def show_truth(collection: Collection, run: Run) -> None:
 @st.cache_data(show_spinner="Comparing …", max_entries=16)
 def _quality(_collection: Collection, run: str, truth: str, key: tuple[Any, ...]) -> LabelQuality:
     del key
-    return evaluate_labels(_collection.stored, run, truth)
+    return _collection.label_quality(run, truth)
 
 
 def _confusion(found: LabelQuality) -> None:

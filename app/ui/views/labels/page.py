@@ -4,12 +4,13 @@ import streamlit as st
 
 from .....indexer.errors import SondeError
 from .....indexer.store.kinds import LABEL
-from .....indexer.store.runs import Run, counted_run, items_of, list_runs
-from .....pipelines.label import ENGINES, LabelSettings, corrections, make_labels
-from .....pipelines.label.trial import Trial, try_labels
+from .....indexer.store.runs import Run
+from .....pipelines.label import ENGINES, LabelSettings
+from .....pipelines.label.trial import Trial
 from ....api import Collection
+from ....api.texts import make_labels
 from ...jobs.panel import ask_name, labels_file, may_start, show_work, start
-from ...page import documents_state, empty, sentences, show_text
+from ...page import empty, sentences, show_text
 from ...workspace import Workspace, may_write
 from .outcome import show_counts, show_outcome, show_truth
 from .review import show_review
@@ -53,7 +54,7 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         with run_it, sentences():
             _run(shelf, collection, run, lines, settings)
     if st.session_state.get("_tried") == (engine, tuple(lines), several, least):
-        _show_trial(_trial(collection, tuple(lines), settings, documents_state(collection)))
+        _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
     elif engine == "similarity":
         st.caption(
             "Try shows what a random sample gets. Similarity answers at once; the others take seconds to minutes."
@@ -70,7 +71,7 @@ def _lines(run: Run | None) -> str:
 @st.cache_data(show_spinner="Labelling a sample …", max_entries=16)
 def _trial(_collection: Collection, lines: tuple[str, ...], settings: LabelSettings, key: tuple[object, ...]) -> Trial:
     del key
-    return try_labels(_collection.stored, list(lines), settings, TRIED)
+    return _collection.try_labels(list(lines), settings, TRIED)
 
 
 def _show_trial(trial: Trial) -> None:
@@ -119,7 +120,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
 
 def _heeded(collection: Collection, name: str) -> bool:
     try:
-        kept = len(corrections(collection.stored, name)) if name else 0
+        kept = len(collection.corrections(name)) if name else 0
     except SondeError:
         kept = 0
     return st.toggle(f"Heed the {kept:,} corrections and learn from them", value=True, key="heed") if kept else True
@@ -132,8 +133,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Labels", anchor=False)
     running = show_work(shelf, collection)
-    with collection.stored.view() as view:
-        runs = [run for run in list_runs(view.catalog, LABEL, count=False) if run.complete]
+    runs = [run for run in collection.uncounted_runs(LABEL) if run.complete]
     run, part = _chosen(runs)
     with sentences():
         if part == "labels" or run is None:
@@ -150,9 +150,8 @@ def show(shelf: Workspace, collection: Collection) -> None:
         elif part == "against a column":
             show_truth(collection, run)
         else:
-            with collection.stored.view() as view:
-                run, items = counted_run(view.catalog, run), items_of(view.catalog, run)
-            show_outcome(collection, run, items, changeable=may_write())
+            found = collection.counted_run(run)
+            show_outcome(collection, found.run, found.items, changeable=may_write())
 
 
 def _chosen(runs: list[Run]) -> tuple[Run | None, str]:

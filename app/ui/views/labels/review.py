@@ -4,10 +4,9 @@ import io
 
 import streamlit as st
 
-from .....indexer.store.runs import Run, items_of
+from .....indexer.store.runs import Run
 from .....indexer.wording import counted
-from .....pipelines.label import ENGINES, NONE_NAME, Unsure, correct, corrections, forget_corrections, unsure
-from .....pipelines.label.corrections import Correction
+from .....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from .....pipelines.label.engines import LATE
 from ....api import Collection
 from ...jobs.panel import ask_replace, labels_file, may_start, start
@@ -20,9 +19,8 @@ SHORT = 600
 
 def show_review(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
     """Show what is least sure, and the corrections that are kept."""
-    with collection.stored.view() as view:
-        names = [item.name for item in items_of(view.catalog, run) if item.number >= 0]
-    kept = corrections(collection.stored, run.name)
+    names = [item.name for item in collection.items(run) if item.number >= 0]
+    kept = collection.corrections(run.name)
     left, right = st.columns([4, 2], vertical_alignment="center")
     waiting = len(kept) - run.report.get("corrected", 0)
     left.markdown(
@@ -59,7 +57,7 @@ def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
 @st.fragment
 def _unsure(collection: Collection, run: Run, names: list[str]) -> None:
     with sentences():
-        found = unsure(collection.stored, run.name, PAGE)
+        found = collection.unsure(run.name, PAGE)
         if not found:
             empty("Nothing to review", "Every document of this run was corrected.")
         for document in found:
@@ -85,7 +83,7 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
             chosen = st.selectbox("Right label", options, index=start_with, key=f"right {document.id}")
         changed = "Keep" if (list(document.labels) if several else document.label) != chosen else "It is right"
         if may_write() and st.button(changed, key=f"keep {document.id}", icon=":material/check:"):
-            correct(collection.stored, {document.id: chosen}, run.name)
+            collection.correct({document.id: chosen}, run.name)
             st.rerun()
 
 
@@ -104,7 +102,7 @@ def _kept(collection: Collection, run: Run, kept: list[Correction]) -> None:
             chosen = right.multiselect("Forget", [each.id for each in kept], key="forget")
             if chosen and right.button(f"Forget {counted(len(chosen), 'correction')}", key="forget_do"):
                 with sentences():
-                    forget_corrections(collection.stored, chosen, run.name)
+                    collection.forget_corrections(chosen, run.name)
                     st.toast(escape_markdown(f"{len(chosen):,} forgotten"))
                     st.rerun()
 

@@ -10,14 +10,10 @@ import pyarrow as pa
 import streamlit as st
 from plotly.colors import sequential
 
-from .....indexer.store.documents import document_texts
 from .....indexer.store.runs import Item
-from .....indexer.store.view import View
-from .....pipelines.map import Map
-from .....pipelines.map.regions import density, spread_sample
-from .....pipelines.map.stored import coloring
 from .....pipelines.plots.colors import GREY, Coloring, one_line
 from ....api import Collection
+from ....api.places import density, spread_sample
 from .chart import Chart, Name
 
 MOST = 100_000
@@ -61,11 +57,10 @@ class Points:
 def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: int = MOST) -> Points:
     """Return what is drawn of a map; `key` is its `stamp` and the run's number."""
     del key
-    found = Map(_collection.stored, name)
+    found = _collection.map_run(name)
     rows = spread_sample(found.places, most)
     spread = density(found.places, ACROSS) if len(rows) < len(found) else None
-    with _collection.stored.view() as view:
-        titles, texts = beginnings(view, found.docs[rows])
+    titles, texts = beginnings(_collection, found.docs[rows])
     return Points(found.name, found.docs, found.places, rows, titles, texts, spread, found.regions, found.newer)
 
 
@@ -73,18 +68,15 @@ def points_of(_collection: Collection, name: str, key: tuple[Any, ...], most: in
 def colors_of(_collection: Collection, color: str, key: tuple[Any, ...], _points: Points) -> tuple[Coloring, bool]:
     """Return the colours of all documents of a map; `key` is the map's and what tells the run from others."""
     del key
-    with _collection.stored.view() as view:
-        return coloring(view.catalog, _points.docs, color)
+    return _collection.coloring(_points.docs, color)
 
 
-def beginnings(view: View, docs: np.ndarray) -> tuple[pa.Array, pa.Array]:
+def beginnings(collection: Collection, docs: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Return titles and beginnings of texts, of documents in ascending order; where room is short, one of the two."""
     length = int(np.clip(BUDGET / max(len(docs), 1), LEAST, LONGEST))
-    wanted = set(docs.tolist())
     found = {
-        each.doc: _beginning(each.title[: 2 * TITLE], each.text, length)
-        for each in document_texts(view.catalog, 2 * length)
-        if each.doc in wanted
+        doc: _beginning(each.title[: 2 * TITLE], each.text, length)
+        for doc, each in collection.beginnings(docs.tolist(), 2 * length).items()
     }
     shown = [found.get(doc, ("", "")) for doc in docs.tolist()]
     return pa.array([title for title, _ in shown], pa.string()), pa.array([text for _, text in shown], pa.string())

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from .....indexer.store.kinds import MAP, group_kinds
-from .....indexer.store.runs import Run, items_of, list_runs
+from .....indexer.store.kinds import KINDS, MAP
+from .....indexer.store.runs import Run
 from .....indexer.wording import counted
-from .....pipelines.map.regions import Outline, inside, read_outlines, write_outlines
-from .....pipelines.map.stored import choices
+from .....pipelines.map.regions import Outline
 from .....pipelines.plots.colors import Coloring, one_line
 from .....pipelines.search.results import Hit
 from ....api import Collection
+from ....api.places import inside, read_outlines, write_outlines
 from ...jobs.panel import ask_name, may_start, show_work, start
-from ...page import documents_state, empty, escape_markdown, sentences, theme
+from ...page import empty, escape_markdown, sentences, theme
 from ...workspace import Workspace
 from .chart import Chart, Mark, Name, draw
 from .figure import HIT, LONGEST, TITLE, Points, chart_of, colors_of, points_of, region_names, show_legend
@@ -33,15 +33,13 @@ def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
     st.title("Map", anchor=False)
     running = show_work(shelf, collection)
-    with collection.stored.view() as view:
-        runs = list_runs(view.catalog, count=False)
-        colors = choices(view.catalog)
+    runs, colors = collection.uncounted_runs(), collection.colorings()
     maps = [run for run in runs if run.kind is MAP and run.complete]
     if not maps:
         _none(shelf, collection, running)
         return
     run, color, query, names = _controls(maps, colors)
-    key = (*documents_state(collection), run.number)
+    key = (*collection.documents_state(), run.number)
     points = points_of(collection, run.name, key)
     if not len(points.docs):
         empty("Nothing is left on this map", "Its documents were deleted or have changed. Make the map again.")
@@ -88,7 +86,8 @@ def _make(shelf: Workspace, collection: Collection, running: bool, again: str = 
 def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:
     cells = st.columns([2, 3, 2, 2] if len(maps) > 1 else [2, 3, 2], vertical_alignment="bottom")
     options = [PLAIN, *colors]
-    first = next((name for name in colors if name.partition(":")[0] in group_kinds()), PLAIN)
+    groups = [kind for kind in KINDS if kind.groups]
+    first = next((name for name in colors if name.partition(":")[0] in groups), PLAIN)
     if st.session_state.get("_map_color") in options:  # of a job, which may still run
         st.session_state["color"] = st.session_state.pop("_map_color")
     elif "color" not in st.session_state and "color" not in st.query_params:
@@ -124,8 +123,7 @@ def _colored(collection: Collection, color: str, runs: list[Run]) -> tuple[objec
     run = next((run for run in runs if run.kind.column(run.name) == color), None)
     if run is None:
         return (color,)
-    with collection.stored.view() as view:
-        return color, run.number, tuple(item.name for item in items_of(view.catalog, run))
+    return color, run.number, tuple(item.name for item in collection.items(run))
 
 
 def _colors(
@@ -140,12 +138,11 @@ def _hits(collection: Collection, points: Points, query: str) -> list[Mark]:
     """Return the hits of a query that are on the map, the best first, and say how many there are."""
     with sentences():
         hits = list(collection.search(query, k=LIT))
-        with collection.stored.view() as view:
-            numbers = [view.document_number(hit.id) for hit in hits]
+        numbers = collection.numbers(hit.id for hit in hits)
         found = [
             _mark(points.places[row].tolist(), hit)
-            for number, hit in zip(numbers, hits, strict=True)
-            if number is not None and (row := _row(points.docs, number)) is not None
+            for hit in hits
+            if hit.id in numbers and (row := _row(points.docs, numbers[hit.id])) is not None
         ]
         st.caption(
             f"{counted(len(found), 'hit')} of {escape_markdown(repr(query))} lit up, the best {LIT} at most."

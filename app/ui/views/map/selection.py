@@ -7,15 +7,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import streamlit as st
 
-from .....indexer.store.export import write_export
 from .....indexer.store.kinds import CLUSTER, LABEL, TAG
-from .....indexer.store.runs import Run, assignments_of, list_runs
+from .....indexer.store.runs import Run
 from .....indexer.wording import counted
-from .....pipelines.analysis.selection import Change, tag
-from .....pipelines.compare import against_rest
+from .....pipelines.analysis.selection import Change
 from ....api import Collection
 from ...jobs.panel import ask_name, free_name, labels_file, may_start, start
-from ...page import chips, documents_state, escape_markdown, sentences, shortened, show_text
+from ...page import chips, escape_markdown, sentences, shortened, show_text
 from ...workspace import Workspace, may_write
 
 SAMPLE = 800
@@ -40,7 +38,7 @@ def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, t
             _export(collection, docs)
         _texts(collection, docs)
         with words:  # filled at last: counting them takes longest
-            terms = _terms(collection, docs, documents_state(collection))
+            terms = _terms(collection, docs, collection.documents_state())
             if terms:
                 chips(("", term) for term in terms)
 
@@ -48,8 +46,7 @@ def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, t
 @st.cache_data(show_spinner="Reading the selection …", max_entries=32)
 def _terms(_collection: Collection, docs: np.ndarray, key: tuple[object, ...]) -> list[str]:
     del key
-    with _collection.stored.view() as view:
-        return [term for term, score in against_rest(view, docs, SAMPLE) if score >= 2]
+    return [term for term, score in _collection.contrast_with_rest(docs, SAMPLE) if score >= 2]
 
 
 def _actions(shelf: Workspace, collection: Collection, docs: np.ndarray, running: bool) -> None:
@@ -69,12 +66,11 @@ def _name(collection: Collection, docs: np.ndarray) -> None:
     st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
     change: Change | None = "new"
-    with collection.stored.view() as view:
-        known = next((run for run in list_runs(view.catalog, TAG) if run.name == name), None)
+    known = next((run for run in collection.runs(TAG) if run.name == name), None)
     if known is not None:
         change = _asked(known)
     if st.button("Keep", type="primary", key="tag_keep", disabled=not name or change is None):
-        found = tag(collection.stored, name, docs=docs, change=change or "new")
+        found = collection.tag_numbered(name, docs, change or "new")
         st.session_state["_map_color"] = TAG.column(found.tag)
         st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
         st.rerun()
@@ -135,14 +131,13 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
 
     A tag that exists is not changed: one with other documents is left alone, and a free name taken.
     """
-    with collection.stored.view() as view:
-        tags = {run.name: run for run in list_runs(view.catalog, TAG, count=False)}
-        same = name in tags and np.array_equal(assignments_of(view.catalog, tags[name])[0], docs)
+    tags = {run.name: run for run in collection.uncounted_runs(TAG)}
+    same = name in tags and np.array_equal(collection.documents_of(tags[name]), docs)
     kept = name if same else free_name(name, tags)
     if kept != name:
         st.text(f"The tag {name} has other documents and stays as it is. This selection is kept as the tag {kept}.")
     doubled = TAG.column(kept).replace('"', '""')
-    return f'"{doubled}"', (lambda: None) if same else (lambda: tag(collection.stored, kept, docs=docs))
+    return f'"{doubled}"', (lambda: None) if same else (lambda: collection.tag_numbered(kept, docs))
 
 
 def _export(collection: Collection, docs: np.ndarray) -> None:
@@ -151,7 +146,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
     def content() -> bytes:
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"selection{FORMATS[kind]}"
-            write_export(collection.stored, path, choose=lambda _: docs)
+            collection.export_numbered(docs, path)
             return path.read_bytes()
 
     st.download_button(
@@ -163,9 +158,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
 def _texts(collection: Collection, docs: np.ndarray) -> None:
     pages = -(-len(docs) // PAGE)
     page = min(st.session_state.get("texts_page", 1), pages)
-    with collection.stored.view() as view:
-        found = view.documents(docs[(page - 1) * PAGE : page * PAGE].tolist())
-    for document in found.values():
+    for document in collection.numbered(docs[(page - 1) * PAGE : page * PAGE].tolist()):
         with st.container(border=True, gap="small"):
             if document.title.strip():
                 show_text(document.title)

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from .....indexer.store.documents import numbers_by_id
 from .....indexer.store.kinds import MAP
-from .....indexer.store.runs import list_runs
-from .....pipelines.map import Map
-from .....pipelines.search.facets import choices_among
-from .....pipelines.search.results import Results, to_csv, to_jsonl
+from .....pipelines.search.results import Results
 from ....api import Collection
+from ....api.looks import State
+from ....api.writing import to_csv, to_jsonl
 from ...jobs.panel import name_of
-from ...page import CollectionState, collection_state, escape_markdown, link
+from ...page import escape_markdown, link
 from .ask import WIDE, SearchForm, all_of
 from .filters import choose_values, chosen_of, facets_of, shown_value
 
@@ -26,12 +24,11 @@ HIT = "#e6007e"
 
 def show_places(collection: Collection, asked: SearchForm, every: Results) -> None:
     """Draw the hits on the map, if the collection has one."""
-    with collection.stored.view() as view:
-        maps = [run for run in list_runs(view.catalog, MAP) if run.complete]
-        if not maps:
-            return
-        numbers = numbers_by_id(view.catalog, [hit.id for hit in every])
-    docs, places = _map(str(collection.path), collection_state(collection), maps[-1].name, collection)
+    maps = [run for run in collection.uncounted_runs(MAP) if run.complete]
+    if not maps:
+        return
+    numbers = collection.numbers(hit.id for hit in every)
+    docs, places = _map(str(collection.path), collection.state(), maps[-1].name, collection)
     if not len(docs):
         return
     rows = {hit.id: np.searchsorted(docs, numbers.get(hit.id, -1)) for hit in every}
@@ -44,9 +41,9 @@ def show_places(collection: Collection, asked: SearchForm, every: Results) -> No
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _map(path: str, at: CollectionState, name: str, _collection: Collection) -> tuple[np.ndarray, np.ndarray]:
+def _map(path: str, at: State, name: str, _collection: Collection) -> tuple[np.ndarray, np.ndarray]:
     del path, at
-    found = Map(_collection.stored, name)
+    found = _collection.map_run(name)
     return found.docs, found.places.astype(np.float32)
 
 
@@ -85,8 +82,7 @@ def show_aside(collection: Collection, asked: SearchForm, every: Results) -> Non
 
 def _show_facets(collection: Collection, every: Results) -> None:
     known = facets_of(collection)
-    with collection.stored.view() as view:
-        counted = choices_among(view, [hit.id for hit in every], known)
+    counted = collection.choices_among([hit.id for hit in every], known)
     shown = [facet for facet in known if len(counted.get(facet.name, ())) > 1 or chosen_of(collection, facet)]
     if shown:
         st.caption(f"Among the best {len(every)} hits" if len(every) >= WIDE else "Among these hits")

@@ -8,7 +8,6 @@ import streamlit as st
 from .....pipelines.search.results import Mode, Results
 from .....pipelines.search.settings import MODES, SearchSettings
 from ....api import Collection
-from ...page import collection_state
 from .filters import show_filters
 
 LONGEST = 2_000
@@ -102,7 +101,7 @@ def all_of(collection: Collection, asked: SearchForm, most: int) -> Results:
 
 
 def _found(collection: Collection, asked: SearchForm, *, texts: bool) -> Results:
-    return _kept((str(collection.path), collection_state(collection), asked.key, texts), collection, asked)
+    return _kept((str(collection.path), collection.state(), asked.key, texts), collection, asked)
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

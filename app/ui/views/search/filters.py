@@ -8,11 +8,12 @@ from typing import Any
 import streamlit as st
 
 from .....indexer.document import Value
-from .....pipelines.search.facets import Facet, facets
-from .....pipelines.search.filters.writing import among, between, containing, every
+from .....pipelines.search.facets import Facet
 from ....api import Collection
+from ....api.looks import State
+from ....api.writing import among, between, containing, every
 from ...jobs.panel import name_of
-from ...page import CollectionState, collection_state, escape_markdown
+from ...page import escape_markdown
 
 SHOWN = 12
 """Fields that have a widget from the start; more are added on demand."""
@@ -21,16 +22,15 @@ TRUTH = {True: "yes", False: "no"}
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def known_facets(path: str, at: CollectionState, _collection: Collection) -> list[Facet]:
+def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
     """Return what one can filter by, found once for each state of a collection."""
     del path, at
-    with _collection.stored.view() as view:
-        return facets(view)
+    return _collection.facets()
 
 
 def facets_of(collection: Collection) -> list[Facet]:
     """Return what one can filter by."""
-    return known_facets(str(collection.path), collection_state(collection), collection)
+    return known_facets(str(collection.path), collection.state(), collection)
 
 
 def show_filters(collection: Collection) -> tuple[str | None, float | None]:

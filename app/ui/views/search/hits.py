@@ -6,10 +6,9 @@ from itertools import pairwise
 
 import streamlit as st
 
-from .....indexer.store.fields import json_value
-from .....pipelines.evaluate.judgements import judge, judgements
 from .....pipelines.search.results import Hit, Results
 from ....api import Collection
+from ....api.writing import json_value
 from ...page import MARK, chips, escape_markdown, joined_markdown, link, marked, sentences, show_text
 from ...workspace import may_write
 from .ask import LIKE, SearchForm
@@ -89,7 +88,7 @@ CHIP = 80
 
 def show_hits(collection: Collection, asked: SearchForm, results: Results) -> None:
     """Draw one page of hits; those judged not relevant are out of sight unless asked for."""
-    grades = {} if asked.like is not None else judgements(collection.stored).of(asked.query)
+    grades = {} if asked.like is not None else collection.judgements().of(asked.query)
     hidden = [hit for hit in results if grades.get(hit.id) == 0]
     seen = True
     if hidden:
@@ -132,7 +131,7 @@ def _show_judging(collection: Collection, query: str, hit: Hit, grade: int | Non
 
 def _say(collection: Collection, query: str, id: str, grade: int | None) -> None:
     with sentences():
-        judge(collection.stored, query, [id], grade)
+        collection.judge(query, [id], grade)
 
 
 def _more(id: str) -> None:

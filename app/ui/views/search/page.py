@@ -6,10 +6,10 @@ import math
 import streamlit as st
 
 from .....indexer.wording import counted
-from .....pipelines.analysis.describe import example_queries
 from .....pipelines.search.results import Results
 from ....api import Collection
-from ...page import CollectionState, collection_state, empty, escape_markdown, sentences
+from ....api.looks import State
+from ...page import empty, escape_markdown, sentences
 from ...workspace import Workspace
 from .aside import show_aside
 from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
@@ -18,18 +18,17 @@ from .hits import show_hits
 
 def show_start(collection: Collection) -> None:
     """Draw the page as it is before a query."""
-    with collection.stored.view() as view:
-        documents, passages, _ = view.catalog.counts()
-        fields = list(view.fields)
+    documents, passages = collection.counts()
+    fields = list(collection.fields())
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.subheader(":material/search: Ask in your own words", anchor=False, text_alignment="center")
-        model = collection.stored.spec.name
-        said = f"{counted(documents, 'document')} in {counted(passages, 'passage')}, encoded by {model}."
+        held = f"{counted(documents, 'document')} in {counted(passages, 'passage')}"
+        said = f"{held}, encoded by {collection.model}."
         if fields:
             named = ", ".join(fields[:8]) + (" …" if len(fields) > 8 else "")
             said += f" Filters: {named}."
         st.markdown(escape_markdown(said), text_alignment="center")
-        found = _examples(str(collection.path), collection_state(collection), collection)
+        found = _examples(str(collection.path), collection.state(), collection)
         if found:
             st.caption("Phrases that its texts use:", text_alignment="center")
             with st.container(horizontal=True, horizontal_alignment="center"):
@@ -42,10 +41,9 @@ def _ask(query: str) -> None:
 
 
 @st.cache_data(show_spinner="Reading some texts …", max_entries=32)
-def _examples(path: str, at: CollectionState, _collection: Collection) -> list[str]:
+def _examples(path: str, at: State, _collection: Collection) -> list[str]:
     del path, at
-    with _collection.stored.view() as view:
-        return example_queries(view)
+    return _collection.example_queries()
 
 
 def show(shelf: Workspace, collection: Collection) -> None:

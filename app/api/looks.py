@@ -1,0 +1,296 @@
+"""What pages and programs look at: counts, columns, the model, runs with their groups, and what tells groups apart."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...indexer.arguments import Ids
+from ...indexer.progress import Notify, silent
+from ...indexer.store.kinds import kind_of
+from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs
+from ...pipelines.analysis import runs as kept
+from ...pipelines.cluster.clustering import clusters_near
+from ...pipelines.compare import Contrast, RunComparison, compare_filters, compare_runs
+from ...pipelines.compare.contrast import SAMPLE
+from ...pipelines.label import Correction, Labels, LabelSettings, corrections, forget_corrections
+from .opened import Opened
+
+if TYPE_CHECKING:
+    from ...pipelines.evaluate.labels import LabelQuality
+    from ...pipelines.label.trial import Trial
+
+State = tuple[tuple[int, int, int], ...]
+"""Changes with every commit."""
+
+
+class Looking(Opened):
+    """The methods that only look, and one that forgets corrections.
+
+    Example:
+        >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
+        >>> rows = [{"id": n, "text": f"{words[n % 4]} {n}", "kind": "ab"[n % 4 // 2]} for n in range(16)]
+        >>> shop = sonde.index(rows, to=folder / "shop.sonde", id="id")
+        >>> made = shop.cluster("two", k=2, refits=0), shop.cluster("four", k=4, refits=0)
+        >>> labelled = shop.label(["parcel", "battery"], engine="similarity")
+    """
+
+    @property
+    def model(self) -> str:
+        """The name of the collection's bi-encoder."""
+        return self.stored.spec.name
+
+    @property
+    def model_at_hand(self) -> bool:
+        """Whether the bi-encoder is loaded, or can be loaded without a network."""
+        return self.stored.encoder_at_hand
+
+    @property
+    def device(self) -> str:
+        """Where texts are encoded, as it was given: "auto", "cpu", "cuda" and so on."""
+        return self.stored.device
+
+    @property
+    def generation(self) -> int:
+        """Number of commits that changed documents."""
+        return self.stored.get("generation", 0)
+
+    def documents_state(self) -> tuple[str, int, int, int]:
+        """Return a value that changes when documents do, and when the collection is made again; runs do not change it.
+
+        Raises:
+            OSError: The collection was removed.
+
+        Example:
+            >>> shop.documents_state()[-1] == shop.generation
+            True
+        """
+        made = self.stored.catalog_path.stat()
+        return str(self.path), made.st_dev, made.st_ino, self.generation
+
+    def state(self) -> State:
+        """Return a value that changes with every commit, of documents and of runs.
+
+        Example:
+            >>> before = shop.state()
+            >>> before == shop.state(), shop.tag("late", where="kind = 'a'").documents, before == shop.state()
+            (True, 8, False)
+        """
+        catalog = self.stored.catalog_path
+        parts = [catalog, catalog.with_name(f"{catalog.name}-wal")]
+        found = [part.stat() for part in parts if part.exists()]
+        return tuple((part.st_ino, part.st_mtime_ns, part.st_size) for part in found)
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of documents and the number of passages.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> shop.counts()
+            (16, 16)
+        """
+        with self.stored.view() as view:
+            documents, passages, _ = view.catalog.counts()
+        return documents, passages
+
+    def fields(self) -> dict[str, str]:
+        """Return the metadata fields: "text", "integer", "real", "boolean", "date" or "list" by name.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> shop.fields()
+            {'kind': 'text'}
+        """
+        with self.stored.view() as view:
+            return {field.name: field.type for field in view.fields.values()}
+
+    def uncounted_runs(self, kind: str | None = None) -> list[Run]:
+        """Return the runs, oldest first, as `runs` does but faster: with the documents that each began with.
+
+        Raises:
+            UsageError: There is no such kind.
+
+        Example:
+            >>> [(run.kind, run.name) for run in shop.uncounted_runs("cluster")]
+            [('cluster', 'two'), ('cluster', 'four')]
+        """
+        wanted = None if kind is None else kind_of(kind)
+        with self.stored.view() as view:
+            return list_runs(view.catalog, wanted, count=False)
+
+    def counted_run(self, run: Run) -> kept.RunDetails:
+        """Return one run of `uncounted_runs` with the documents that it covers now, and its items.
+
+        Example:
+            >>> found = shop.counted_run(shop.uncounted_runs("cluster")[0])
+            >>> found.run.documents, len(found.items)
+            (16, 2)
+        """
+        with self.stored.view() as view:
+            return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
+
+    def items(self, run: Run) -> list[Item]:
+        """Return the clusters, topics or labels of a run, by number.
+
+        Example:
+            >>> [item.number for item in shop.items(shop.uncounted_runs("cluster")[1])]
+            [0, 1, 2, 3]
+        """
+        with self.stored.view() as view:
+            return items_of(view.catalog, run)
+
+    def members(
+        self, run: str, item: int, *, kind: str | None = None, k: int = 10, offset: int = 0
+    ) -> list[kept.Member]:
+        """Return the documents of a cluster, topic or label, those that belong to it most first.
+
+        Args:
+            run: The run's name.
+            item: The number of the cluster, topic or label.
+            kind: The run's kind; needed where runs of several kinds have this name.
+            k: Documents to return, 1 or more.
+            offset: Documents to pass over, 0 or more.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
+
+        Example:
+            >>> len(shop.members("two", 0)), len(shop.members("two", 0, k=3, offset=6))
+            (8, 2)
+        """
+        return kept.members(self.stored, run, item, kind, k=k, offset=offset)
+
+    def breakdown(self, run: str, column: str, *, kind: str | None = None) -> kept.RunBreakdown:
+        """Count a run's documents by a metadata field: by year, month or day if it holds dates, else by value.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: There is no such field, it has no value, or it is not clear which run is meant.
+
+        Example:
+            >>> found = shop.breakdown("two", "kind")
+            >>> found.parts, found.counts.sum(axis=0).tolist()
+            (('a', 'b'), [8, 8])
+        """
+        return kept.breakdown(self.stored, run, column, kind)
+
+    def clusters_near(self, query: str, run: str | None = None, k: int = 10) -> list[tuple[Item, float]]:
+        """Return the clusters whose mean is nearest to a query, with their cosines, the nearest first.
+
+        Args:
+            query: What to look for, in words.
+            run: The cluster run; the newest where None.
+            k: Clusters to return, 1 or more.
+
+        Raises:
+            UsageError: The query is empty, or k is below 1.
+            SondeError: There is no such run, or the model is not available.
+
+        Example:
+            >>> [(cluster, cosine)] = shop.clusters_near("a flat battery", "two", k=1)
+            >>> {member.text.split()[0] for member in shop.members("two", cluster.number)}
+            {'battery'}
+        """
+        return clusters_near(self.stored, query, run, k)
+
+    def contrast(self, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
+        """Return what tells the documents of two filters apart; `compare` does it for queries and clusters too.
+
+        Args:
+            filters: Two filters.
+            sample: Documents of each side in which terms are counted, at most.
+
+        Raises:
+            UsageError: A filter is not valid, or no document passes it.
+
+        Example:
+            >>> [side.documents for side in shop.contrast(["kind = 'a'", "kind = 'b'"], sample=100).sides]
+            [8, 8]
+        """
+        return compare_filters(self.stored, filters, sample)
+
+    def compare_runs(self, first: str, second: str, *, kind: str | None = None) -> RunComparison:
+        """Return how far two cluster or topic runs agree, and which groups one of them splits or merges.
+
+        Raises:
+            SondeError: There is no such run, or they have no document in common.
+            UsageError: It is not clear which run is meant.
+
+        Example:
+            >>> found = shop.compare_runs("two", "four")
+            >>> found.documents, len(found.split)
+            (16, 2)
+        """
+        return compare_runs(self.stored, first, second, kind)
+
+    def try_labels(
+        self, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50, *, progress: Notify = silent
+    ) -> "Trial":
+        """Label a random sample of documents; nothing is stored.
+
+        Args:
+            labels: Names, perhaps with descriptions.
+            settings: Engine, model, `multi_label`, `threshold` and seed; the others apply to runs alone.
+            count: Documents of the sample, at most.
+            progress: Receives progress.
+
+        Raises:
+            UsageError: The labels or a setting are not valid.
+            SondeError: The collection is empty, or a model is not available.
+
+        Example:
+            >>> shop.try_labels(["parcel", "battery"], count=16).counts
+            {'parcel': 8, 'battery': 8}
+        """
+        from ...pipelines.label.trial import try_labels
+
+        return try_labels(self.stored, labels, settings, count, progress)
+
+    def label_quality(self, run: str | None, column: str) -> "LabelQuality":
+        """Compare a label run with a metadata field that holds the true labels.
+
+        Args:
+            run: The run's name; the newest label run where None.
+            column: The metadata field.
+
+        Raises:
+            UsageError: There is no such field.
+            SondeError: There is no such run, or no document has both.
+
+        Example:
+            >>> found = shop.label_quality("labels", "kind")  # where labels are called a and b
+            >>> found.documents, found.accuracy
+            (16, 0.0)
+        """
+        from ...pipelines.evaluate.labels import evaluate_labels
+
+        return evaluate_labels(self.stored, run, column)
+
+    def corrections(self, run: str = "labels") -> list[Correction]:
+        """Return the corrections of a label run, in the order of the documents.
+
+        Raises:
+            SondeError: The collection cannot be read.
+
+        Example:
+            >>> shop.correct({"3": "parcel"})
+            1
+            >>> shop.corrections()
+            [Correction(id='3', labels=('parcel',))]
+        """
+        return corrections(self.stored, run)
+
+    def forget_corrections(self, ids: Ids, run: str = "labels") -> int:
+        """Forget corrections of documents; return how many are left.
+
+        Raises:
+            SondeError: There is no such document, the run has no corrections, or another process is writing.
+
+        Example:
+            >>> shop.forget_corrections("3")
+            0
+        """
+        return forget_corrections(self.stored, ids, run)
