@@ -32,7 +32,7 @@ def as_text(value: object, field: str) -> str:
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string")
+    raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
 
 
 def as_texts(values: object, field: str) -> list[str]:
@@ -44,5 +44,6 @@ def as_texts(values: object, field: str) -> list[str]:
     if isinstance(values, (str, Integral)):
         return [as_text(values, field)]
     if isinstance(values, (Mapping, bytes, bytearray)) or not isinstance(values, Iterable):
-        raise UsageError(f"{reprlib.repr(values)} is not a valid {field}: give a string or a list of strings")
+        said = f"{reprlib.repr(values)} is not a valid {field}: give a string or a list of strings"
+        raise UsageError(said, code="wrong-type", value=values)
     return [as_text(value, field) for value in values]

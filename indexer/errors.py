@@ -1,20 +1,79 @@
-"""Errors that a user can act on: one line that says what is wrong and what to do."""
+"""Errors that a user can act on: one line that says what is wrong and what to do.
+
+A message refers to an argument or a setting by `arg("reduce_to")`. Each interface shows it under its own name:
+`reduce_to` in Python, `--reduce-to` on the command line.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+
+_BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text does not hold them, and `repr` escapes them
+_MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*){_END}")
+
+
+def arg(name: str) -> str:
+    """Return the mark of an argument or a setting, by its Python name, for a message or a notice."""
+    return f"{_BEGIN}{name}{_END}"
+
+
+class Message(str):
+    """A sentence as Python shows it; `render` shows it as another interface does."""
+
+    marked: str
+
+    def __new__(cls, marked: str) -> "Message":
+        """Take a sentence with marks."""
+        made = super().__new__(cls, _MARKED.sub(r"\1", marked))
+        made.marked = marked
+        return made
+
+    def render(self, name: Callable[[str], str]) -> str:
+        """Return the sentence with every marked name as `name` gives it."""
+        return _MARKED.sub(lambda found: name(found[1]), self.marked)
 
 
 class SondeError(Exception):
-    """Something failed; the message says what, and what to do about it."""
+    """Something failed; the message says what, and what to do about it.
 
-    exit_code = 1
+    Attributes:
+        code: A short stable name of the mistake, such as "out-of-range".
+        field: The Python name of the argument or setting that is wrong.
+        value: What was given for it.
+        alternatives: What may be given instead, if that is a short list.
+    """
+
+    exit_code, code = 1, "failed"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, field: str | None = None, value: object = None,
+        alternatives: Iterable[object] = (),
+    ) -> None:  # fmt: skip
+        """Take a message, in which `arg` marks names."""
+        self.message = Message(message)
+        super().__init__(str(self.message))
+        self.code = code or self.code
+        self.field, self.value, self.alternatives = field, value, tuple(map(str, alternatives))
+
+    def render(self, name: Callable[[str], str]) -> str:
+        """Return the message with every argument under the name that `name` gives for its Python name."""
+        return self.message.render(name)
+
+    def prefix(self, subject: str) -> None:
+        """Put a subject, such as a file's name, before the message."""
+        self.message = Message(f"{subject}: {self.message.marked}")
+        self.args = (str(self.message),)
 
 
 class UsageError(SondeError):
     """The request itself cannot be right, whatever the data: a bad option, an unknown column, a k of 0."""
 
-    exit_code = 2
+    exit_code, code = 2, "usage"
 
 
 class WriterBusyError(SondeError):
     """Another process is writing the collection."""
+
+    code = "busy"
 
 
 class NothingToIndexError(SondeError):
@@ -26,3 +85,15 @@ class MissingExtraError(SondeError):
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'sonde[{extra}]'")
+
+
+def out_of_range(field: str, value: object, advice: str) -> UsageError:
+    """Return the error of a number that a setting cannot have; `advice` says which it can."""
+    return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
+
+
+def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:
+    """Return the error of a value that is not among those that a setting can have."""
+    names = tuple(known)
+    said = f"{arg(field)} is {value!r}: use {', '.join(names)}"
+    return UsageError(said, code="unknown-option", field=field, value=value, alternatives=names)

@@ -28,6 +28,7 @@ from . import (
     tune,
     upkeep,
 )
+from .names import option
 
 app = typer.Typer(
     name="sonde",
@@ -89,7 +90,7 @@ def main() -> None:
     except Misused as error:
         sys.exit(_misused(error))
     except SondeError as error:
-        sys.exit(_fail(str(error), error.exit_code))
+        sys.exit(_fail(error.render(option), error.exit_code))
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         sys.exit(_fail(f"{error.strerror or error}{name}", 1))

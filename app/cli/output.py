@@ -14,6 +14,7 @@ import typer
 
 from ...indexer.progress import Notify, Progress
 from ...indexer.wording import per_second
+from .names import in_options
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
@@ -36,7 +37,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def say(message: str) -> None:
     """Print a sentence on stderr."""
-    print(message, file=sys.stderr)
+    print(in_options(message), file=sys.stderr)
 
 
 def snippet(text: str, length: int = SNIPPET) -> str:
@@ -68,7 +69,7 @@ class ProgressFile:
     def __call__(self, event: Progress | str) -> None:
         """Append an event; progress of one stage every now and then, its end always."""
         if isinstance(event, str):
-            self._write(json.dumps(event))
+            self._write(json.dumps(in_options(event)))
             return
         now = time.monotonic()
         stage, written = self._last
@@ -116,7 +117,7 @@ def progress(quiet: bool = False) -> Iterator[Notify]:
 
         def show(event: Progress | str) -> None:
             if isinstance(event, str):
-                bar.console.print(event, markup=False, highlight=False)
+                bar.console.print(in_options(event), markup=False, highlight=False)
                 return
             pace = paces(event)
             if event.stage not in tasks:

@@ -221,10 +221,13 @@ class RemoteCollection(Local):
         if answer.is_success:
             return answer.json()
         try:
-            detail = answer.json()["detail"]
-        except (ValueError, KeyError, TypeError):
-            detail = f"status {answer.status_code}"
-        raise (UsageError if answer.status_code == 422 else SondeError)(detail)
+            problem = answer.json()
+            detail, code = problem["detail"], problem.get("code")
+            field = (problem.get("errors") or [{}])[0].get("field")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            detail, code, field = f"{self._http.base_url} answers with status {answer.status_code}", None, None
+        kind = UsageError if answer.status_code == 422 else SondeError
+        raise kind(detail, code=code, field=field)
 
 
 remote_methods(RemoteCollection)

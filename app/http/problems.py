@@ -14,28 +14,40 @@ from .batcher import BusyError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
+"""Names of mistakes that have none of their own, by status; other statuses are named as HTTP names them."""
 FAILED = "the service failed; its log says why"
 log = logging.getLogger("sonde.http")
 
 
 class ProblemError(Exception):
-    """A request that cannot be answered: HTTP status, what is wrong, and the field that is."""
+    """A request that cannot be answered: HTTP status, what is wrong, the field that is, and the mistake's name."""
 
     def __init__(
-        self, status: int, detail: str, field: str | None = None, headers: dict[str, str] | None = None
-    ) -> None:
+        self, status: int, detail: str, field: str | None = None, headers: dict[str, str] | None = None,
+        code: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(detail)
+        self.code = code
         self.status = status
         self.detail = detail
         self.field = field
         self.headers = headers
 
+    @classmethod
+    def of(cls, error: SondeError, status: int) -> "ProblemError":
+        """Return an error of the library under a status; fields of the request have the names that Python has."""
+        return cls(status, str(error), error.field, code=error.code)
+
 
 def problem(
-    status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
-) -> JSONResponse:
-    """Return a problem document; `errors` name the fields that are wrong."""
-    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None,
+    code: str | None = None,
+) -> JSONResponse:  # fmt: skip
+    """Return a problem document; `errors` name the fields that are wrong, `code` the mistake."""
+    title = HTTPStatus(status).phrase
+    code = code or CODES.get(status) or title.lower().replace(" ", "-")
+    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "code": code}
     body |= {"detail": detail} | ({"errors": errors} if errors else {})
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
@@ -58,7 +70,7 @@ def register(app: FastAPI) -> None:
 
 def _problem(_: Request, error: Any) -> JSONResponse:
     errors = [{"field": error.field, "problem": error.detail}] if error.field else None
-    return problem(error.status, error.detail, errors, error.headers)
+    return problem(error.status, error.detail, errors, error.headers, error.code)
 
 
 def _invalid(_: Request, error: Any) -> JSONResponse:
@@ -79,7 +91,7 @@ def _refused(_: Request, error: Any) -> JSONResponse:
 
 def _failed(_: Request, error: Any) -> JSONResponse:
     if isinstance(error, UsageError):
-        return problem(422, str(error))
+        return _problem(_, ProblemError.of(error, 422))
     if isinstance(error, WriterBusyError):
         detail = "another process is writing the collection: try again"
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -182,6 +182,7 @@ class ProblemOut(BaseModel):
     type: str = "about:blank"
     title: str
     status: int
+    code: str = Field(description="A short stable name of the mistake, such as out-of-range.")
     detail: str
     errors: list[dict[str, str]] = Field([], description="The fields that are wrong.")
 

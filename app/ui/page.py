@@ -59,6 +59,11 @@ def chips(pairs: Iterable[tuple[str, object]]) -> None:
 log = logging.getLogger("sonde.ui")
 
 
+def label(field: str) -> str:
+    """Return an argument or a setting as the pages call it: "reduce to" for `reduce_to`."""
+    return field.replace("_", " ")
+
+
 @contextmanager
 def sentences() -> Iterator[None]:
     """Show what fails inside the block as one sentence; what nobody foresaw goes to the server's log."""
@@ -67,7 +72,7 @@ def sentences() -> Iterator[None]:
     except WriterBusyError:
         st.warning("This collection is being written. Searching goes on as before; try this again when that has ended.")
     except SondeError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_markdown(error.render(label)))
     except OSError as error:
         st.error(escape_markdown(f"{error.strerror or error}: {error.filename or 'a file'}"))
     except Exception:

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, arg
 from .encoder import Encoder, cores
 from .forward import Replica
 from .models import Located
@@ -76,7 +76,9 @@ def quantize(encoder: Encoder, notify: Callable[[str], object], per_channel: boo
 
     model, tokenizer = encoder.replicas[0].model, encoder.tokenizer
     if not isinstance(tokenizer, TransformerTokenizer):
-        raise UsageError(f"{encoder.spec.name} is no plain transformer, so it has no int8 form: use --dtype float32")
+        raise UsageError(
+            f"{encoder.spec.name} is no plain transformer, so it has no int8 form: use {arg('dtype')} float32"
+        )
     file = quantized_file(model[0], tokenizer, encoder.spec.digest, notify, per_channel)
     loss = remembered_loss(file)
     exact = None if loss else encoder.encode_texts(SAMPLE)
@@ -128,12 +130,12 @@ def _limit(model: Any) -> int:
 
 def _window(limit: int, wanted: int | None) -> int:
     if wanted is not None and not SMALLEST_WINDOW <= wanted <= limit:
-        raise UsageError(f"max_tokens {wanted} does not fit the model: give {SMALLEST_WINDOW} to {limit}")
+        raise UsageError(f"{arg('max_tokens')} {wanted} does not fit the model: give {SMALLEST_WINDOW} to {limit}")
     return wanted or limit
 
 
 def _dimension(model: Any, truncate: int | None) -> int:
     full = model.get_embedding_dimension()
     if truncate is not None and not 1 <= truncate <= full:
-        raise UsageError(f"truncate_dim {truncate} does not fit the model: give 1 to {full}")
+        raise UsageError(f"{arg('truncate_dim')} {truncate} does not fit the model: give 1 to {full}")
     return truncate or full

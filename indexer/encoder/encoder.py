@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .forward import Crew, Replica, fetch_vectors, plan_batches
 from .settings import ModelSpec
 from .token_vectors import TokenVectors, run_batch
@@ -64,7 +64,7 @@ class Encoder:
         vectors = self._encode(tokens, on_batch)
         if not np.isfinite(vectors).all():
             raise SondeError(
-                f"{self.spec.name} gives numbers that are not finite in {self.spec.dtype}: try --dtype float32"
+                f"{self.spec.name} gives numbers that are not finite in {self.spec.dtype}: try {arg('dtype')} float32"
             )
         return vectors
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .tokens import TextTokenizer, Tokens
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ class Replica:
                 return self._forward(self.tokenizer.collate(batch))
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
-                raise SondeError(f"{self.device} has too little memory for one text: use --device cpu") from error
+                raise SondeError(
+                    f"{self.device} has too little memory for one text: use {arg('device')} cpu"
+                ) from error
         torch.cuda.empty_cache()
         half = len(batch) // 2
         return torch.cat([self.run(batch[:half]), self.run(batch[half:])])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import MissingExtraError, SondeError
+from ..errors import MissingExtraError, SondeError, arg
 from .tokenizer import TransformerTokenizer
 from .weights import cache_folder, new_folder
 
@@ -127,7 +127,7 @@ def _quantize(module: Any, tokenizer: TransformerTokenizer, folder: Path, per_ch
             )
     except Exception as error:  # exporters fail in any way that a model's code allows
         reason = _COLORS.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])
-        raise SondeError(f"the model cannot be quantized ({reason}): use --dtype float32") from error
+        raise SondeError(f"the model cannot be quantized ({reason}): use {arg('dtype')} float32") from error
     for leftover in folder.glob("float32.onnx*"):
         leftover.unlink()
 

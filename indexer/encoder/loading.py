@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .assembly import assemble_encoder, quantize
 from .encoder import Encoder
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
@@ -155,7 +155,7 @@ def load_model(located: Located, settings: EncoderSettings) -> Any:
             model = SentenceTransformer(str(located.folder), device=device, local_files_only=True, model_kwargs=options)
             return model.to(precision).eval()
     except torch.OutOfMemoryError as error:
-        raise SondeError(f"{located.name} does not fit into the memory of {device}: use --device cpu") from error
+        raise SondeError(f"{located.name} does not fit into the memory of {device}: use {arg('device')} cpu") from error
     except Exception as error:  # a damaged folder fails in as many ways as there are files in it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SondeError(f"{located.folder} cannot be loaded as a Sentence-Transformers model: {reason}") from error

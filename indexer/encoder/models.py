@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg
 from .weights import file_digest
 
 UNWANTED = [
@@ -18,17 +18,15 @@ UNWANTED = [
 """Never fetched: pickles and code, which Sonde does not load, and the same weights for other programs."""
 
 
-def fetch_model(
-    repository: str, revision: str | None, notify: Callable[[str], object], option: str = "--model"
-) -> Path:
+def fetch_model(repository: str, revision: str | None, notify: Callable[[str], object], field: str = "model") -> Path:
     """Return the local folder of the hub's model `repository` ("org/name"), downloading it only if it is not cached.
 
-    `option` is the one that the name came from, for messages.
+    `field` is the argument that the name came from, for messages.
 
     Raises:
         SondeError: There is no such model, or the hub cannot be reached.
     """
-    return cached(repository, revision) or _download(repository, revision, notify, option)
+    return cached(repository, revision) or _download(repository, revision, notify, field)
 
 
 def cached(repository: str, revision: str | None) -> Path | None:
@@ -47,12 +45,12 @@ def cached(repository: str, revision: str | None) -> Path | None:
     return folder if complete and any(folder.rglob("*.safetensors")) else None
 
 
-def _download(repository: str, revision: str | None, notify: Callable[[str], object], option: str) -> Path:
+def _download(repository: str, revision: str | None, notify: Callable[[str], object], field: str) -> Path:
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    instead = f"give the folder of a local model instead ({option} ./folder)"
+    instead = f"give the folder of a local model instead ({arg(field)} ./folder)"
     if constants.HF_HUB_OFFLINE:
         raise SondeError(f"{repository} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it, or {instead}")
     notify(f"downloading {repository} from {constants.ENDPOINT}")

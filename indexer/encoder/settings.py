@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg
 
 DTYPES = ("float32", "bfloat16", "float16", "int8")
 
@@ -81,10 +81,12 @@ def resolve_devices(device: str) -> list[str]:
         return [present[0]]
     names = [name.strip() for name in device.split(",")]
     if bad := next((name for name in names if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name)), None):
-        raise UsageError(f"unknown device {bad!r}: give auto, cpu, cuda, cuda:1, mps, or a list such as cuda:0,cuda:1")
+        said = f"unknown device {bad!r}: give auto, cpu, cuda, cuda:1, mps, or a list such as cuda:0,cuda:1"
+        raise UsageError(said, code="unknown-option", field="device", value=bad)
     names = ["cuda:0" if name == "cuda" else name for name in names]
     if absent := next((name for name in names if name not in present), None):
-        raise UsageError(f"this machine has no device {absent!r}: it has {', '.join(present)}")
+        said = f"this machine has no device {absent!r}: it has {', '.join(present)}"
+        raise UsageError(said, code="not-found", field="device", value=absent, alternatives=present)
     return names
 
 
@@ -105,9 +107,11 @@ def resolve_dtype(dtype: str, device: str) -> str:
     if dtype == "auto":
         return "float16" if device.startswith("cuda") else "float32"
     if dtype not in DTYPES:
-        raise UsageError(f"unknown dtype {dtype!r}: give auto, {', '.join(DTYPES)}")
+        said = f"unknown dtype {dtype!r}: give auto, {', '.join(DTYPES)}"
+        raise UsageError(said, code="unknown-option", field="dtype", value=dtype, alternatives=("auto", *DTYPES))
     if dtype == "int8" and device != "cpu":
-        raise UsageError(f"dtype int8 runs on the CPU, not on {device}: give --device cpu, or float16 on a GPU")
+        said = f"dtype int8 runs on the CPU, not on {device}: give {arg('device')} cpu, or float16 on a GPU"
+        raise UsageError(said, code="conflict", field="dtype", value=dtype)
     return dtype
 
 

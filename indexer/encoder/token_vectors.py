@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .forward import Replica
 from .tokenizer import FastTokenizer, StaticTokenizer
 from .tokens import OwnPreprocessing, TextTokenizer, Tokens
@@ -46,7 +46,7 @@ def run_batch(replica: Replica, batch: list[Tokens], name: str) -> list[TokenVec
         found = replica.model(moved)
         vectors, ids = found.get("token_embeddings"), features.get("input_ids")
         if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
-            raise SondeError(f"{name} has no vectors of tokens: give --rerank-model another model")
+            raise SondeError(f"{name} has no vectors of tokens: give {arg('rerank_model')} another model")
         vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
         mask = features["attention_mask"].cpu().numpy().astype(bool)
         rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
-from ..errors import NothingToIndexError, SondeError, UsageError
+from ..errors import Message, NothingToIndexError, SondeError, UsageError, arg
 from ..files import disk_error
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
@@ -157,7 +157,7 @@ def _open(
     unnamed = [document.text or document.title for document in sample if not document.language]
     language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
     if language and not settings.language:
-        notify(f"language: {language} (detected; --language sets it)")
+        notify(Message(f"language: {language} (detected; {arg('language')} sets it)"))
     with catalog.transaction(write=True):
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)

@@ -45,7 +45,8 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         if self.language is not None and normalise(self.language) is None:
-            raise UsageError(f"unknown language {self.language!r}: give a code such as en, de or pt-BR")
+            said = f"unknown language {self.language!r}: give a code such as en, de or pt-BR"
+            raise UsageError(said, code="unknown-option", field="language", value=self.language)
 
     def model_options(self) -> dict[str, object]:
         """Return the settings of the model that were given, as arguments of `load_encoder`."""

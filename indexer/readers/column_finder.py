@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..document import Document, Value
-from ..errors import UsageError
+from ..errors import UsageError, arg
 from .columns import LANGUAGE, Columns, id_rank, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row, did_you_mean
 from .values import ColumnType, cell_text, decide_type, natural
@@ -127,7 +127,8 @@ class _Finder:
             return (best.name,), "by name"
         prose = [profile for profile in free if profile.type and not _is_no_prose(profile)]
         if not prose:
-            raise UsageError(f"no text column among {self._existing_names()}: set the one to read as text (--text)")
+            said = f"no text column among {self._existing_names()}: set the one to read as text ({arg('text')})"
+            raise UsageError(said, code="not-found", field="text", alternatives=self._profiles)
         return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
 
     def title(self, taken: set[str]) -> tuple[str | None, str]:
@@ -173,7 +174,9 @@ class _Finder:
         if name in self._profiles:
             return name
         near = did_you_mean(name, list(self._profiles))
-        raise UsageError(f"the {role} column {name!r} does not exist{near}; there are {self._existing_names()}")
+        said = f"the {role} column {name!r} does not exist{near}; there are {self._existing_names()}"
+        field = "leave_out" if role == "left out" else role
+        raise UsageError(said, code="not-found", field=field, value=name, alternatives=self._profiles)
 
     def _existing_names(self) -> str:
         return ", ".join(f"{name} ({profile.kind})" for name, profile in self._profiles.items()) or "none"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ..document import Skipped
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .bytestream import SAMPLE_BYTES, ByteStream
 from .columns import known
 from .encoding import decoded_lines, detect_encoding
@@ -220,6 +220,6 @@ def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
         return lines
     if len(lines) < 2:
         raise SondeError(
-            f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: set its format (--format)"
+            f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: set its format ({arg('format')})"
         )
     return lines[:-1]

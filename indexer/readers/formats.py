@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import UsageError, arg
 from . import text_files
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream
 from .columns import text_rank
@@ -66,8 +66,10 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     if format is None:
         read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
-            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; or set its format (--format)"
-        )
+            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; "
+            f"or set its format ({arg('format')})",
+            code="unknown-format", field="format",
+        )  # fmt: skip
     return _READERS[format](stream, options, format)
 
 

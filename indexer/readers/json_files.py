@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, BinaryIO
 
 from ..document import Skipped
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .bytestream import ByteStream
 from .encoding import decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Row, Source
@@ -157,7 +157,7 @@ class JsonArray(Source):
         except ijson.JSONError as error:
             reason = " ".join(str(error).split())
             raise SondeError(
-                f"{self.name}: broken JSON ({reason}): repair it, or set the format (--format jsonl)"
+                f"{self.name}: broken JSON ({reason}): repair it, or set the format ({arg('format')} jsonl)"
             ) from error
         except RecursionError:
             raise SondeError(f"{self.name}: the JSON is nested too deeply") from None

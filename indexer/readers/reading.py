@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ..document import Document, Skipped, Value
-from ..errors import SondeError
+from ..errors import SondeError, arg
 from .column_finder import Roles, document_columns, find_columns
 from .columns import Columns, merged
 from .encoding import broken_byte
@@ -133,7 +133,8 @@ class Part:
         try:
             return find_columns(rows, options, self.source.textual, self.source.note)
         except SondeError as error:
-            raise type(error)(f"{self.source.name}: {error}") from None
+            error.prefix(self.source.name)
+            raise
 
     def _items(self) -> Iterator[tuple[int, Item]]:
         meter, place = Meter(), Place()
@@ -250,5 +251,5 @@ def check_sample(source: Source, items: Sequence[Item]) -> None:
         first = f"the first is {broken[0].origin}: {broken[0].reason}"
         raise SondeError(
             f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
-            "Check the file, or set its format (--format)"
+            f"Check the file, or set its format ({arg('format')})"
         )

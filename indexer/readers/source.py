@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg, out_of_range
 from .columns import Columns
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
@@ -50,13 +50,13 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise UsageError(
-                f"unknown format {self.format!r}{did_you_mean(self.format, FORMATS)}: {', '.join(FORMATS)}"
-            )
+            said = f"unknown format {self.format!r}{did_you_mean(self.format, FORMATS)}: {', '.join(FORMATS)}"
+            raise UsageError(said, code="unknown-option", field="format", value=self.format, alternatives=FORMATS)
         if self.max_chars < 1:
-            raise UsageError(f"max_chars is {self.max_chars}; it must be at least 1")
+            raise out_of_range("max_chars", self.max_chars, "give a whole number from 1")
         if self.text is not None and (not self.text or "" in self.texts):
-            raise UsageError(f"text is {self.text!r}; name at least one column")
+            said = f"{arg('text')} is {self.text!r}; name at least one column"
+            raise UsageError(said, code="empty", field="text", value=self.text)
         self._check_delimiter()
         self._check_encoding()
 
@@ -73,9 +73,8 @@ class ReadOptions:
     def _check_delimiter(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n"\0'):
             names = ", ".join(name for name in _DELIMITERS if name != "\\t")
-            raise UsageError(
-                f"delimiter {self.delimiter!r} must be one character, no quote or line end, or one of: {names}"
-            )
+            said = f"delimiter {self.delimiter!r} must be one character, no quote or line end, or one of: {names}"
+            raise UsageError(said, code="unknown-option", field="delimiter", value=self.delimiter)
 
     def _check_encoding(self) -> None:
         if self.encoding is None:
@@ -85,7 +84,10 @@ class ReadOptions:
         except LookupError:
             common = ("utf-8", "utf-16", "latin-1", "cp1252", "cp1251", "shift_jis", "gb18030", "big5", "euc-kr")
             near = did_you_mean(self.encoding, common)
-            raise UsageError(f"unknown encoding {self.encoding!r}{near}: for example {', '.join(common)}") from None
+            said = f"unknown encoding {self.encoding!r}{near}: for example {', '.join(common)}"
+            raise UsageError(
+                said, code="unknown-option", field="encoding", value=self.encoding, alternatives=common
+            ) from None
 
 
 def did_you_mean(given: str, known: tuple[str, ...] | list[str]) -> str:
@@ -157,7 +159,7 @@ def source_errors(name: str, place: Place) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        raise SondeError(f"{name} cannot be decoded{place} ({error}): set its encoding (--encoding)") from error
+        raise SondeError(f"{name} cannot be decoded{place} ({error}): set its encoding ({arg('encoding')})") from error
     except OSError as error:
         if type(error).__module__ == "gzip":
             raise _damaged(name, place, error) from error

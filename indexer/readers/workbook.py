@@ -53,7 +53,8 @@ class Workbook(Source):
         names = self._book.sheet_names
         if name is not None and name not in names:
             near = did_you_mean(name, names)
-            raise UsageError(f"{self.name} has no sheet {name!r}{near}; it has {', '.join(map(repr, names))}")
+            said = f"{self.name} has no sheet {name!r}{near}; it has {', '.join(map(repr, names))}"
+            raise UsageError(said, code="not-found", field="sheet", value=name, alternatives=names)
         chosen = name or next((sheet for sheet in names if self._book.get_sheet_by_name(sheet).height > 0), None)
         if chosen is None:
             raise SondeError(f"{self.name} is empty: none of its sheets ({', '.join(names)}) has a cell")

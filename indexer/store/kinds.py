@@ -219,7 +219,8 @@ def kind_of(name: str) -> RunKind:
             return kind
     near = get_close_matches(str(name).lower(), KINDS, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"{name!r} is not a kind of run{hint}: use {kind_names()}")
+    said = f"{name!r} is not a kind of run{hint}: use {kind_names()}"
+    raise UsageError(said, code="unknown-option", field="kind", value=name, alternatives=KINDS)
 
 
 def kind_names() -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
 from .collection import check_folder
 from .kinds import NAME_SUFFIX, RunKind
@@ -85,7 +85,7 @@ class NewRun:
     complete: bool = True
 
 
-ADVICE = "choose another --name, or --replace it"
+ADVICE = f"choose another {arg('name')}, or {arg('replace')} it"
 
 
 def check_run_name(
@@ -106,9 +106,11 @@ def check_run_name(
             of the same name.
     """
     if not name.strip() or name != name.strip() or not name.isprintable():
-        raise UsageError(f"{name!r} cannot name a run: use printable characters without spaces at the ends")
+        said = f"{name!r} cannot name a run: use printable characters without spaces at the ends"
+        raise UsageError(said, code="bad-name", field="name", value=name)
     if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
-        raise UsageError(f"there is a {kind} run {name!r} already: {advice}")
+        said = f"there is a {kind} run {name!r} already: {advice}"
+        raise UsageError(said, code="name-taken", field="name", value=name)
     _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
 
 
@@ -121,9 +123,8 @@ def _check_columns(known: set[str], kind: RunKind, name: str) -> None:
     if other in known:
         column = kind.column(max(name, other, key=len))
         free = next(f"{base} {n}" for n in itertools.count(2) if f"{base} {n}" not in known)
-        raise UsageError(
-            f"a {kind} run {name!r} would share the column {column!r} with the run {other!r}: name it {free!r}"
-        )
+        said = f"a {kind} run {name!r} would share the column {column!r} with the run {other!r}: name it {free!r}"
+        raise UsageError(said, code="name-taken", field="name", value=name, alternatives=(free,))
 
 
 @contextmanager

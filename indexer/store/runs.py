@@ -95,7 +95,8 @@ def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
         return chosen[-1]
     wanted = f"no {kind} run" + (f" {name!r}" if name is not None else "")
     known = existing((run.name for run in runs), "make one first")
-    raise SondeError(f"there is {wanted} in this collection: {known}")
+    said = f"there is {wanted} in this collection: {known}"
+    raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
 
 
 def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:

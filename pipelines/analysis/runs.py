@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -51,7 +51,8 @@ def members(
         UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
     """
     if k < 1 or offset < 0:
-        raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
     with collection.view() as view:
         run = named(view.catalog, name, kind)
         found = members_of(view.catalog, run, item, k, offset)
@@ -127,11 +128,13 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     found = [run for run in runs if run.name == name]
     if len(found) > 1:
         kinds = ", ".join(run.kind for run in found)
-        raise UsageError(f"several runs are named {name!r}: say which kind ({kinds}) with --kind")
+        said = f"several runs are named {name!r}: say which kind ({kinds}) with {arg('kind')}"
+        raise UsageError(said, code="ambiguous", field="kind", alternatives=(run.kind for run in found))
     if not found:
         known = (f"{run.name} ({run.kind})" for run in runs)
         hint = existing(known, "make one first, with `sonde cluster` for example")
-        raise SondeError(f"there is no run {name!r} in this collection: {hint}")
+        said = f"there is no run {name!r} in this collection: {hint}"
+        raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...indexer.arguments import Ids, as_texts
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -69,12 +69,13 @@ def tag(
         raise UsageError(f"{change!r} is no way to change a tag: use {', '.join(CHANGES)}")
     keys = as_texts(ids, "id")
     if not keys and where is None and docs is None:
-        raise UsageError("say which documents: their ids, or a filter with --where")
+        raise UsageError(f"say which documents: their ids, or a filter with {arg('where')}", code="empty", field="ids")
     counts = {"changed": 0}
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         if old is not None and change == "new":
-            raise UsageError(f"there is a tag {name!r} already: add to it, replace it, or choose another name")
+            said = f"there is a tag {name!r} already: add to it, replace it, or choose another name"
+            raise UsageError(said, code="name-taken", field="name", value=name)
         if old is None and change == "remove":
             raise SondeError(f"there is no tag {name!r} to remove documents from")
         before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
@@ -119,7 +120,8 @@ def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None
     """
     ids = as_texts(ids, "id")
     if not ids and where is None:
-        raise UsageError("say which documents to delete: their ids, or a filter with --where")
+        said = f"say which documents to delete: their ids, or a filter with {arg('where')}"
+        raise UsageError(said, code="empty", field="ids")
     check_filter(collection, where)  # a mistake should not have to wait for a writer
     with collection.view() as view:
         numbers_of(view.catalog, ids)

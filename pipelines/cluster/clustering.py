@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss_package
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
@@ -121,7 +121,8 @@ def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found
     if k > len(corpus.vectors):
         same = "" if len(corpus.vectors) == corpus.documents else " with different texts"
         there = f"there {'is' if len(corpus.vectors) == 1 else 'are'} only {counted(len(corpus.vectors), 'document')}"
-        raise UsageError(f"k is {k}, and {there}{same}: give a smaller k")
+        said = f"{arg('k')} is {k}, and {there}{same}: give a smaller one"
+        raise UsageError(said, code="out-of-range", field="k", value=k)
     fitted = kmeans.fit_kmeans(corpus.vectors, k, settings.seed, settings.restarts)
     report = {"k": k, "curve": [point.to_dict() for point in points]} if points else {"k": k}
     return _Found(fitted.labels, fitted.cosines, {"centroids": fitted.centroids}, report)
@@ -199,8 +200,10 @@ def clusters_near(
         UsageError: The query is empty, or k below 1.
         SondeError: There is no such run, or the collection's model cannot be had.
     """
-    if not query.strip() or k < 1:
-        raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
+    if not query.strip():
+        raise UsageError("the query is empty", code="empty", field="query")
+    if k < 1:
+        raise out_of_range("k", k, "it must be 1 or more")
     with collection.view() as view:
         found = find_run(view.catalog, CLUSTER, run)
         means = array_of(view.catalog, found, "centroids")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.progress import Notify, silent
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
@@ -51,7 +51,7 @@ def read_candidates(text: str | None, path: Path | None) -> tuple[str, ...]:
     from ..label.labels import make_labels, read_labels
 
     if text is not None and path is not None:
-        raise UsageError("give --labels or --labels-file, not both")
+        raise UsageError(f"give {arg('labels')} or {arg('labels_file')}, not both", code="conflict", field="labels")
     if text is None and path is None:
         return ()
     return tuple(label.wording for label in make_labels(read_labels(path) if path else text or ""))
@@ -66,11 +66,12 @@ def check_labels(labels: Sequence[str], engine: str) -> None:
     from ..label.labels import make_labels
 
     if engine not in ENGINES:
-        raise UsageError(f"--engine is {engine!r}: use {', '.join(ENGINES)}")
+        raise unknown_option("engine", engine, ENGINES)
     if labels:
         make_labels(labels)
     elif engine != ENGINES[0]:
-        raise UsageError(f"--engine {engine} chooses among labels: give --labels or --labels-file too")
+        said = f"{arg('engine')} {engine} chooses among labels: give {arg('labels')} too"
+        raise UsageError(said, code="conflict", field="engine", value=engine)
 
 
 def label_groups(

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg, out_of_range, unknown_option
 from ..analysis.neighbours import SAMPLE
 from .labelled import check_labels
 
@@ -55,23 +55,26 @@ class ClusterSettings:
         Raises:
             UsageError: A setting cannot be right; the message names the alternatives.
         """
-        _one_of("--method", self.method, METHODS)
-        _one_of("--outliers", self.outliers, OUTLIERS)
+        _one_of("method", self.method, METHODS)
+        _one_of("outliers", self.outliers, OUTLIERS)
         check_labels(self.labels, self.engine)
         if isinstance(self.k, bool) or not (self.k == "auto" or (isinstance(self.k, int) and self.k >= 1)):
-            raise UsageError(f"k is {self.k!r}: give a whole number from 1, or auto")
+            raise out_of_range("k", self.k, "give a whole number from 1, or auto")
         if self.method == "density" and self.k != "auto":
-            raise UsageError("density finds the number of clusters itself: leave out -k, or use --method kmeans")
+            instead = f"leave out {arg('k')}, or use {arg('method')} kmeans"
+            said = f"density finds the number of clusters itself: {instead}"
+            raise UsageError(said, code="conflict", field="k", value=self.k)
         if self.method == "kmeans" and (self.min_size is not None or self.outliers != "keep"):
-            raise UsageError("kmeans leaves no outliers and knows no smallest size: use --method density")
+            said = f"kmeans leaves no outliers and knows no smallest size: use {arg('method')} density"
+            raise UsageError(said, code="conflict", field="method", value=self.method, alternatives=("density",))
         least = {"seed": 0, "restarts": 1, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
         least |= {"refits": 0} if self.refits is not None else {}
         for name, low in least.items():
             if getattr(self, name) < low:
-                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+                raise out_of_range(name, getattr(self, name), f"give a whole number from {low}")
         if self.seed >= 2**31:
-            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+            raise out_of_range("seed", self.seed, f"give a whole number below {2**31}")
 
     @property
     def stability_refits(self) -> int:
@@ -88,6 +91,6 @@ class ClusterSettings:
         return {name: value for name, value in asdict(self).items() if name not in left_out}
 
 
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+def _one_of(field: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise UsageError(f"{option} is {value!r}: use {', '.join(known)}")
+        raise unknown_option(field, value, known)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss_package
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
@@ -44,7 +44,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     began = time.perf_counter()
     chosen = list(dict.fromkeys(numbers))
     if len(chosen) < 2:
-        raise UsageError("merging needs two clusters or more: --merge 3,7")
+        raise UsageError(f"merging needs two clusters or more: {arg('merge')} 3,7", code="too-few", field="merge")
     with collection.view() as view:
         run = find_run(view.catalog, CLUSTER, name)
         items = {item.number: item for item in items_of(view.catalog, run)}

@@ -169,7 +169,8 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     field = view.fields.get(settings.date)
     if field is None or field.type != "date":
         known = [name for name, each in view.fields.items() if each.type == "date"]
-        raise UsageError(f"{settings.date!r} is no date column: {existing(known)}")
+        said = f"{settings.date!r} is no date column: {existing(known)}"
+        raise UsageError(said, code="not-found", field="date", value=settings.date, alternatives=known)
     dates: dict[int, str | None] = column_values(view.catalog, field)
     newest = sorted(order, key=lambda doc: (dates.get(doc) or "", doc), reverse=True)
     places = {doc: place for place, doc in enumerate(newest)}

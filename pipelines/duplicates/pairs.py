@@ -10,7 +10,7 @@ import numpy as np
 
 from ...indexer.ann.exact import inner_products
 from ...indexer.arguments import as_texts
-from ...indexer.errors import MissingExtraError, UsageError
+from ...indexer.errors import MissingExtraError, UsageError, arg, out_of_range, unknown_option
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
@@ -55,18 +55,18 @@ class DuplicateSettings:
         """
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:
-            raise UsageError(
-                f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of duplicate: use {', '.join(KINDS)}"
-            )
+            said = f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of duplicate: use {', '.join(KINDS)}"
+            raise UsageError(said, code="unknown-option", field="kinds", value=self.kinds, alternatives=KINDS)
         if self.keep not in KEEPS:
-            raise UsageError(f"keep is {self.keep!r}: use {', '.join(KEEPS)}")
+            raise unknown_option("keep", self.keep, KEEPS)
         if self.date is not None and self.keep != "newest":
-            raise UsageError("a date column only serves to keep the newest: use --keep newest")
+            said = f"a date column only serves to keep the newest: use {arg('keep')} newest"
+            raise UsageError(said, code="conflict", field="date", value=self.date)
         for name in ("near", "meaning"):
             if not 0 < getattr(self, name) <= 1:
-                raise UsageError(f"{name} is {getattr(self, name)}: give a similarity above 0 and at most 1")
+                raise out_of_range(name, getattr(self, name), "give a similarity above 0 and at most 1")
         if self.pairs < 0:
-            raise UsageError(f"pairs is {self.pairs}: give a whole number from 0")
+            raise out_of_range("pairs", self.pairs, "give a whole number from 0")
 
 
 Pairs = list[tuple[int, int, float]]

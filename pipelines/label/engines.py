@@ -8,7 +8,7 @@ import numpy as np
 
 from ...indexer.encoder import Encoder
 from ...indexer.encoder.settings import resolve_devices
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import Message, SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ..pairs import PairModel, load_pair_model
 from ..search.rerank.late import BACKWARD, Rarity, maxsim
@@ -60,7 +60,7 @@ class LateJudge:
 EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 DEFAULT_ENGINE: EngineName = "similarity"
-"""What runs without --engine, chosen by measurement on the development sets: see docs/labelling.md."""
+"""What runs without an engine named, chosen by measurement on the development sets: see docs/labelling.md."""
 BUNDLED_MODEL = "bundled"
 
 
@@ -96,7 +96,8 @@ class RerankerJudge:
         """
         if pairs.num_labels != 1:
             raise SondeError(
-                f"{pairs.name} gives {pairs.num_labels} scores a pair, a reranker one: take another, or --engine nli"
+                f"{pairs.name} gives {pairs.num_labels} scores a pair, a reranker one: "
+                f"take another, or {arg('engine')} nli"
             )
         self.pairs = pairs
 
@@ -126,7 +127,8 @@ def check_engine(name: str | None) -> EngineName:
     if name is None:
         return DEFAULT_ENGINE
     if name not in ENGINES:
-        raise UsageError(f"there is no engine {name!r}: use {', '.join(ENGINES)}")
+        said = f"there is no engine {name!r}: use {', '.join(ENGINES)}"
+        raise UsageError(said, code="unknown-option", field="engine", value=name, alternatives=ENGINES)
     return cast("EngineName", name)
 
 
@@ -152,7 +154,8 @@ def load_judge(
     """
     if engine == "similarity":
         if model is not None:
-            raise UsageError("--model is for the engines nli, reranker and ensemble: similarity has the collection's")
+            said = f"{arg('model')} is for the engines nli, reranker and ensemble: similarity has the collection's"
+            raise UsageError(said, code="conflict", field="model", value=model)
         return None
     if engine == "reranker":
         if model is None or model == LATE:
@@ -172,7 +175,8 @@ def load_nli(
         SondeError: The model cannot be had.
     """
     if model is None and resolve_devices(device)[0].startswith("cuda"):
-        notify(f"using the bundled NLI model; this machine has a GPU, and --model {HUB_MODEL} is more accurate")
+        said = f"using the bundled NLI model; this machine has a GPU, and {arg('model')} {HUB_MODEL} is more accurate"
+        notify(Message(said))
     if model in (None, BUNDLED_MODEL):
         return load_bundled_nli(device, dtype, notify)
     return load_pair_model(model, device=device, dtype=dtype, notify=notify)
@@ -190,7 +194,7 @@ def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
         SondeError: This installation has none, or it is damaged.
     """
     if not has_bundled():
-        raise SondeError(f"this installation brings no NLI model: give --model a folder, or {HUB_MODEL}")
+        raise SondeError(f"this installation brings no NLI model: give {arg('model')} a folder, or {HUB_MODEL}")
     import torch
 
     from ...indexer.encoder.settings import resolve_dtype

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...indexer.arguments import as_text, as_texts
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,18 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
     else:
         labels = _listed(given)
     if not labels:
-        raise UsageError("there are no labels: give some, as refund,praise,delivery")
+        raise UsageError("there are no labels: give some, as refund,praise,delivery", code="empty", field="labels")
     seen: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         if not label.name:
-            raise UsageError(f"label {number} of {len(labels)} is empty: leave it out")
+            raise UsageError(f"label {number} of {len(labels)} is empty: leave it out", code="empty", field="labels")
         if (first := seen.setdefault(label.name.casefold(), number)) != number:
-            raise UsageError(f"label {number} {label.name!r} is there already, as label {first}: leave one out")
+            said = f"label {number} {label.name!r} is there already, as label {first}: leave one out"
+            raise UsageError(said, code="repeated", field="labels", value=label.name)
     if len(labels) == 1 and not several:
-        raise UsageError(
-            f"{labels[0].name!r} is the only label, so every text would get it: give two or more, or --multi-label"
-        )
+        name = labels[0].name
+        said = f"{name!r} is the only label, so every text would get it: give two or more, or {arg('multi_label')}"
+        raise UsageError(said, code="too-few", field="labels", value=name)
     return labels
 
 
@@ -104,7 +105,8 @@ def check_template(template: str) -> str:
         UsageError: It has none, or several.
     """
     if template.count("{}") != 1:
-        raise UsageError(f"the template {template!r} must hold {{}} once, where the label goes: {TEMPLATE!r}")
+        said = f"the template {template!r} must hold {{}} once, where the label goes: {TEMPLATE!r}"
+        raise UsageError(said, code="bad-template", field="template", value=template, alternatives=(TEMPLATE,))
     return template
 
 

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 from filelock import FileLock, Timeout
 
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, arg
 from ...indexer.progress import Notify, Progress, silent
 from .carry import adjusted, carry
 from .engines import EngineName, Judge
@@ -67,7 +67,8 @@ def open_journal(collection: Path, name: str, settings: str) -> Iterator[Journal
             path.unlink()
             path.with_suffix(".lock").unlink(missing_ok=True)
     except Timeout:
-        raise SondeError(f"another process is making the label run {name!r}: wait for it, or give --name") from None
+        said = f"another process is making the label run {name!r}: wait for it, or give another {arg('name')}"
+        raise SondeError(said, code="busy", field="name", value=name) from None
     except PermissionError as error:
         raise SondeError(f"{folder} cannot be written ({error.strerror})") from None
     if not any(folder.iterdir()):

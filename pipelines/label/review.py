@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import documents_named_by
@@ -79,7 +79,8 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
         UsageError: k is below 1, or the offset below 0.
     """
     if k < 1 or offset < 0:
-        raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
     with collection.view() as view:
         found = find_run(view.catalog, LABEL, run)
         docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))

@@ -134,7 +134,8 @@ def check_classify(
     given, made = as_texts(texts, "text"), make_labels(labels, several=settings.multi_label)
     for number, text in enumerate(given, 1):
         if not text.strip():
-            raise UsageError(f"text {number} of {len(given)} is empty: there is nothing to label")
+            said = f"text {number} of {len(given)} is empty: there is nothing to label"
+            raise UsageError(said, code="empty", field="texts", value=number)
     return given, made
 
 

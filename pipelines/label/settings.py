@@ -4,7 +4,7 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg
 from .engines import check_engine
 from .labels import check_template
 
@@ -34,7 +34,8 @@ class Budget:
             return cls(calls=int(word))
         if (found := _MINUTES.fullmatch(word)) and float(found[1]) > 0:
             return cls(seconds=float(found[1]) * _SECONDS[found[2]])
-        raise UsageError(f"the budget {text!r} is neither a number of judgements nor a time: give 5000, 90s, 5m or 1h")
+        said = f"the budget {text!r} is neither a number of judgements nor a time: give 5000, 90s, 5m or 1h"
+        raise UsageError(said, code="wrong-type", field="budget", value=text)
 
     def over(self) -> bool:
         """Whether the time is up."""
@@ -90,11 +91,14 @@ class LabelSettings:
             check_template(self.template)
         Budget.parse(self.budget)
         if self.budget is not None and engine == "similarity":
-            raise UsageError("--budget limits the judge of --engine nli, reranker or ensemble; similarity has none")
+            said = f"{arg('budget')} limits the judge of {arg('engine')} nli, reranker or ensemble; similarity has none"
+            raise UsageError(said, code="conflict", field="budget", value=self.budget)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise UsageError(f"the threshold {self.threshold} is no probability: give 0 to 1")
+            said = f"the threshold {self.threshold} is no probability: give 0 to 1"
+            raise UsageError(said, code="out-of-range", field="threshold", value=self.threshold)
         if self.shortlist < 0 or self.shortlist == 1:
-            raise UsageError(f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all")
+            said = f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all"
+            raise UsageError(said, code="out-of-range", field="shortlist", value=self.shortlist)
 
     @property
     def least(self) -> float:

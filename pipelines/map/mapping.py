@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss_package
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import MAP
@@ -44,11 +44,11 @@ class MapSettings:
         """
         for name, low in {"seed": 0, "neighbours": 2, "sample": 100}.items():
             if getattr(self, name) < low:
-                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+                raise out_of_range(name, getattr(self, name), f"give a whole number from {low}")
         if self.seed >= 2**31:
-            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+            raise out_of_range("seed", self.seed, f"give a whole number below {2**31}")
         if not 0 <= self.spread_out <= 1:
-            raise UsageError(f"spread_out is {self.spread_out}: give a number from 0 to 1")
+            raise out_of_range("spread_out", self.spread_out, "give a number from 0 to 1")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

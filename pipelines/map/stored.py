@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -153,7 +153,7 @@ class Map:
         """
         check_plot_target(Path(path))
         if points < 1:
-            raise UsageError(f"--points is {points}: give a whole number from 1")
+            raise out_of_range("points", points, "give a whole number from 1")
         rows = np.arange(len(self))
         if len(rows) > points:
             seed = self.run.parameters.get("seed", 0)

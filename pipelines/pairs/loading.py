@@ -12,7 +12,7 @@ from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -21,7 +21,7 @@ Notify = Callable[[str], object]
 
 def load_pair_model(
     name: str, *, device: str = "auto", dtype: str = "auto", window: int | None = None,
-    notify: Notify = lambda _: None, option: str = "--model",
+    notify: Notify = lambda _: None, field: str = "model",
 ) -> PairModel:  # fmt: skip
     """Load a sequence-classification model.
 
@@ -32,7 +32,7 @@ def load_pair_model(
         dtype: "auto" (half precision on an NVIDIA GPU, else float32), "float32", "bfloat16" or "float16".
         window: Fewer tokens of a pair than the model takes.
         notify: Receives sentences that the user should read.
-        option: The option that the name came from, for messages.
+        field: The argument that the name came from, for messages.
 
     Raises:
         UsageError: The name, the device or the precision cannot be right.
@@ -41,14 +41,15 @@ def load_pair_model(
     devices = resolve_devices(device)
     precision = resolve_dtype(dtype, devices[0])
     if precision == "int8":
-        raise UsageError("int8 is for bi-encoders: give --dtype float32, bfloat16 or float16")
-    located = locate_pair_model(name, notify, option)
+        said = f"int8 is for bi-encoders: give {arg('dtype')} float32, bfloat16 or float16"
+        raise UsageError(said, code="conflict", field="dtype", value=dtype)
+    located = locate_pair_model(name, notify, field)
     model, tokenizer = load_folder(located, precision, devices[0])
     activation = stored_activation(located.folder)
     return PairModel(model, tokenizer, name=located.name, devices=devices, window=window, activation=activation)
 
 
-def locate_pair_model(name: str, notify: Notify, option: str = "--model") -> Located:
+def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Located:
     """Find a model: a folder as it is, "org/name" in the hub's cache or, said first, on the hub.
 
     Raises:
@@ -60,8 +61,9 @@ def locate_pair_model(name: str, notify: Notify, option: str = "--model") -> Loc
     if name and folder.is_dir():
         return Located(str(folder.resolve()), folder)
     if name[:1] in (".", "~", os.sep) or not _REPOSITORY.fullmatch(name):
-        raise UsageError(f"there is no model {name!r}: give {option} a model's folder or a hub name such as org/name")
-    found = models.fetch_model(name, None, notify, option)
+        said = f"there is no model {name!r}: give {arg(field)} a model's folder or a hub name such as org/name"
+        raise UsageError(said, code="not-found", field=field, value=name)
+    found = models.fetch_model(name, None, notify, field)
     return Located(name, found, found.name)
 
 
@@ -84,7 +86,7 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
             )
             model = model.to(device).eval()
     except torch.OutOfMemoryError as error:
-        raise SondeError(f"{located.name} does not fit into the memory of {device}: use --device cpu") from error
+        raise SondeError(f"{located.name} does not fit into the memory of {device}: use {arg('device')} cpu") from error
     except Exception as error:  # a damaged folder fails in as many ways as there are files in it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SondeError(f"{located.name} cannot be loaded as a model of pairs: {reason}") from error

@@ -13,7 +13,7 @@ import numpy as np
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS
 from ...indexer.encoder.encoder import SMALLEST_BATCH, cores
 from ...indexer.encoder.forward import Crew, by_length, fetch_vectors
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from .first_token import first_token_only
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
 
@@ -96,7 +96,9 @@ class PairReplica:
                 return self.model(**moved, **self._options).logits.float()
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
-                raise SondeError(f"{self.device} has too little memory for one pair: use --device cpu") from error
+                raise SondeError(
+                    f"{self.device} has too little memory for one pair: use {arg('device')} cpu"
+                ) from error
         torch.cuda.empty_cache()
         half = len(batch) // 2
         return torch.cat([self.run(pairs, batch[:half]), self.run(pairs, batch[half:])])
@@ -207,7 +209,9 @@ class PairModel:
         else:  # a single batch may use all cores
             work(0)
         if not np.isfinite(found).all():
-            raise SondeError(f"{self.name} gives numbers that are not finite in {self.dtype}: try --dtype float32")
+            raise SondeError(
+                f"{self.name} gives numbers that are not finite in {self.dtype}: try {arg('dtype')} float32"
+            )
         return found
 
     def _budget(self, tokens: int) -> int:

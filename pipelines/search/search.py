@@ -67,9 +67,9 @@ def search_many(
     for number, query in enumerate(asked, 1):
         which = f"query {number}" if len(asked) > 1 else "the query"
         if not query.strip():
-            raise UsageError(f"{which} is empty: say what to look for")
+            raise UsageError(f"{which} is empty: say what to look for", code="empty", field="query")
         if not storable(query):
-            raise UsageError(f"{which} is not valid Unicode: write it in UTF-8")
+            raise UsageError(f"{which} is not valid Unicode: write it in UTF-8", code="not-unicode", field="query")
     check_filter(collection, settings.where)
     slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
     return (found for some in slices for found in _search_together(collection, some, settings, notify))

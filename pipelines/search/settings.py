@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 from ...indexer.arguments import is_finite
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
@@ -149,31 +149,34 @@ class SearchSettings:
     def check(self) -> None:
         """Raise UsageError, naming the value, where a setting cannot be."""
         if not isinstance(self.k, Integral) or self.k < 1:
-            raise UsageError(f"k is {self.k!r}: ask for at least 1 hit")
+            raise out_of_range("k", self.k, "ask for at least 1 hit")
         if self.threshold is not None and not is_finite(self.threshold):
-            raise UsageError(f"threshold is {self.threshold!r}: give a number")
+            raise out_of_range("threshold", self.threshold, "give a number")
         if self.depth is not None and self.depth < 1:
-            raise UsageError(f"depth is {self.depth}: hand at least 1 passage to the fusion")
+            raise out_of_range("depth", self.depth, "hand at least 1 passage to the fusion")
         if self.offset < 0:
-            raise UsageError(f"offset is {self.offset}: it counts hits to leave out, 0 or more")
+            raise out_of_range("offset", self.offset, "it counts hits to leave out, 0 or more")
         if self.mode not in MODES:
-            raise UsageError(f"there is no mode {self.mode!r}: use {', '.join(MODES)}")
+            said = f"there is no mode {self.mode!r}: use {', '.join(MODES)}"
+            raise UsageError(said, code="unknown-option", field="mode", value=self.mode, alternatives=MODES)
         if self.fusion not in FUSIONS:
-            raise UsageError(f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}")
+            said = f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}"
+            raise UsageError(said, code="unknown-option", field="fusion", value=self.fusion, alternatives=FUSIONS)
         if self.weight is not None and not 0 <= self.weight <= 1:
-            raise UsageError(f"weight is {self.weight}: it is a share, 0 to 1")
+            raise out_of_range("weight", self.weight, "it is a share, 0 to 1")
         if self.breadth is not None and self.breadth < 1:
-            raise UsageError(f"breadth is {self.breadth}: efSearch and nprobe are at least 1")
+            raise out_of_range("breadth", self.breadth, "efSearch and nprobe are at least 1")
         if self.rerank_weight is not None and not 0 <= self.rerank_weight <= 1:
-            raise UsageError(f"rerank_weight is {self.rerank_weight}: it is a share, 0 to 1")
+            raise out_of_range("rerank_weight", self.rerank_weight, "it is a share, 0 to 1")
         if self.rerank_depth is not None and self.rerank_depth < 1:
-            raise UsageError(f"rerank_depth is {self.rerank_depth}: let the second stage read at least 1 document")
+            raise out_of_range("rerank_depth", self.rerank_depth, "let the second stage read at least 1 document")
         if self.rerank_budget is not None:
             parse_budget(self.rerank_budget)
         if self.rerank:
             check_reranker_name(self.rerank_model)
         elif self.rerank_model is not None or self.rerank_budget is not None:
-            raise UsageError("rerank_model and rerank_budget need rerank: set it to True")
+            said = f"{arg('rerank_model')} and {arg('rerank_budget')} need {arg('rerank')}: set it to True"
+            raise UsageError(said, code="conflict", field="rerank")
 
 
 def _first(*values: Any) -> Any:

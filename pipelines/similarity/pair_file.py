@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.readers import ReadOptions
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.source import did_you_mean
@@ -105,7 +105,8 @@ def _places(file: str, names: list[str], sample: list[list[Any]], scored: bool, 
     second = _known(names, SECOND, set(numeric) | ({first} if first is not None else set()))
     if first is None or second is None:
         if len(texts) < 2 or (len(texts) > 2 and len(names) > wanted):
-            raise UsageError(f"{file}: which two columns are the texts? It has {_listed(names)}: give --columns")
+            said = f"{file}: which two columns are the texts? It has {_listed(names)}: give {arg('columns')}"
+            raise UsageError(said, code="ambiguous", field="columns", alternatives=names)
         first, second = texts[:2]
     if not scored:
         return first, second
@@ -114,14 +115,16 @@ def _places(file: str, names: list[str], sample: list[list[Any]], scored: bool, 
         score = numeric[0]
     if score is None:
         what = "no column of scores" if not numeric else f"{len(numeric)} columns of numbers"
-        raise UsageError(f"{file} has {what} among {_listed(names)}: give --columns FIRST,SECOND,SCORE")
+        said = f"{file} has {what} among {_listed(names)}: give {arg('columns')} FIRST,SECOND,SCORE"
+        raise UsageError(said, code="ambiguous", field="columns", alternatives=names)
     return first, second, score
 
 
 def _given(file: str, names: list[str], columns: str, wanted: int) -> tuple[int, ...]:
     given = [name.strip() for name in columns.split(",")]
     if len(given) != wanted or len(set(given)) != wanted:
-        raise UsageError(f"--columns {columns!r} must name {wanted} different columns: {_listed(names)}")
+        said = f"{arg('columns')} {columns!r} must name {wanted} different columns: {_listed(names)}"
+        raise UsageError(said, code="wrong-type", field="columns", value=columns, alternatives=names)
     found = []
     for name in given:
         if name in names:
@@ -129,7 +132,8 @@ def _given(file: str, names: list[str], columns: str, wanted: int) -> tuple[int,
         elif name.isdigit() and 1 <= int(name) <= len(names):
             found.append(int(name) - 1)
         else:
-            raise UsageError(f"{file} has no column {name!r}{did_you_mean(name, names)}; it has {_listed(names)}")
+            said = f"{file} has no column {name!r}{did_you_mean(name, names)}; it has {_listed(names)}"
+            raise UsageError(said, code="not-found", field="columns", value=name, alternatives=names)
     return tuple(found)
 
 
@@ -178,7 +182,7 @@ def _score(
     if scale and not scale[0] <= value <= scale[1]:
         raise SondeError(
             f"{path}, {origin}: the score {value:g} is not between {scale[0]:g} and {scale[1]:g}: if it is right, give "
-            "--scale LEAST,GREATEST"
+            f"{arg('scale')} LEAST,GREATEST"
         )
     return value
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss_package
+from ...indexer.errors import Message, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import TOPIC
@@ -192,7 +193,8 @@ def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) ->
     if settings.reduce_to is not None:
         model = model.cut(settings.reduce_to)
     if not len(found):
-        notify(f"no {min_size} texts lie close together: there is no topic (try a smaller --min-size)")
+        said = f"no {min_size} texts lie close together: there is no topic (try a smaller {arg('min_size')})"
+        notify(Message(said))
     return model, {"fitted": len(chosen), "min_size": min_size, "groups": len(found)}
 
 

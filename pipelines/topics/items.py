@@ -121,7 +121,8 @@ def embedder(collection: StoredCollection, choice: str, notify: Notify = silent)
     except SondeError as error:
         if choice == "model":
             raise
-        notify(f"topics are named by their terms alone: {error}")
+        error.prefix("topics are named by their terms alone")
+        notify(error.message)
         return None
 
     def embed(terms: list[str]) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store.view import normalized
 from ...indexer.wording import existing
 from ..analysis.neighbours import neighbours, one_thread
@@ -139,7 +139,7 @@ class TopicModel:
         """
         chosen = list(dict.fromkeys(topics))
         if len(chosen) < 2:
-            raise UsageError("merging needs two topics or more: --merge 3,7")
+            raise UsageError(f"merging needs two topics or more: {arg('merge')} 3,7", code="too-few", field="merge")
         for topic in chosen:
             self.check(topic)
         merged = tuple(sorted(leaf for topic in chosen for leaf in self.groups[topic]))
@@ -156,7 +156,7 @@ class TopicModel:
         leaves = self.groups[topic]
         if len(leaves) < 2:
             raise SondeError(
-                f"topic {topic} is a single dense group and cannot be split: fit anew with a smaller --min-size"
+                f"topic {topic} is a single dense group and cannot be split: fit anew with a smaller {arg('min_size')}"
             )
         first, second = _halves(self.tree, len(self.vectors), leaves)
         groups = self.groups | {topic: first, max(self.groups) + 1: second}
@@ -169,7 +169,8 @@ class TopicModel:
             SondeError: It does not; the message names those that do.
         """
         if topic not in self.groups:
-            raise SondeError(f"there is no topic {topic}: {existing(self.groups)}")
+            said = f"there is no topic {topic}: {existing(self.groups)}"
+            raise SondeError(said, code="not-found", field="topic", value=topic, alternatives=self.groups)
 
 
 def leaves_of(

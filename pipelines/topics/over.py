@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.document import Value
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.kinds import TOPIC
 from ...indexer.store.runs import assignments_of, find_run
@@ -93,7 +93,7 @@ class Breakdown:
 def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
     """Break topics down by the periods of a date column; see `Topics.over`."""
     if period is not None and period not in PERIODS:
-        raise UsageError(f"--period is {period!r}: use {', '.join(PERIODS)}")
+        raise unknown_option("period", period, PERIODS)
     with topics.collection.view() as view:
         docs, values = _values(view, column)
         parsed = [_day(value) for value in values]
@@ -107,7 +107,8 @@ def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
         name = _period(period, days, values)
         parts = _sequence(min(days), max(days), name)
         if len(parts) > MOST_PERIODS:
-            raise UsageError(f"there are more than {MOST_PERIODS} periods of a {name}: use a longer --period")
+            said = f"there are more than {MOST_PERIODS} periods of a {name}: use a longer {arg('period')}"
+            raise UsageError(said, code="out-of-range", field="period", value=period)
         numbers = {part: number for number, part in enumerate(parts)}
         codes = [[numbers[_label(day, name)]] if day else [] for day in parsed]
         return _breakdown(view, topics, column, "period", parts, docs, codes)

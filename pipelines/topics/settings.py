@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.arguments import as_texts
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, out_of_range, unknown_option
 from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
 
@@ -58,20 +58,21 @@ class TopicSettings:
             UsageError: A setting cannot be right; the message names the alternatives.
         """
         if self.outliers not in OUTLIERS:
-            raise UsageError(f"--outliers is {self.outliers!r}: use {', '.join(OUTLIERS)}")
+            raise unknown_option("outliers", self.outliers, OUTLIERS)
         if self.names not in ("auto", "terms", "model"):
-            raise UsageError(f"--names is {self.names!r}: use auto, terms, model")
+            raise unknown_option("names", self.names, ("auto", "terms", "model"))
         check_labels(self.labels, self.engine)
         least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
         least |= {"reduce_to": 1} if self.reduce_to is not None else {}
         for name, low in least.items():
             if getattr(self, name) < low:
-                raise UsageError(f"{name} is {getattr(self, name)}: give a whole number from {low}")
+                raise out_of_range(name, getattr(self, name), f"give a whole number from {low}")
         if self.seed >= 2**31:
-            raise UsageError(f"seed is {self.seed}: give a whole number below {2**31}")
+            raise out_of_range("seed", self.seed, f"give a whole number below {2**31}")
         if any(not word.strip() for group in self.seed_words for word in group) or () in self.seed_words:
-            raise UsageError('seed words are empty somewhere: write groups as "price,cost;delivery,parcel"')
+            said = 'seed words are empty somewhere: write groups as "price,cost;delivery,parcel"'
+            raise UsageError(said, code="empty", field="seed_words")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Document
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -173,7 +173,8 @@ class Topics(Sequence[Topic]):
             UsageError: k is below 1, or the offset below 0.
         """
         if k < 1 or offset < 0:
-            raise UsageError(f"k is {k} and offset {offset}: k must be 1 or more, offset 0 or more")
+            said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+            raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
         if number != OUTLIER:
             self.model.check(number)
         with self.collection.view() as view:
@@ -195,8 +196,10 @@ class Topics(Sequence[Topic]):
             SondeError: The collection's model cannot be had.
         """
         query = as_text(query, "query")
-        if not query.strip() or k < 1:
-            raise UsageError("the query is empty" if not query.strip() else f"k is {k}: it must be 1 or more")
+        if not query.strip():
+            raise UsageError("the query is empty", code="empty", field="query")
+        if k < 1:
+            raise out_of_range("k", k, "it must be 1 or more")
         if not len(self):
             return []
         [vector] = self.collection.encoder.encode_texts([query], query=True)
@@ -214,7 +217,7 @@ class Topics(Sequence[Topic]):
         """
         texts = as_texts(texts, "text")
         if any(not text.strip() for text in texts):
-            raise UsageError("a text is empty")
+            raise UsageError("a text is empty", code="empty", field="texts")
         vectors = np.array([self._embedded(text) for text in texts], np.float32)
         found = self.model.assign(vectors.reshape(len(texts), self.model.vectors.shape[1]))
         names = {topic.number: topic.name for topic in self} | {OUTLIER: "outliers"}
@@ -277,7 +280,7 @@ class Topics(Sequence[Topic]):
             SondeError: Another process is writing.
         """
         if count < 1:
-            raise UsageError(f"--reduce-to is {count}: give a whole number from 1")
+            raise out_of_range("reduce_to", count, "give a whole number from 1")
         return self._changed(self.model.cut(count), {"reduce_to": count})
 
     def merge(self, numbers: Sequence[int]) -> "Topics":

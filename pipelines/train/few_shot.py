@@ -13,7 +13,7 @@ from ...indexer.encoder import load_encoder
 from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.settings import resolve_devices
 from ...indexer.encoder.weights import weights_digest
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
@@ -139,7 +139,8 @@ def label_by_examples(
     began = time.monotonic()
     settings.check()
     if settings.multi_label:
-        raise UsageError("--examples give every text one label: leave out --multi-label")
+        said = f"{arg('examples')} give every text one label: leave out {arg('multi_label')}"
+        raise UsageError(said, code="conflict", field="multi_label")
     check_run_name(collection.open_catalog(), LABEL_RUN, settings.name, settings.replace)
     names = list(dict.fromkeys(example.label for example in examples))
     labels = [Label(name) for name in names]

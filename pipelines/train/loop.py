@@ -55,16 +55,20 @@ class TrainSettings:
             UsageError: A setting is out of its range; the message names it.
         """
         if not 0 < self.epochs <= 1000:
-            raise UsageError(f"epochs must be above 0 and at most 1000, not {self.epochs:g}")
+            said = f"epochs must be above 0 and at most 1000, not {self.epochs:g}"
+            raise UsageError(said, code="out-of-range", field="epochs", value=self.epochs)
         if not 0 < self.rate <= 1:
-            raise UsageError(f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual")
+            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual"
+            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
         if self.max_tokens < 16 or self.batch_tokens < self.max_tokens:
             raise UsageError(
                 f"a pair needs at least 16 tokens and a batch at least one pair: {self.max_tokens} and "
-                f"{self.batch_tokens} were given"
-            )
+                f"{self.batch_tokens} were given",
+                code="out-of-range", field="max_tokens", value=self.max_tokens,
+            )  # fmt: skip
         if self.dtype not in ("auto", "float32", "bfloat16"):
-            raise UsageError(f"training knows auto, float32 and bfloat16, not {self.dtype!r}")
+            said = f"training knows auto, float32 and bfloat16, not {self.dtype!r}"
+            raise UsageError(said, code="unknown-option", field="dtype", value=self.dtype)
 
 
 WINDOW = 64  # batches' worth of shuffled groups that are sorted by length together

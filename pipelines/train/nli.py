@@ -73,7 +73,8 @@ def train_nli(
     settings = settings or TrainSettings()
     settings.check()
     if not 0 < share <= 0.5:
-        raise UsageError(f"the share held out must be above 0 and at most 0.5, not {share:g}")
+        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
+        raise UsageError(said, code="out-of-range", field="share", value=share)
     work = work_folder(to)
     taught = read_pairs(pairs)
     kept = read_pairs(held_out) if held_out else []

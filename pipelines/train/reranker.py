@@ -115,9 +115,11 @@ def train_reranker(
     settings = settings or TrainSettings()
     settings.check()
     if not 0 < share <= 0.5:
-        raise UsageError(f"the share held out must be above 0 and at most 0.5, not {share:g}")
+        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
+        raise UsageError(said, code="out-of-range", field="share", value=share)
     if not 1 <= negatives <= 30:
-        raise UsageError(f"between 1 and 30 wrong passages of each query can be used, not {negatives}")
+        said = f"between 1 and 30 wrong passages of each query can be used, not {negatives}"
+        raise UsageError(said, code="out-of-range", field="negatives", value=negatives)
     work = work_folder(to)
     taught, kept = _divided(data, held_out, share, settings.seed)
     folder, place = base_folder(base, notify), resolve_devices(device)[0]

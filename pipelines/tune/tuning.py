@@ -12,7 +12,7 @@ import numpy as np
 
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
@@ -166,7 +166,8 @@ def tune_search(
         MissingExtraError: ir-measures is not installed.
     """
     if (queries is None) != (qrels is None) or (queries and clicks):
-        raise UsageError("give --queries with --qrels, or --clicks, or neither to have queries made of the texts")
+        given = f"give {arg('queries')} with {arg('qrels')}, or {arg('clicks')}"
+        raise UsageError(f"{given}, or neither to have queries made of the texts", code="conflict", field="queries")
     given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:

@@ -71,7 +71,7 @@ def _found(view: View, kind: RunKind, name: str | None) -> Run:
     try:
         return find_run(view.catalog, kind, name)
     except SondeError as error:
-        raise ProblemError(404, str(error), "run") from None
+        raise ProblemError.of(error, 404) from None
 
 
 def _described(host: Hosted, kind: RunKind, name: str | None) -> dict[str, Any]:

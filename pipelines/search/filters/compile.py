@@ -16,7 +16,7 @@ from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
 from .expression import Expressions
 from .operands import Operands
-from .sql import FieldNames, Operand, shown
+from .sql import FieldNames, Fragment, Operand, shown
 
 LONGEST = 1_000_000
 
@@ -98,12 +98,21 @@ def compile_filter(
     """
     operands = Operands(FieldNames(fields, runs))
     try:
+        found = _condition(where, operands)
+    except UsageError as error:
+        error.field, error.value = "where", where
+        raise
+    return CompiledFilter(found.sql, found.parameters, tuple(operands.used))
+
+
+def _condition(where: str, operands: Operands) -> Fragment:
+    try:
         found = Expressions(operands).condition(parse(where))
     except RecursionError:
         raise UsageError(f"the filter {shown(where)} is nested too deeply: use fewer parentheses") from None
     if (count := len(found.parameters)) > MOST_PARAMETERS:
         raise UsageError(f"the filter has {count:,} values, and at most {MOST_PARAMETERS:,} are possible")
-    return CompiledFilter(found.sql, found.parameters, tuple(operands.used))
+    return found
 
 
 def check_filter(collection: StoredCollection, where: str | None) -> None:

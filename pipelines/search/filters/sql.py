@@ -83,15 +83,17 @@ class FieldNames:
             if len(similar) == 1:
                 return names[similar[0]]
             if similar:
-                raise UsageError(f"{name!r} can mean {_listed(similar)}: write the name as it is, in double quotes")
-        raise UsageError(self._unknown(name, quoted))
+                said = f"{name!r} can mean {_listed(similar)}: write the name as it is, in double quotes"
+                raise UsageError(said, code="ambiguous", alternatives=similar)
+        raise self._unknown(name, quoted)
 
-    def _unknown(self, name: str, quoted: bool) -> str:
+    def _unknown(self, name: str, quoted: bool) -> UsageError:
         by_lower = {known.lower(): known for known in self._operands}
         close = get_close_matches(name.lower(), by_lower, n=1)
         hint = "; a text takes single quotes" if quoted else ""
         hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
-        return f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
+        said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
+        return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
-from ....indexer.errors import SondeError, UsageError
+from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.progress import Notify, silent
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.view import View
@@ -23,7 +23,7 @@ from .reranker import Reranker
 LATE = "late"
 HUB_DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"
 OFFLINE_DEFAULT = LATE
-"""What `--rerank` without `--rerank-model` uses: the second stage that was best on the development sets."""
+"""What `rerank` without `rerank_model` uses: the second stage that was best on the development sets."""
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _loading = threading.Lock()
@@ -64,7 +64,8 @@ def check_reranker_name(name: str | None) -> str:
     if name == LATE or (name and Path(name).expanduser().is_dir()):
         return name
     if name[:1] in (".", "~", "/") or not _REPOSITORY.fullmatch(name):
-        raise UsageError(f"there is no reranker {name!r}: give {LATE}, a model's folder, or a hub name: {HUB_DEFAULT}")
+        said = f"there is no reranker {name!r}: give {LATE}, a model's folder, or a hub name: {HUB_DEFAULT}"
+        raise UsageError(said, code="not-found", field="rerank_model", value=name, alternatives=(LATE, HUB_DEFAULT))
     return name
 
 
@@ -76,7 +77,7 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
         SondeError: The model cannot be had, is damaged, is a bi-encoder, or scores no pairs.
     """
     given = Path(name).expanduser()
-    folder = given if given.is_dir() else models.fetch_model(name, None, notify, "--rerank-model")
+    folder = given if given.is_dir() else models.fetch_model(name, None, notify, "rerank_model")
     stored = _json(folder / "config_sentence_transformers.json")
     config = _json(folder / "config.json")
     kind = str(stored.get("model_type") or "")
@@ -85,13 +86,13 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
         return MultiVectorReranker.load(folder, name, resolve_devices(device)[0])
     if kind in ("SentenceTransformer", "SparseEncoder") or (not kind and (folder / "modules.json").is_file()):
         raise SondeError(
-            f"{name} is a bi-encoder, which reads no pairs: give --rerank-model {LATE}, or a cross-encoder: "
+            f"{name} is a bi-encoder, which reads no pairs: give {arg('rerank_model')} {LATE}, or a cross-encoder: "
             f"{HUB_DEFAULT}"
         )
     plain = any(each.endswith("ForSequenceClassification") for each in architectures)
     if kind == "CrossEncoder" and (not plain or stored.get("default_prompt_name")):
         return _own(folder, name, resolve_devices(device)[0])
-    model = load_pair_model(str(folder), device=device, option="--rerank-model")
+    model = load_pair_model(str(folder), device=device, field="rerank_model")
     return CrossEncoderReranker(model, name)
 
 

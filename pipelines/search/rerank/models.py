@@ -8,7 +8,7 @@ import numpy as np
 
 from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.weights import weight_files
-from ....indexer.errors import SondeError
+from ....indexer.errors import SondeError, arg
 from ...pairs import PairModel
 from .late import maxsim
 from .reranker import TokenMatch, Unit
@@ -34,7 +34,8 @@ class CrossEncoderReranker:
         """
         if model.num_labels != 1:
             raise SondeError(
-                f"{name} has {model.num_labels} labels, a reranker has one: give --rerank-model a model for ranking"
+                f"{name} has {model.num_labels} labels, a reranker has one: "
+                f"give {arg('rerank_model')} a model for ranking"
             )
         self.model = model
         self.name = name

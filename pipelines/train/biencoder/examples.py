@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....indexer.errors import SondeError, UsageError
+from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.readers.read import read_rows
 from ....indexer.readers.source import did_you_mean
 
@@ -106,7 +106,8 @@ def read_examples(path: Path, kind: str | None = None, columns: str | None = Non
         SondeError: The file cannot be read, a row cannot be used, or there are too few.
     """
     if kind is not None and kind not in KINDS:
-        raise UsageError(f"there is no kind of examples {kind!r}: use {', '.join(KINDS)}")
+        said = f"there is no kind of examples {kind!r}: use {', '.join(KINDS)}"
+        raise UsageError(said, code="unknown-option", field="kind", value=kind, alternatives=KINDS)
     rows = list(read_rows(path, lambda cells: True))
     if not rows or rows[0][0]:
         raise SondeError(f"{path} has no names of columns: give it a heading, such as query,passage")
@@ -135,7 +136,8 @@ def _given(path: Path, names: list[str], kind: str | None, columns: str) -> _Lay
     places = []
     for name in (part.strip() for part in columns.split(",")):
         if name not in names:
-            raise UsageError(f"{path} has no column {name!r}{did_you_mean(name, names)}; it has {', '.join(names)}")
+            said = f"{path} has no column {name!r}{did_you_mean(name, names)}; it has {', '.join(names)}"
+            raise UsageError(said, code="not-found", field="columns", value=name, alternatives=names)
         places.append(names.index(name))
     if kind == "labels" and len(places) == 2:
         return _Layout("labels", places[0], value=places[1])
@@ -143,7 +145,8 @@ def _given(path: Path, names: list[str], kind: str | None, columns: str) -> _Lay
         return _Layout("scores", *places[:2], value=places[2])
     if kind in (None, "pairs") and len(places) >= 2:
         return _Layout("pairs", *places[:2], wrong=tuple(places[2:]))
-    raise UsageError(f"--columns {columns!r} does not fit {kind}: give query,passage · first,second,score · text,label")
+    said = f"{arg('columns')} {columns!r} does not fit {kind}: give query,passage · first,second,score · text,label"
+    raise UsageError(said, code="conflict", field="columns", value=columns)
 
 
 def _found(path: Path, names: list[str], kind: str | None) -> _Layout:
@@ -152,7 +155,8 @@ def _found(path: Path, names: list[str], kind: str | None) -> _Layout:
     score, label, text = _known(plain, SCORE), _known(plain, LABEL), _known(plain, TEXT)
     if kind in (None, "scores") and first >= 0 and second >= 0 and (score >= 0 or kind):
         if score < 0:
-            raise UsageError(f"{path} has no column of scores among {', '.join(names)}: give --columns")
+            said = f"{path} has no column of scores among {', '.join(names)}: give {arg('columns')}"
+            raise UsageError(said, code="not-found", field="columns", alternatives=names)
         return _Layout("scores", first, second, value=score)
     if kind in (None, "labels") and text >= 0 and label >= 0 and (second < 0 or kind):
         return _Layout("labels", text, value=label)
@@ -161,9 +165,10 @@ def _found(path: Path, names: list[str], kind: str | None) -> _Layout:
         return _Layout("pairs", first, second, tuple(wrong))
     wanted = {"pairs": "query,passage", "scores": "first,second,score", "labels": "text,label"}.get(kind or "")
     raise UsageError(
-        f"{path}: which columns are what? It has {', '.join(names)}: give --kind and --columns "
-        f"{wanted or 'QUERY,PASSAGE or FIRST,SECOND,SCORE or TEXT,LABEL'}"
-    )
+        f"{path}: which columns are what? It has {', '.join(names)}: give {arg('kind')} and "
+        f"{arg('columns')} {wanted or 'QUERY,PASSAGE or FIRST,SECOND,SCORE or TEXT,LABEL'}",
+        code="ambiguous", field="columns", alternatives=names,
+    )  # fmt: skip
 
 
 def _known(names: list[str], known: Sequence[str]) -> int:
@@ -235,7 +240,7 @@ def divided(examples: Examples, share: float, seed: int) -> tuple[Examples, Exam
     names = names[counts <= max(8, len(examples) // 100)]
     order = np.random.default_rng(seed).permutation(names)
     if len(order) < 4:
-        raise SondeError("the examples share so many texts that none can be held out: give --held-out FILE")
+        raise SondeError(f"the examples share so many texts that none can be held out: give {arg('held_out')} FILE")
     sizes = dict(zip(*np.unique(examples.groups, return_counts=True), strict=True))
     wanted, chosen, count = max(2, round(len(examples) * share)), [], 0
     for name in order[: len(order) - 2]:

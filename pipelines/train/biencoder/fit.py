@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....indexer.errors import MissingExtraError, SondeError, UsageError
+from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ....indexer.files import sync_folder
 from ....indexer.progress import Notify, Progress, silent
 from ..precision import training_dtype
@@ -146,7 +146,7 @@ def check_libraries(settings: BiencoderSettings, logs: Path | None = None) -> No
     """
     needed = {"accelerate": "training a bi-encoder", "datasets": "training a bi-encoder"}
     needed |= {"peft": "training with LoRA"} if settings.lora else {}
-    needed |= {"tensorboard": "--logs"} if logs else {}
+    needed |= {"tensorboard": arg("logs")} if logs else {}
     for name, purpose in needed.items():
         if importlib.util.find_spec(name) is None:
             raise MissingExtraError(name, "train", purpose)

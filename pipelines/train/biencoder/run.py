@@ -14,7 +14,7 @@ from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.models import DEFAULT_MODEL
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weights_digest
-from ....indexer.errors import SondeError, UsageError
+from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
 from ....indexer.store.collection import StoredCollection
@@ -126,9 +126,11 @@ def train_biencoder(
     settings = settings or BiencoderSettings()
     settings.check()
     if not 0 < share <= 0.5:
-        raise UsageError(f"the share held out must be above 0 and at most 0.5, not {share:g}")
+        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
+        raise UsageError(said, code="out-of-range", field="share", value=share)
     if made_of not in SOURCES:
-        raise UsageError(f"pairs are made of {', '.join(SOURCES)}, not of {made_of!r}")
+        said = f"pairs are made of {', '.join(SOURCES)}, not of {made_of!r}"
+        raise UsageError(said, code="unknown-option", field="made_of", value=made_of, alternatives=SOURCES)
     work = work_folder(to)
     examples = data if isinstance(data, Examples) else _read(data, kind, columns, made_of, settings.seed)
     taught, held = _split(examples, held_out, kind, columns, share, settings.seed)
@@ -172,7 +174,9 @@ def _read(path: Path, kind: str | None, columns: str | None, made_of: str, seed:
     if not (path / "catalog.db").is_file():
         return read_examples(path, kind, columns)
     if kind not in (None, "pairs") or columns:
-        raise UsageError("--kind and --columns are for files: a collection gives pairs of its own titles and passages")
+        both = f"{arg('kind')} and {arg('columns')}"
+        said = f"{both} are for files: a collection gives pairs of its own titles and passages"
+        raise UsageError(said, code="conflict", field="columns" if columns else "kind", value=columns or kind)
     return pairs_of_collection(StoredCollection.open(path), made_of, seed)
 
 

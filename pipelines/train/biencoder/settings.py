@@ -53,18 +53,26 @@ class BiencoderSettings:
             UsageError: A setting is out of its range; the message names it.
         """
         if not 0 < self.epochs <= 1000:
-            raise UsageError(f"epochs must be above 0 and at most 1000, not {self.epochs:g}")
+            said = f"epochs must be above 0 and at most 1000, not {self.epochs:g}"
+            raise UsageError(said, code="out-of-range", field="epochs", value=self.epochs)
         if not 0 < self.highest_rate <= 1:
-            raise UsageError(f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 5e-5 is usual")
+            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 5e-5 is usual"
+            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
         if self.batch < 4 or self.batch % 2:
-            raise UsageError(f"a batch needs an even number of examples, 4 or more, not {self.batch}")
+            said = f"a batch needs an even number of examples, 4 or more, not {self.batch}"
+            raise UsageError(said, code="out-of-range", field="batch", value=self.batch)
         if self.max_tokens < 8:
-            raise UsageError(f"texts need at least 8 tokens, not {self.max_tokens}")
+            said = f"texts need at least 8 tokens, not {self.max_tokens}"
+            raise UsageError(said, code="out-of-range", field="max_tokens", value=self.max_tokens)
         if not 0 <= self.negatives <= 10:
-            raise UsageError(f"between 0 and 10 wrong passages of each pair can be mined, not {self.negatives}")
+            said = f"between 0 and 10 wrong passages of each pair can be mined, not {self.negatives}"
+            raise UsageError(said, code="out-of-range", field="negatives", value=self.negatives)
         if not 0 <= self.lora <= 256:
-            raise UsageError(f"the rank of LoRA is 1 to 256, or 0 to train all weights, not {self.lora}")
+            said = f"the rank of LoRA is 1 to 256, or 0 to train all weights, not {self.lora}"
+            raise UsageError(said, code="out-of-range", field="lora", value=self.lora)
         if self.cached < 0:
-            raise UsageError(f"a part of a batch holds 1 example or more, or 0 for whole batches, not {self.cached}")
+            said = f"a part of a batch holds 1 example or more, or 0 for whole batches, not {self.cached}"
+            raise UsageError(said, code="out-of-range", field="cached", value=self.cached)
         if self.dtype not in ("auto", "float32", "bfloat16"):
-            raise UsageError(f"training knows auto, float32 and bfloat16, not {self.dtype!r}")
+            said = f"training knows auto, float32 and bfloat16, not {self.dtype!r}"
+            raise UsageError(said, code="unknown-option", field="dtype", value=self.dtype)

@@ -85,7 +85,7 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
 
 def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit)))
-    with pytest.raises(UsageError, match="there is a cluster run 'two' already: choose another --name, or --replace"):
+    with pytest.raises(UsageError, match="there is a cluster run 'two' already: choose another name, or replace it"):
         write(fruit, clusters(snapshot(fruit)))
     write(fruit, clusters(snapshot(fruit)), replace=True)
     with fruit.stored.view() as view:

@@ -200,7 +200,7 @@ def test_what_a_model_says_of_itself(tmp_path: Path) -> None:
 
 
 def test_a_model_that_cannot_be_had(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no model './gone': give --model a model's folder or a hub name"):
+    with pytest.raises(UsageError, match=r"there is no model './gone': give model a model's folder or a hub name"):
         load_pair_model("./gone")
     with pytest.raises(UsageError, match="there is no model 'bart-large-mnly'"):
         load_pair_model("bart-large-mnly")

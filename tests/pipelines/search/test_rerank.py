@@ -239,7 +239,7 @@ def test_a_model_that_cannot_be_had_fails_and_nothing_takes_its_place(
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     name = "cross-encoder/ms-marco-MiniLM-L6-v2"
-    with pytest.raises(SondeError, match=rf"^{name} is not in the hub's cache .*--rerank-model ./folder"):
+    with pytest.raises(SondeError, match=rf"^{name} is not in the hub's cache .*rerank_model ./folder"):
         garden.search("winter", rerank=True, rerank_model=name)
 
 

@@ -95,9 +95,9 @@ def test_a_multi_vector_model_scores_as_its_library_does(tmp_path: Path) -> None
 
 
 def test_models_that_score_no_pairs(tmp_path: Path) -> None:
-    with pytest.raises(SondeError, match=r"is a bi-encoder, which reads no pairs: give --rerank-model late, or"):
+    with pytest.raises(SondeError, match=r"is a bi-encoder, which reads no pairs: give rerank_model late, or"):
         load_reranker(str(tiny_models.save_transformer(tmp_path)))
-    with pytest.raises(SondeError, match=r"has 3 labels, a reranker has one: give --rerank-model"):
+    with pytest.raises(SondeError, match=r"has 3 labels, a reranker has one: give rerank_model"):
         load_reranker(str(cross_encoder(tmp_path / "three", labels=3)), "cpu")
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -104,7 +104,7 @@ def test_examples_that_cannot_be_used_are_one_line(tmp_path: Path, content: str,
 def test_an_example_must_be_a_document(collection: StoredCollection) -> None:
     with pytest.raises(SondeError, match=r"'gone' .* is no document"):
         label_by_examples(collection, [LabelledExample("a", id="gone"), LabelledExample("b", text="b")])
-    with pytest.raises(UsageError, match="--multi-label"):
+    with pytest.raises(UsageError, match="leave out multi_label"):
         label_by_examples(collection, [LabelledExample("a", text="a")], LabelSettings(multi_label=True))
 
 

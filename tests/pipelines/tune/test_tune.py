@@ -240,7 +240,7 @@ def test_a_log_that_cannot_be_used_is_one_line(
 
 
 def test_queries_need_judgements(noisy: StoredCollection, asked: tuple[Path, Path]) -> None:
-    with pytest.raises(UsageError, match="--queries with --qrels"):
+    with pytest.raises(UsageError, match="give queries with qrels, or clicks"):
         tune_search(noisy, queries=asked[0])
     with pytest.raises(SondeError, match="at least 10"):
         made(noisy, count=5)
