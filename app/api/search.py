@@ -186,7 +186,7 @@ class Searching(Opened):
         key = as_text(id, "id")
         found = self.documents([key])
         if key not in found:
-            raise SondeError(f"there is no document with the id {key!r} in {self.path}")
+            raise SondeError(f"there is no document with the id {key!r}")
         return found[key]
 
     def documents(self, ids: Iterable[str]) -> dict[str, StoredDocument]:

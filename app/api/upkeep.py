@@ -1,10 +1,13 @@
 """Looking after a collection: report, delete, compact, verify, repair, read out."""
 
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.arguments import Ids
+from ...indexer.arguments import Ids, as_text
+from ...indexer.document import Document
 from ...indexer.errors import UsageError
+from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.upkeep.delete import CompactReport, compact
@@ -34,6 +37,29 @@ class Upkeep(Opened):
             3
         """
         return info(self.stored)
+
+    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
+        """Add documents or replace those of the same id, in one commit.
+
+        Args:
+            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.
+            progress: Receives progress and messages.
+
+        Raises:
+            UsageError: A document is neither, or has no id.
+            SondeError: No document can be used, or another process is writing.
+
+        Example:
+            >>> fruit.put([{"id": "pear", "text": "Pears are green."}]).added
+            1
+            >>> fruit.delete("pear")
+            1
+        """
+        if isinstance(documents, (str, bytes, Mapping)):
+            raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
+        given = [each if isinstance(each, Document) else _document(each) for each in documents]
+        settings = BuildSettings(batch=max(1, len(given)))
+        return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
         """Delete documents by id (one or several) or by filter; return how many were deleted.
@@ -113,3 +139,12 @@ class Upkeep(Opened):
             ['id', 'title', 'text']
         """
         return exporting.to_pandas(self.stored, vectors=vectors)
+
+
+def _document(given: Mapping[str, Any]) -> Document:
+    if unknown := set(given) - {"id", "text", "title", "metadata"}:
+        raise UsageError(f"a document has no field {sorted(unknown)[0]!r}: use id, text, title and metadata")
+    if given.get("id") is None or given.get("text") is None:
+        raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
+    key = as_text(given["id"], "id")
+    return Document(given["text"], given.get("title", ""), key, dict(given.get("metadata", {})), origin=key)

@@ -2,13 +2,14 @@
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
 
 from ...indexer.arguments import Texts, as_text, as_texts
-from ...indexer.document import Value
+from ...indexer.document import Document, Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.ingest import BuildReport
 from ...indexer.progress import Notify, silent
 from ...indexer.store.export import frame_of
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
@@ -127,16 +128,8 @@ class RemoteCollection(Local):
 
         return np.array(self._post("/embed", {"texts": as_texts(texts, "text"), "query": query})["vectors"], np.float32)
 
-    def get(self, id: str | int) -> dict[str, Any]:
-        """Return a stored document: id, title, text and metadata.
-
-        Raises:
-            SondeError: There is no such document, or as for `search`.
-        """
-        return self._call("GET", f"/documents/{quote(as_text(id, 'id'), safe='')}", params=self._named())
-
-    def put(self, documents: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-        """Add or replace documents of the fields id, text, title and metadata; return how many of each.
+    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
+        """Add documents or replace those of the same id; see the local method. Each 500 are one commit.
 
         Raises:
             UsageError: A document cannot be used; those of earlier slices of 500 are then written.
@@ -144,12 +137,8 @@ class RemoteCollection(Local):
         """
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-        counts = {"added": 0, "replaced": 0, "unchanged": 0}
-        for start in range(0, len(documents), AT_ONCE):
-            some = [dict(document) for document in documents[start : start + AT_ONCE]]
-            written = self._call("PUT", "/documents", json=self._named() | {"documents": some})
-            counts = {name: count + written[name] for name, count in counts.items()}
-        return counts
+        parts = [documents[at : at + AT_ONCE] for at in range(0, len(documents), AT_ONCE)] or [[]]
+        return reduce(_together, (self.call("write/put", {"documents": list(part)}) for part in parts))
 
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield every document as a dictionary, a page of 1,000 at a time; see the local method.
@@ -260,9 +249,20 @@ def _chosen(
 ) -> dict[str, Any]:
     """Return the fields that differ from their defaults: the service knows those, and not every field."""
     given = settings_from(kind, settings, options if k is None else {"k": k, **options}, method)
+    given.check()  # type: ignore[attr-defined]
     values = {field.name: getattr(given, field.name) for field in fields(kind)}  # type: ignore[arg-type]
     default = kind()
     return {name: value for name, value in values.items() if value != getattr(default, name)}
+
+
+def _together(one: BuildReport, two: BuildReport) -> BuildReport:
+    """Return what two commits did together."""
+    sums = {
+        each.name: getattr(one, each.name) + getattr(two, each.name)
+        for each in fields(one)
+        if isinstance(getattr(one, each.name), int | float)
+    }
+    return replace(two, **sums, skipped_rows=(*one.skipped_rows, *two.skipped_rows))
 
 
 def _results(found: dict[str, Any]) -> Results:

@@ -8,7 +8,6 @@ from pathlib import Path
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError
 from ...pipelines.search.results import Results
-from ...pipelines.search.search import search_many
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
 from .batcher import MicroBatcher
@@ -77,7 +76,7 @@ class Hosts:
     def warm(self) -> None:
         """Load models and indexes, so that no first request waits for them."""
         for host in self.hosted.values():
-            list(search_many(host.collection.stored, ["warm"], SearchSettings(k=1)))
+            list(host.collection.search_many("warm", k=1))
 
     async def close(self) -> None:
         """Answer what is waiting, then close."""
@@ -104,7 +103,7 @@ def _together(
     collection: Collection, queries: Sequence[str], settings: SearchSettings
 ) -> Sequence[Results | Exception]:
     try:
-        return list(search_many(collection.stored, queries, settings))
+        return list(collection.search_many(queries, settings=settings))
     except Exception as error:
         if len(queries) == 1:
             return [error]

@@ -15,10 +15,13 @@ else:
     MapLike, TopicsLike = object, Sequence
 
 READING = (
-    "ask", "compare", "duplicates", "info", "judgements", "run", "runs", "search_many", "unsure", "verify",
+    "ask", "best_passage", "breakdown", "choices_among", "clusters_near", "compare", "corrections", "counts",
+    "documents", "duplicates", "example_queries", "facets", "fields", "get", "info", "judgements", "matching",
+    "members", "run", "runs", "search_many", "unsure", "verify",
 )  # fmt: skip
 WRITING = (
-    "cluster", "compact", "correct", "delete", "delete_run", "judge", "label", "rename_run", "repair", "tag",
+    "cluster", "compact", "correct", "delete", "delete_run", "forget_corrections", "judge", "label", "rename_run",
+    "repair", "tag",
     "update_clusters",
 )  # fmt: skip
 """Methods that the service calls by name: those that read, and those that write."""

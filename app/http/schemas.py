@@ -38,6 +38,10 @@ class SearchRequest(Found):
         None, ge=1, le=200, description="Documents that the second stage reads: 50, or what was tuned."
     )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
+    rerank_weight: float | None = Field(None, ge=0, le=1, description="Share of the second stage's score.")
+    weight: float | None = Field(None, ge=0, le=1, description="Share of the dense half in hybrid.")
+    depth: int | None = Field(None, ge=1, le=1_000, description="Passages that the dense half hands to the fusion.")
+    breadth: int | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
 
 
 class SimilarRequest(Found):

@@ -16,16 +16,21 @@ from ...indexer.errors import SondeError
 from ...indexer.store.kinds import RunKind, kind_of
 
 TYPES = {
+    "indexer.document": ("Document", "Skipped"),
+    "indexer.ingest": ("BuildReport",),
     "indexer.store.runs": ("Item", "Run"),
+    "indexer.store.view": ("StoredDocument",),
     "indexer.upkeep.delete": ("CompactReport",),
     "indexer.upkeep.info": ("Info",),
     "indexer.upkeep.verify": ("Finding",),
-    "pipelines.analysis.runs": ("RunDetails",),
+    "pipelines.analysis.runs": ("Member", "RunBreakdown", "RunDetails"),
     "pipelines.analysis.selection": ("Tagged",),
     "pipelines.cluster": ("Clustering", "Updated"),
     "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),
     "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
+    "pipelines.label.corrections": ("Correction",),
+    "pipelines.search.facets": ("Facet",),
     "pipelines.label": ("Classified", "Entailment", "LabelReport", "Unsure"),
     "pipelines.search.ask": ("Answer",),
     "pipelines.search.results": (

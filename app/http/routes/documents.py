@@ -7,10 +7,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError
-from ....indexer.ingest import BuildReport, BuildSettings, index_documents
-from ....indexer.store.fields import json_value
+from ....indexer.ingest import BuildReport
 from ....indexer.store.view import StoredDocument
-from ....pipelines.analysis.selection import delete
+from ...api.writing import json_value
 from ..context import PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
 from ..metrics import CONTENT_TYPE
@@ -26,7 +25,7 @@ async def get_document(id: str, context: Reader, collection: Named = None) -> JS
     """Return a stored document with its metadata."""
     host = context.hosts.find(collection)
     found = await context.in_thread(_stored, host, id)
-    if found is None:
+    if not found:
         raise ProblemError(404, f"there is no document with the id {id!r}", "id")
     metadata = {name: json_value(value) for name, value in found.metadata.items()}
     return JSONResponse({"id": found.id, "title": found.title, "text": found.text, "metadata": metadata})
@@ -51,10 +50,10 @@ async def put_documents(body: PutRequest, context: Writer) -> JSONResponse:
 async def delete_document(id: str, context: Writer, collection: Named = None) -> JSONResponse:
     """Delete a document; no search that begins after this answers finds it."""
     host = context.hosts.find(collection)
-    if await context.in_thread(_stored, host, id) is None:
+    if not await context.in_thread(_stored, host, id):
         raise ProblemError(404, f"there is no document with the id {id!r}", "id")
     async with host.writing:
-        return JSONResponse({"deleted": await context.in_thread(delete, host.collection, [id])})
+        return JSONResponse({"deleted": await context.in_thread(host.collection.delete, [id])})
 
 
 @router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")
@@ -62,9 +61,9 @@ async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
     """Return a vector for each text; a text longer than the model's window counts by its beginning."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
-    vectors = await context.in_thread(host.collection.stored.encoder.encode_texts, body.texts, body.query)
-    spec = host.collection.stored.spec
-    return JSONResponse({"model": spec.name, "dimension": spec.dimension, "vectors": vectors.tolist()})
+    vectors = await context.in_thread(host.collection.embed, body.texts, query=body.query)
+    found = {"model": host.collection.model, "dimension": vectors.shape[1]}
+    return JSONResponse(found | {"vectors": vectors.tolist()})
 
 
 def check_texts(context: Context, texts: list[str], field: str) -> None:
@@ -79,9 +78,7 @@ def check_texts(context: Context, texts: list[str], field: str) -> None:
 
 
 def _stored(host: Hosted, key: str) -> StoredDocument | None:
-    with host.collection.stored.view() as view:
-        number = view.document_number(key)
-        return None if number is None else view.documents([number])[number]
+    return host.collection.documents([key]).get(key)
 
 
 def _document(given: DocumentIn) -> Document:
@@ -91,10 +88,7 @@ def _document(given: DocumentIn) -> Document:
 
 def _write(host: Hosted, documents: list[Document]) -> BuildReport:
     try:
-        settings = BuildSettings(batch=max(1, len(documents)))
-        return index_documents(
-            documents, host.collection.path, settings=settings, encoder=host.collection.stored.encoder
-        )
+        return host.collection.put(documents)
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
 

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from ....indexer.errors import SondeError, UsageError, WriterBusyError
+from ....indexer.ingest import BuildReport
 from ....indexer.upkeep.info import Info
 from ..context import PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
@@ -52,7 +53,7 @@ async def read_run(opened: str, method: str, body: Call, context: Reader) -> JSO
 @router.post("/write/{method}", summary="Call a method of a collection that writes")
 async def write(method: str, body: Call, context: Writer) -> JSONResponse:
     """Return what the method returns. A write takes as long as it takes: the time limit of searches is not its own."""
-    host, work = _work(context, body, method, (*WRITING, "map", "topics"), lambda host: host.collection)
+    host, work = _work(context, body, method, (*WRITING, "map", "put", "topics"), lambda host: host.collection)
     async with host.writing:
         return await _answered(host, run_in_threadpool(work))
 
@@ -100,6 +101,8 @@ def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) ->
         return found.name
     if isinstance(found, Info):
         found = replace(found, path=host.name)
+    if isinstance(found, BuildReport):
+        found = replace(found, skipped_file=None)  # a path of the server
     return encode(list(found) if isinstance(found, Iterator) else found)
 
 
@@ -109,7 +112,7 @@ async def _answered(host: Hosted, waited: Awaitable[Any]) -> JSONResponse:
     except (UsageError, WriterBusyError):
         raise
     except SondeError as error:
-        raise ProblemError(409, _without_folders(str(error), host)) from None
+        raise ProblemError(409, _without_folders(str(error), host), error.field, code=error.code) from None
 
 
 def _without_folders(message: str, host: Hosted) -> str:

@@ -38,7 +38,8 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
     context.check_text(body.query, "query")
     settings = _settings(
         context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, rerank=body.rerank,
-        rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
+        rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget, rerank_weight=body.rerank_weight,
+        weight=body.weight, depth=body.depth, breadth=body.breadth,
     )  # fmt: skip
     results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
     return JSONResponse(answer(results))
@@ -88,8 +89,7 @@ def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
 
 
 def _missing(host: Hosted, key: str | None, error: SondeError) -> Exception:
-    with host.collection.stored.view() as view:
-        known = key is None or view.document_number(key) is not None
+    known = key is None or key in host.collection.documents([key])
     return error if known else ProblemError(404, f"there is no document with the id {key!r}", "id")
 
 

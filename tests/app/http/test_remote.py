@@ -18,6 +18,15 @@ from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store.runs import Item, Run
 from sonde.pipelines.evaluate.judgements import Judgements
 
+LOCAL = {
+    *("open", "path", "report", "device", "model", "model_at_hand"),  # where it lies, what is loaded here
+    *("generation", "state", "documents_state", "uncounted_runs", "counted_run", "items"),  # what pages keep
+    *("numbers", "numbered", "beginnings", "documents_of", "colorings", "coloring"),  # points of a map, by number
+    *("contrast_with_rest", "tag_numbered", "export_numbered", "contrast", "compare_runs"),
+    *("try_labels", "label_quality"),  # a page's experiments
+}
+"""What only the process that opened a collection can ask, most of it for the pages of the web UI."""
+
 
 @pytest.fixture(params=["local", "remote"])
 def either(request: pytest.FixtureRequest, client: TestClient, local: Collection) -> Collection:
@@ -33,7 +42,7 @@ def both(client: TestClient, local: Collection) -> tuple[Collection, Collection]
 def test_every_public_method_is_there_under_the_same_name() -> None:
     here = {name for name in dir(Collection) if not name.startswith("_")}
     there = {name for name in dir(RemoteCollection) if not name.startswith("_")}
-    assert here - there == {"open", "path", "report"}
+    assert here - there == LOCAL
     assert set(READING) & set(WRITING) == set()
 
 
@@ -41,12 +50,13 @@ def test_searches(both: tuple[Collection, Collection]) -> None:
     for ask in (
         lambda c: c.search("battery died", 2, explain=True),
         lambda c: c.search("phone", settings=sonde.SearchSettings(mode="lexical", k=2), offset=1),
+        lambda c: c.search("phone", weight=0.1, depth=2, fusion="rrf"),
         lambda c: c.similar("a/b", k=2),
         lambda c: c.like("the screen broke", where="stars < 5"),
         lambda c: next(iter(c.search_many(["battery", "screen"], k=1, mode="dense"))),
     ):
         here, there = (ask(each) for each in both)
-        assert [hit for hit in there] == [hit for hit in here]
+        assert list(there) == list(here)
         assert (there.mode, there.strategy, there.notes) == (here.mode, here.strategy, here.notes)
     assert [len(found) for found in both[1].search_many("battery")] == [3]
 
@@ -96,8 +106,25 @@ def test_parts_and_duplicates(both: tuple[Collection, Collection]) -> None:
     here, there = (each.compare(where=("stars <= 2", "stars > 2")) for each in both)
     assert there == here
     assert both[1].duplicates(kinds=("exact",)).groups == both[0].duplicates(kinds=("exact",)).groups == ()
-    with pytest.raises(UsageError, match="compare has no option 'filter': did you mean|compare has no option 'filter'"):
+    with pytest.raises(UsageError, match="compare has no option 'filter'"):
         both[1].compare(filter=("a", "b"))
+
+
+def test_documents(both: tuple[Collection, Collection]) -> None:
+    here, there = both
+    assert there.get("a/b") == here.get("a/b")
+    assert there.facets() == here.facets()
+    assert there.embed("late", query=True).tolist() == here.embed("late", query=True).tolist()
+    assert there.example_queries() == here.example_queries()
+    report = there.put([{"id": "9", "text": "New.", "metadata": {"stars": 4}}, {"id": "1", "text": "Other."}])
+    assert (report.added, report.replaced, report.unchanged) == (1, 1, 0)
+    assert here.put([{"id": "9", "text": "New.", "metadata": {"stars": 4}}]).unchanged == 1
+    assert here.get("9").metadata["stars"] == there.get("9").metadata["stars"] == 4
+    for each in both:
+        with pytest.raises(UsageError, match="needs an id and a text"):
+            each.put([{"text": "no id"}])
+        with pytest.raises(SondeError, match="there is no document with the id 'nope'"):
+            each.get("nope")
 
 
 def test_looking_after_it(either: Collection) -> None:
@@ -123,7 +150,7 @@ def test_looking_after_it(either: Collection) -> None:
     [
         (lambda c: c.search("phone", tresh=1), UsageError, "search has no option 'tresh': did you mean 'threshold'?"),
         (lambda c: c.search("phone", where="star <= 2"), UsageError, "star"),
-        (lambda c: c.search(" "), UsageError, "the (query|text) is empty|empty"),
+        (lambda c: c.search(" "), UsageError, "empty"),
         (lambda c: c.similar("nope"), SondeError, "there is no document with the id 'nope'"),
         (lambda c: c.delete(), UsageError, "say which documents to delete"),
         (lambda c: c.delete(3.5), UsageError, "3.5 is not a valid id"),

@@ -88,7 +88,7 @@ def test_searches_beside_a_writer_never_fail_and_see_what_was_committed(folder: 
 
 def test_killed_and_started_again_it_serves_the_last_commit(folder: Path) -> None:
     with service(folder) as (process, remote):
-        assert remote.put([{"id": "new", "text": "a zebra"}])["added"] == 1
+        assert remote.put([{"id": "new", "text": "a zebra"}]).added == 1
         process.send_signal(signal.SIGKILL)
         process.wait()
         with pytest.raises(SondeError, match="cannot be reached"):
