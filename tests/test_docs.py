@@ -77,7 +77,7 @@ EXAMPLES = list(dict.fromkeys(examples()))
 NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
-    *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts")),
+    *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "evaluate", "upkeep", "texts")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
 }

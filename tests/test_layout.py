@@ -134,6 +134,47 @@ def test_packages_inside_packages_have_a_row(checkout):
     assert sorted(rows) == sorted(folders | {"app/ui/views/map/chart"})
 
 
+HELPERS = {"sonde.indexer.wording", "sonde.indexer.files"}
+"""Modules whose functions the command line may call."""
+OWN_FIELD = {"found.stored"}
+"""What a report of tuning says of itself, which is not a collection's storage."""
+
+
+def below_the_api(module: str, file: Path) -> list[str]:
+    """Functions of `pipelines` and `indexer` that a file imports, and its uses of a collection's storage."""
+    found = []
+    for target in imports(module, file):
+        home, _, name = target.rpartition(".")
+        lower = target.startswith(("sonde.indexer.", "sonde.pipelines."))
+        if lower and home not in HELPERS and not name[0].isupper():
+            found.append(target)
+    tree = ast.parse(file.read_bytes())
+    uses = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "stored"}
+    return found + sorted(uses - OWN_FIELD)
+
+
+def test_the_command_line_calls_the_python_api_alone(checkout):
+    """From below `app` it takes types and constants, whose names begin with a capital, and helpers for wording."""
+    found = {
+        module: below
+        for module, file in modules(checkout)
+        if module.startswith("sonde.app.cli.") and (below := below_the_api(module, file))
+    }
+    assert found == {}, "add a method to Collection, or a function to app/api, and call that"
+
+
+def test_the_check_of_the_command_line_finds_functions_and_storage(tmp_path):
+    file = tmp_path / "search.py"
+    file.write_text(
+        "from ...indexer.wording import counted\nfrom ...indexer.store.kinds import KINDS\n"
+        "def f(opened):\n    from ...pipelines.search.search import search\n    from ...pipelines.search import trec\n"
+        "    from ...pipelines.search.results import Hit\n    return search(opened.stored, found.stored)\n"
+    )
+    assert below_the_api("sonde.app.cli.search", file) == [
+        "sonde.pipelines.search.search.search", "sonde.pipelines.search.trec", "opened.stored",
+    ]  # fmt: skip
+
+
 def test_modules_do_not_import_each_other_in_a_circle(checkout):
     files = dict(modules(checkout))
     graph = {module: loaded_with(module, file, files) for module, file in files.items()}
