@@ -1,4 +1,4 @@
-"""Numbers and names in sentences: "1 document", "2 documents"; "there is only a", "there are a, b"."""
+"""Numbers and names in sentences: "1 document", "3.2 MB"; "there is only a", "there are a, b"."""
 
 from collections.abc import Iterable
 
@@ -22,3 +22,12 @@ def existing(names: Iterable[object], nothing: str = "there is none") -> str:
 def per_second(rate: float) -> str:
     """Return a rate as a number that is never a bare 0: "1,204", "0.3"."""
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def size(count: float) -> str:
+    """Return bytes in words: "3.2 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1_000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1_000
+    return f"{count:.1f} TB"

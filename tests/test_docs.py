@@ -78,7 +78,7 @@ NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate mode
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
     *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts", "looks")),
-    *(f"sonde.app.api.{part}" for part in ("selections", "explain")),
+    *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
 }

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from ...indexer.ann.library import has_gpu
 from ...indexer.encoder import Encoder
-from ...indexer.ingest import BuildReport, BuildSettings, index_source
+from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions
 from ...indexer.store.collection import StoredCollection
+from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
@@ -18,8 +20,8 @@ from .selections import Selecting
 from .upkeep import Upkeep
 
 
-class Collection(Searching, Grouping, Labelling, Upkeep, Looking, Selecting):
-    """A collection of texts that can be searched, grouped, labelled and looked after.
+class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Looking, Selecting):
+    """A collection of texts that can be searched, grouped, labelled, evaluated and looked after.
 
     Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every
     call works on the newest committed state.
@@ -98,3 +100,35 @@ def index(
     collection = Collection(StoredCollection(Path(to), encoder))
     collection.report = report
     return collection
+
+
+def estimate(
+    source: Any,
+    to: str | Path,
+    *,
+    read: ReadOptions | None = None,
+    settings: BuildSettings | None = None,
+    progress: Notify = silent,
+    **options: Any,
+) -> Estimate:
+    """Return what `index` would take with the same arguments; nothing is written.
+
+    Args:
+        source: As for `index`.
+        to: The collection's folder, `NAME.sonde`, which need not exist.
+        read: Settings of the reader.
+        settings: Settings of the build to start from; an option overrides its field.
+        progress: Receives progress and messages.
+        **options: Any field of `sonde.BuildSettings`.
+
+    Raises:
+        UsageError: No text column was found, or the settings contradict the collection.
+        SondeError: The source cannot be read, or does not tell its size (standard input).
+    """
+    building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
+    return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+
+
+def index_device(device: str = "auto") -> Literal["cpu", "cuda"]:
+    """Return where the FAISS index is built: "cuda" unless `device` is "cpu" or FAISS finds no GPU, else "cpu"."""
+    return "cuda" if device != "cpu" and has_gpu() else "cpu"

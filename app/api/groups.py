@@ -1,14 +1,17 @@
 """Groups of documents: clusters, topics, maps, duplicates, and the runs that keep them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.progress import Notify, silent
-from ...indexer.store.runs import Run
+from ...indexer.store.kinds import CLUSTER
+from ...indexer.store.runs import Item, Run, find_run, items_of
 from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
+from ...pipelines.cluster.update import merge_clusters
 from ...pipelines.compare import compare
 from ...pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
-from ...pipelines.map import Map, MapSettings, make_map
+from ...pipelines.map import Map, MapSettings, make_map, update_map
 from ...pipelines.topics import Topics, TopicSettings, make_topics
 from .opened import Opened
 from .options import PROGRESS, check_options, settings_from
@@ -22,7 +25,9 @@ class Grouping(Opened):
 
     Example:
         >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
-        >>> fruit = sonde.index(texts, to=folder / "fruit.sonde")
+        >>> kinds = ("fruit", "fruit", "vehicles")
+        >>> rows = [{"text": text, "kind": kind} for text, kind in zip(texts, kinds)]
+        >>> fruit = sonde.index(rows, to=folder / "fruit.sonde", text="text")
         >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
         >>> shop = sonde.index([f"{words[n % 4]} {n}" for n in range(16)], to=folder / "shop.sonde")
     """
@@ -63,6 +68,39 @@ class Grouping(Opened):
             0
         """
         return update(self.stored, run, progress)
+
+    def cluster_run(self, name: str | None = None) -> kept.RunDetails:
+        """Return a cluster run with its clusters, the newest if no name is given.
+
+        Raises:
+            SondeError: There is no such run.
+
+        Example:
+            >>> fruit.cluster_run().run.name
+            'kmeans'
+        """
+        with self.stored.view() as view:
+            run = find_run(view.catalog, CLUSTER, name)
+            return kept.RunDetails(run, items_of(view.catalog, run))
+
+    def merge_clusters(self, numbers: Sequence[int], run: str | None = None) -> Item:
+        """Merge clusters under the number of the first one and return that cluster.
+
+        Args:
+            numbers: Of two clusters or more.
+            run: The cluster run; the newest where None.
+
+        Raises:
+            UsageError: Fewer than two numbers were given.
+            SondeError: There is no such run or cluster, or another process is writing.
+
+        Example:
+            >>> [found.data["size"] for found in shop.cluster("words", k=4).clusters]
+            [4, 4, 4, 4]
+            >>> shop.merge_clusters([0, 1], "words").data["size"]
+            8
+        """
+        return merge_clusters(self.stored, numbers, run)
 
     def topics(
         self,
@@ -146,6 +184,18 @@ class Grouping(Opened):
         """
         return Map(self.stored, name)
 
+    def update_map(self, run: str | None = None, *, progress: Notify = silent) -> int:
+        """Place the documents that a map does not know; return how many. The other documents do not move.
+
+        Raises:
+            SondeError: There is no such map, or another process is writing.
+
+        Example:
+            >>> shop.update_map("map")
+            0
+        """
+        return update_map(self.stored, run, progress)
+
     def duplicates(
         self, *, settings: DuplicateSettings | None = None, progress: Notify = silent, **options: Any
     ) -> Duplicates:
@@ -206,6 +256,34 @@ class Grouping(Opened):
             [0, 1]
         """
         return kept.details(self.stored, name, kind)
+
+    def members(
+        self, run: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
+    ) -> list[kept.Member]:
+        """Return the documents of a cluster, topic or label, those that belong to it most first.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: Runs of several kinds have this name and none was given, k is below 1, or the offset below 0.
+
+        Example:
+            >>> [member.text for member in fruit.members("kmeans", 1)]
+            ['Cars need fuel.']
+        """
+        return kept.members(self.stored, run, item, kind, k=k, offset=offset)
+
+    def breakdown(self, run: str, column: str, kind: str | None = None) -> kept.RunBreakdown:
+        """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
+
+        Raises:
+            SondeError: There is no such run.
+            UsageError: There is no such column, it has no value, or runs of several kinds have this name.
+
+        Example:
+            >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
+            [(0, 'fruit', 2), (1, 'vehicles', 1)]
+        """
+        return kept.breakdown(self.stored, run, column, kind)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, with its number, a cluster, topic or label of it.

@@ -1,15 +1,30 @@
 """What a person says about documents: labels, corrections, tags, judgements."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...indexer.arguments import Ids
 from ...indexer.progress import Notify, silent
 from ...pipelines.analysis.selection import Change, Tagged, tag
 from ...pipelines.evaluate.judgements import Judgements, judge, judgements
-from ...pipelines.label import LabelReport, Labels, LabelSettings, Unsure, correct, label_collection, unsure
+from ...pipelines.label import (
+    Correction,
+    LabelReport,
+    Labels,
+    LabelSettings,
+    Unsure,
+    correct,
+    corrections,
+    forget_corrections,
+    label_collection,
+    unsure,
+)
 from .opened import Opened
 from .options import PROGRESS, settings_from
+
+if TYPE_CHECKING:
+    from ...pipelines.train.few_shot import LabelledExample
 
 
 class Labelling(Opened):
@@ -42,6 +57,43 @@ class Labelling(Opened):
         given = settings_from(LabelSettings, settings, options, "label", PROGRESS)
         return label_collection(self.stored, labels, given, notify=progress)
 
+    def label_by_examples(
+        self,
+        examples: "str | Path | Sequence[LabelledExample]",
+        *,
+        fine_tune: str | Path | None = None,
+        settings: LabelSettings | None = None,
+        progress: Notify = silent,
+        **options: Any,
+    ) -> LabelReport:
+        """Give every document a label, learned from a few examples of each label, and keep the result as a run.
+
+        Args:
+            examples: A table with a column `label` and a column `text` or `id`, or the examples themselves.
+            fine_tune: Folder of a tuned model: the bi-encoder is tuned on the examples first. A model that is already
+                in this folder is used as it is.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress and messages.
+            **options: Any field of `sonde.LabelSettings`: `name`, `replace`, `where`, `threshold`, `seed` …
+
+        Raises:
+            UsageError: The table lacks a column, a setting does not apply to examples, or the run's name is taken.
+            SondeError: The file is not readable, there is only one label, or another process is writing.
+            MissingExtraError: A library of the extra `train` is not installed.
+
+        Example:
+            >>> rows = ["id,label", "0,fruit", "1,fruit", "2,vehicles"]
+            >>> _ = (folder / "examples.csv").write_text(chr(10).join(rows))
+            >>> fruit.label_by_examples(folder / "examples.csv", name="learned").counts
+            {'fruit': 2, 'vehicles': 1}
+        """
+        from ...pipelines.train.few_shot import label_by_examples, read_labelled
+
+        given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
+        known = read_labelled(Path(examples)) if isinstance(examples, str | Path) else examples
+        folder = None if fine_tune is None else Path(fine_tune)
+        return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
+
     def correct(self, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
         """Keep what a person says of documents' labels; the next labelling under the run's name heeds it.
 
@@ -58,6 +110,29 @@ class Labelling(Opened):
             1
         """
         return correct(self.stored, given, run)
+
+    def corrections(self, run: str = "labels") -> list[Correction]:
+        """Return the corrections of a label run in the order of the documents.
+
+        Example:
+            >>> [correction.labels for correction in fruit.corrections("kinds")]
+            [('vehicles',)]
+        """
+        return corrections(self.stored, run)
+
+    def forget_corrections(self, ids: Ids, run: str = "labels") -> int:
+        """Forget the corrections of documents; return how many corrections are left.
+
+        Raises:
+            SondeError: There is no such document, the run has no correction, or another process is writing.
+
+        Example:
+            >>> fruit.correct({"1": "fruit"}, run="kinds")
+            2
+            >>> fruit.forget_corrections("1", run="kinds")
+            1
+        """
+        return forget_corrections(self.stored, ids, run)
 
     def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
         """Return the documents whose label is least sure, the least sure first, without corrected ones.

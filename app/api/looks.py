@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...indexer.arguments import Ids
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import kind_of
 from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs
@@ -11,7 +10,7 @@ from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster.clustering import clusters_near
 from ...pipelines.compare import Contrast, RunComparison, compare_filters, compare_runs
 from ...pipelines.compare.contrast import SAMPLE
-from ...pipelines.label import Correction, Labels, LabelSettings, corrections, forget_corrections
+from ...pipelines.label import Labels, LabelSettings
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -141,42 +140,6 @@ class Looking(Opened):
         with self.stored.view() as view:
             return items_of(view.catalog, run)
 
-    def members(
-        self, run: str, item: int, *, kind: str | None = None, k: int = 10, offset: int = 0
-    ) -> list[kept.Member]:
-        """Return the documents of a cluster, topic or label, those that belong to it most first.
-
-        Args:
-            run: The run's name.
-            item: The number of the cluster, topic or label.
-            kind: The run's kind; needed where runs of several kinds have this name.
-            k: Documents to return, 1 or more.
-            offset: Documents to pass over, 0 or more.
-
-        Raises:
-            SondeError: There is no such run.
-            UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
-
-        Example:
-            >>> len(shop.members("two", 0)), len(shop.members("two", 0, k=3, offset=6))
-            (8, 2)
-        """
-        return kept.members(self.stored, run, item, kind, k=k, offset=offset)
-
-    def breakdown(self, run: str, column: str, *, kind: str | None = None) -> kept.RunBreakdown:
-        """Count a run's documents by a metadata field: by year, month or day if it holds dates, else by value.
-
-        Raises:
-            SondeError: There is no such run.
-            UsageError: There is no such field, it has no value, or it is not clear which run is meant.
-
-        Example:
-            >>> found = shop.breakdown("two", "kind")
-            >>> found.parts, found.counts.sum(axis=0).tolist()
-            (('a', 'b'), [8, 8])
-        """
-        return kept.breakdown(self.stored, run, column, kind)
-
     def clusters_near(self, query: str, run: str | None = None, k: int = 10) -> list[tuple[Item, float]]:
         """Return the clusters whose mean is nearest to a query, with their cosines, the nearest first.
 
@@ -268,29 +231,3 @@ class Looking(Opened):
         from ...pipelines.evaluate.labels import evaluate_labels
 
         return evaluate_labels(self.stored, run, column)
-
-    def corrections(self, run: str = "labels") -> list[Correction]:
-        """Return the corrections of a label run, in the order of the documents.
-
-        Raises:
-            SondeError: The collection cannot be read.
-
-        Example:
-            >>> shop.correct({"3": "parcel"})
-            1
-            >>> shop.corrections()
-            [Correction(id='3', labels=('parcel',))]
-        """
-        return corrections(self.stored, run)
-
-    def forget_corrections(self, ids: Ids, run: str = "labels") -> int:
-        """Forget corrections of documents; return how many are left.
-
-        Raises:
-            SondeError: There is no such document, the run has no corrections, or another process is writing.
-
-        Example:
-            >>> shop.forget_corrections("3")
-            0
-        """
-        return forget_corrections(self.stored, ids, run)

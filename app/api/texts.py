@@ -44,7 +44,15 @@ def classify(
     return label_texts(texts, labels, given, encoder=encoder, notify=progress)
 
 
-def entail(premise: str, hypothesis: str, *, model: str | None = None, device: str = "auto") -> Entailment:
+def entail(
+    premise: str,
+    hypothesis: str,
+    *,
+    model: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Notify = silent,
+) -> Entailment:
     """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
 
     Args:
@@ -53,6 +61,8 @@ def entail(premise: str, hypothesis: str, *, model: str | None = None, device: s
         model: "bundled", the folder of an NLI model or a hub name; the bundled one where None. On a GPU,
             facebook/bart-large-mnli is more accurate.
         device: "auto", "cpu", "cuda" …
+        dtype: Precision of the model: "auto", "float32", "bfloat16" or "float16".
+        progress: Receives messages.
 
     Raises:
         UsageError: A sentence is empty, or the model's name cannot be right.
@@ -65,4 +75,4 @@ def entail(premise: str, hypothesis: str, *, model: str | None = None, device: s
         sonde.indexer.errors.UsageError: the hypothesis is empty: give two sentences
     """
     check_sentences(premise, hypothesis)
-    return judge_pair(premise, hypothesis, load_nli(model, device=device))
+    return judge_pair(premise, hypothesis, load_nli(model, device=device, dtype=dtype, notify=progress))

@@ -1,8 +1,9 @@
 """Looking after a collection: report, delete, compact, verify, repair, read out."""
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...indexer.arguments import Ids, as_text
 from ...indexer.document import Document
@@ -10,11 +11,14 @@ from ...indexer.errors import UsageError
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
+from ...indexer.store.documents import DocumentText, texts_by_id
+from ...indexer.store.runs import RunColumns
 from ...indexer.upkeep.delete import CompactReport, compact
 from ...indexer.upkeep.info import Info, info
 from ...indexer.upkeep.repair import repair
 from ...indexer.upkeep.verify import Finding, verify
 from ...pipelines.analysis.selection import delete
+from ...pipelines.search.filters import documents_where
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -128,6 +132,65 @@ class Upkeep(Opened):
         part = None if every else exporting.part_of(start, count)
         return exporting.rows(self.stored, vectors=vectors, choose=part)
 
+    def texts(self, ids: Iterable[str], length: int | None = None) -> dict[str, DocumentText]:
+        """Return titles and texts of documents by id; unknown ids are left out.
+
+        Args:
+            ids: Of documents.
+            length: Characters of each text, counted from its beginning; all where None.
+
+        Example:
+            >>> apple = next(fruit.rows())["id"]
+            >>> fruit.texts([apple], length=6)[apple].text
+            'Apples'
+        """
+        with self.stored.view() as view:
+            return texts_by_id(view.catalog, ids, length)
+
+    def export(
+        self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = ()
+    ) -> int:
+        """Write documents with their metadata and what runs say of them; return how many. See `export_notes`.
+
+        Args:
+            to: A .parquet, .csv or .jsonl file. It appears when it is complete.
+            vectors: Whether to write each document's vector.
+            where: A filter on metadata and runs; all documents where None.
+            without: Ids of documents to leave out.
+
+        Raises:
+            UsageError: The file has another suffix, or the filter is not valid.
+            SondeError: The file cannot be written.
+
+        Example:
+            >>> fruit.export(folder / "fruit.csv", where="length > 15")
+            1
+        """
+        return exporting.write_export(self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where))
+
+    def export_lines(self, stream: TextIO, *, vectors: bool = False, where: str | None = None) -> int:
+        """Write documents as JSON lines to an open text stream, such as standard output; return how many.
+
+        Raises:
+            UsageError: The filter is not valid.
+
+        Example:
+            >>> import io
+            >>> fruit.export_lines(io.StringIO())
+            3
+        """
+        return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where))
+
+    def export_notes(self) -> list[str]:
+        """Return a note for each run that an export names differently, because names would clash.
+
+        Example:
+            >>> fruit.export_notes()
+            []
+        """
+        with self.stored.view() as view:
+            return RunColumns(view.catalog).notes
+
     def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
         """Return all documents with their metadata as a DataFrame.
 
@@ -148,3 +211,8 @@ def _document(given: Mapping[str, Any]) -> Document:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
     return Document(given["text"], given.get("title", ""), key, dict(given.get("metadata", {})), origin=key)
+
+
+def _passing(where: str | None) -> Callable[[Any], Any] | None:
+    """Return what chooses the documents that pass a filter; None, which is all of them, without one."""
+    return None if where is None else lambda catalog: documents_where(catalog, where)

@@ -49,7 +49,7 @@ def bitext(
       sonde bitext german.txt english.txt --model ./multilingual --threshold 1.05 --to pairs.tsv
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.similarity.bitext import mine_bitext, read_sentences
+    from ..api.models import mine_bitext, read_sentences
 
     _check(threshold, to)
     sides = read_sentences(first), read_sentences(second)
@@ -130,29 +130,21 @@ def evaluate_bitext(
       sonde evaluate bitext deu.tsv fra.tsv --model ./multilingual --json
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...indexer.errors import UsageError
-    from ...pipelines.evaluate.bitext import Sides, check_seed, judge_bitext, write_plots
-    from ...pipelines.plots import check_plot_target
-    from ...pipelines.similarity.embedding import load_symmetric
-    from ...pipelines.similarity.pair_file import read_pair_file
+    from ..api.models import check_bitext, read_pair_file
+    from ..api.models import evaluate_bitext as run
 
-    check_seed(seed)
-    for target in (histogram, map):
-        if target is not None:
-            check_plot_target(target)
-    if len(files) > 1 and (histogram or map):
-        raise UsageError(f"a plot shows one file, not {len(files)}: give one, or leave --histogram and --map out")
+    check_bitext(len(files), histogram, map, seed)
     pairs = [read_pair_file(file, columns=columns) for file in files]
     with progress(quiet=json) as notify:
-        encoder = load_symmetric(model or DEFAULT_MODEL, prompt, device=device, dtype=dtype, notify=notify)
-        sides = [Sides.of(file, encoder, notify) for file in pairs]
-        found = [judge_bitext(side, encoder.spec.name, k) for side in sides]
-        write_plots(sides[0], encoder.spec.name, histogram, map, seed)
+        found = run(
+            pairs, model or DEFAULT_MODEL, k=k, histogram=histogram, map=map, seed=seed, prompt=prompt, device=device,
+            dtype=dtype, progress=notify,
+        )  # fmt: skip
     if json:
         for quality in found:
             print_json(quality.to_dict())
         return
-    print(f"{model_name(encoder.spec.name)}, margin over {k} neighbours")
+    print(f"{model_name(found[0].model)}, margin over {k} neighbours")
     print(
         f"{'file':<24} {'pairs':>6} {'there':>6} {'margin':>6} {'back':>6} {'margin':>6} "
         f"{'F1':>6} {'prec.':>6} {'recall':>6} {'at':>6} {'F1 cos':>6}"

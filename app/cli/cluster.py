@@ -65,10 +65,9 @@ def cluster(
       sonde cluster themes.sonde --update kmeans
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.cluster import ClusterSettings, read_candidates
-    from ...pipelines.cluster import cluster as run
-    from ...pipelines.cluster import update as run_update
+    from ...pipelines.cluster import ClusterSettings
     from ..api import open as open_collection
+    from ..api.files import read_candidates
 
     settings = ClusterSettings(
         cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,
@@ -82,13 +81,13 @@ def cluster(
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
-            updated = run_update(opened.stored, update, notify)
+            updated = opened.update_clusters(update, progress=notify)
             print_json(updated.to_dict()) if json else print(
                 f"{updated.run}: {counted(updated.added, 'document')} added, "
                 f"{counted(updated.outliers, 'outlier')} among {'it' if updated.added == 1 else 'them'}"
             )
             return
-        found = run(opened.stored, settings, name=name, replace=replace, notify=notify)
+        found = opened.cluster(name, replace=replace, settings=settings, progress=notify)
     if found.left_out:
         say(f"{counted(found.left_out, 'document')} changed meanwhile: the run says nothing of that")
     if json:

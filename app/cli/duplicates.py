@@ -50,9 +50,9 @@ def duplicates(
       sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
     """
-    from ...indexer.store.export import check_export_target, write_export
-    from ...pipelines.duplicates import DuplicateSettings, find_duplicates
+    from ...pipelines.duplicates import DuplicateSettings
     from ..api import open as open_collection
+    from ..api.files import check_export_target
 
     kinds = tuple(kind.strip() for kind in by.split(",") if kind.strip())
     settings = DuplicateSettings(
@@ -63,7 +63,7 @@ def duplicates(
         check_export_target(to)
     opened = open_collection(collection)
     with progress(quiet=json) as notify:
-        found = find_duplicates(opened.stored, settings, notify)
+        found = opened.duplicates(settings=settings, progress=notify)
     if json:
         for group in found.groups:
             print_json(group.to_dict())
@@ -74,7 +74,7 @@ def duplicates(
     could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} could go ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
-        say(f"{to}: {counted(write_export(opened.stored, to, without=found.redundant), 'document')}")
+        say(f"{to}: {counted(opened.export(to, without=found.redundant), 'document')}")
 
 
 def _print(opened: "Collection", found: "Duplicates") -> None:
@@ -96,11 +96,7 @@ def _print(opened: "Collection", found: "Duplicates") -> None:
 
 def _lines(opened: "Collection", ids: list[str]) -> dict[str, str]:
     """Return each document's id with its title, or the beginning of its text."""
-    from ...indexer.store.documents import texts_by_id
-
-    with opened.stored.view() as view:
-        found = texts_by_id(view.catalog, dict.fromkeys(ids), 4 * TEXT)
     return {
         id: f"{snippet(id, ID)} · {snippet(f'{each.title} · {each.text}' if each.title.strip() else each.text, TEXT)}"
-        for id, each in found.items()
+        for id, each in opened.texts(dict.fromkeys(ids), 4 * TEXT).items()
     }

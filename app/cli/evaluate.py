@@ -33,10 +33,9 @@ def evaluate_clusters(
       sonde evaluate clusters themes.sonde --run kmeans --truth stars
       sonde evaluate clusters themes.sonde --run kmeans --json
     """
-    from ...pipelines.evaluate.clusters import evaluate_clusters as judge
     from ..api import open as open_collection
 
-    found = judge(open_collection(collection).stored, run, truth)
+    found = open_collection(collection).evaluate_clusters(run, truth)
     if json:
         print_json(found.to_dict())
         return
@@ -75,9 +74,9 @@ def evaluate_models(
       sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.evaluate.models import evaluate_models as run
-    from ...pipelines.evaluate.models import read_retrieval
-    from ...pipelines.evaluate.report import HEADINGS, cells, markdown, table_notes
+    from ...pipelines.evaluate.report import HEADINGS
+    from ..api.models import evaluate_models as run
+    from ..api.models import quality_cells, quality_notes, quality_page, read_retrieval
 
     if to is not None:
         _check_target(to)
@@ -89,18 +88,18 @@ def evaluate_models(
         found = run(pairs, given, model=name, forms=chosen, device=device, repeats=repeats, notify=notify)
     if to is not None:
         texts = len(given.texts) if given else 2 * len(pairs)
-        to.write_text(markdown(found, name, pairs.name, given.name if given else None, texts), "utf-8")
+        to.write_text(quality_page(found, name, pairs.name, given.name if given else None, texts), "utf-8")
         say(f"wrote {to}")
     if json:
         for row in found:
             print_json(row.to_dict())
         return
-    table = [HEADINGS, *cells(found)]
+    table = [HEADINGS, *quality_cells(found)]
     widths = [max(len(row[place]) for row in table) for place in range(len(HEADINGS))]
     for row in table:
         rest = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         print("  ".join((f"{row[0]:<{widths[0]}}", *rest)))
-    for note in table_notes(found):
+    for note in quality_notes(found):
         say(f"note: {note}")
 
 
@@ -164,10 +163,9 @@ def evaluate_search(
       sonde evaluate search judged.sonde
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.evaluate.search import evaluate_search as run
-    from ...pipelines.evaluate.search import modes as variants
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
+    from ..api.evaluate import check_modes
 
     if (queries is None) != (qrels is None):
         raise UsageError("--queries and --qrels belong together; without both, the collection's judgements are taken")
@@ -177,12 +175,10 @@ def evaluate_search(
         rerank_model=rerank_model,
         rerank_depth=rerank_depth,
     )
-    settings.check()
-    chosen = variants(modes.split(","), settings)
-    for _, settings in chosen:
-        settings.check()
+    chosen = modes.split(",")
+    check_modes(chosen, settings)
     opened = open_collection(collection, device=device)
-    found = run(opened.stored, *_judged(opened, queries, qrels), chosen)
+    found = opened.evaluate_search(*_judged(opened, queries, qrels), modes=chosen, settings=settings)
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
@@ -200,14 +196,14 @@ def evaluate_search(
         print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")
 
 
-def _judged(collection: "Collection", queries: Path | None, qrels: Path | None) -> "tuple[list[Query], Qrels]":
-    """Return the queries and judgements of two files or, without them, those that the collection keeps."""
+def _judged(
+    collection: "Collection", queries: Path | None, qrels: Path | None
+) -> "tuple[Path | list[Query], Path | Qrels]":
+    """Return two files of queries and judgements or, without them, what the collection keeps of both."""
     from ...indexer.errors import SondeError
-    from ...pipelines.evaluate.search import read_qrels
-    from ...pipelines.search.trec import read_queries
 
     if queries and qrels:
-        return read_queries(queries), read_qrels(qrels)
+        return queries, qrels
     kept = collection.judgements()
     if not kept.answered:
         raise SondeError("no hit has been judged relevant here: use `sonde judge`, or give --queries and --qrels")
@@ -233,10 +229,9 @@ def evaluate_labels(
     Examples:
       sonde evaluate labels tickets.sonde --truth status
     """
-    from ...pipelines.evaluate.labels import evaluate_labels as measure
     from ..api import open as open_collection
 
-    found = measure(open_collection(collection).stored, run, truth)
+    found = open_collection(collection).evaluate_labels(run, truth)
     if json:
         print_json(found.to_dict())
         return

@@ -51,11 +51,8 @@ def correct(
       sonde label tickets.sonde --labels open,spam --replace
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.label.corrections import correct as keep
-    from ...pipelines.label.corrections import corrections, read_corrections
-    from ...pipelines.label.corrections import forget_corrections as drop
-    from ...pipelines.label.review import unsure as least_sure
     from ..api import open as open_collection
+    from ..api.files import read_corrections
 
     chosen = [bool(label), file is not None, forget, unsure]
     if sum(chosen) > 1:
@@ -64,22 +61,22 @@ def correct(
         raise UsageError("a correction needs ids and --label, or ids and --forget")
     opened = open_collection(collection)
     if unsure:
-        for found in least_sure(opened.stored, run, k):
+        for found in opened.unsure(run, k):
             print_json(found.to_dict()) if json else _print_unsure(found)
         return
     if forget:
-        left = drop(opened.stored, ids or (), run)
+        left = opened.forget_corrections(ids or (), run)
         say(f"{run}: {counted(left, 'correction')} kept")
     elif label or file is not None:
         given = read_corrections(file) if file else dict.fromkeys(ids or (), label or [])
-        count = keep(opened.stored, given, run)
+        count = opened.correct(given, run)
         say(f"{run}: {counted(len(given), 'document')} corrected, {counted(count, 'correction')} kept")
     else:
-        _list(corrections(opened.stored, run), to, json)
+        _list(opened.corrections(run), to, json)
 
 
 def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
-    from ...pipelines.label.corrections import write_corrections
+    from ..api.files import write_corrections
 
     if to is not None:
         write_corrections(found, to)
@@ -128,7 +125,6 @@ def tag(
       sonde runs themes.sonde unhappy --rename angry
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.analysis.selection import tag as run_tag
     from ..api import open as open_collection
 
     ways = {"new": True, "add": add, "remove": remove, "replace": replace}
@@ -137,7 +133,7 @@ def tag(
         raise UsageError("choose one of --add, --remove and --replace")
     given = [*(ids or ()), *(_lines(ids_file) if ids_file else ())]
     change = chosen[-1]
-    found = run_tag(open_collection(collection), name, ids=given, where=where, change=change)  # type: ignore[arg-type]
+    found = open_collection(collection).tag(name, ids=given, where=where, change=change)  # type: ignore[arg-type]
     if json:
         print_json(found.to_dict())
     else:

@@ -87,18 +87,19 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.ann.library import has_gpu
-    from ...indexer.ingest import BuildSettings, estimate_source, index_source
+    from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
+    from ..api import index as run
+    from ..api.collection import estimate as estimate_run
+    from ..api.collection import index_device
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
         encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()),
     )  # fmt: skip
-    device_of_ann = "cuda" if device != "cpu" and has_gpu() else "cpu"
     budget = None if memory is None else memory * 1_000_000
     kind = cast("Kind | None", ann)  # AnnSettings refuses any other string
-    tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=device_of_ann)
+    tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
         document_prompt=document_prompt, language=language, sync=sync, ann=tuning,
@@ -107,10 +108,11 @@ def index(
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:
-            found = estimate_source(source, to, options, settings, notify=notify)
+            found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return
-        report = index_source(source, to, options, settings, notify=notify)
+        report = run(source, to, read=options, settings=settings, progress=notify).report
+    assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, to)
 
 

@@ -86,7 +86,9 @@ def label(
       sonde label --text - --labels refund,delivery < letter.txt
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.label import LabelSettings, read_labels
+    from ...pipelines.label import LabelSettings
+    from ..api import open as open_collection
+    from ..api.files import read_labels
 
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
@@ -103,17 +105,10 @@ def label(
     given = read_labels(labels_file) if labels_file else labels or ""
     with progress(quiet=json) as notify:
         if examples is not None:
-            from ...pipelines.train.few_shot import label_by_examples, read_labelled
-            from ..api import open as open_collection
-
             assert collection is not None
             opened = open_collection(collection, device=device)
-            found: Any = label_by_examples(
-                opened.stored, read_labelled(examples), settings, fine_tune=fine_tune, notify=notify
-            )
+            found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
         elif text is None:
-            from ..api import open as open_collection
-
             assert collection is not None
             found = open_collection(collection, device=device).label(given, settings=settings, progress=notify)
         else:
@@ -128,12 +123,12 @@ def label(
 
 def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
     from ...indexer.errors import UsageError
-    from ...pipelines.label import classify
+    from ..api import classify
     from .search import standard_input
 
     if settings.where is not None or settings.budget is not None:
         raise UsageError("--where and --budget are for collections, not for --text")
-    return classify([standard_input() if text == "-" else text], labels, settings, notify=notify)[0]
+    return classify([standard_input() if text == "-" else text], labels, settings=settings, progress=notify)[0]
 
 
 def _print_report(report: "LabelReport") -> None:
@@ -175,16 +170,13 @@ def entail(
     Examples:
       sonde entail "A man is playing a guitar." "Somebody makes music."
     """
-    from ...indexer.progress import silent
-    from ...pipelines.label import check_sentences, load_nli
-    from ...pipelines.label import entail as judge
+    from ..api import entail as judge
     from .search import standard_input
 
     known = standard_input() if premise == "-" else premise
-    check_sentences(known, hypothesis)
     with progress(quiet=json) as notify:
-        pairs = load_nli(model, device=device, dtype=dtype, notify=silent if json else notify)
-        found = judge(known, hypothesis, pairs)
+        tell = {} if json else {"progress": notify}
+        found = judge(known, hypothesis, model=model, device=device, dtype=dtype, **tell)
     if json:
         print_json(found.to_dict())
         return

@@ -10,7 +10,7 @@ from .output import CollectionPath, Json, Seed, print_json, progress, say, snipp
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
-    from ...pipelines.map import Map
+    from ...pipelines.map import Map, MapSettings
     from ..api import Collection
 
 
@@ -53,9 +53,9 @@ def map_(
       sonde map news.sonde --update map
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.map import Map, MapSettings, update_map
-    from ...pipelines.plots import check_plot_target
+    from ...pipelines.map import MapSettings
     from ..api import open as open_collection
+    from ..api.files import check_plot_target
 
     settings = MapSettings(seed, neighbours, sample=sample)
     settings.check()
@@ -68,35 +68,33 @@ def map_(
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
-            name = update
-            say(f"{name}: {counted(update_map(opened.stored, name, notify), 'document')} placed")
+            say(f"{update}: {counted(opened.update_map(update, progress=notify), 'document')} placed")
+            found = opened.map_run(update)
         else:
-            _make(opened, settings, name, replace, to is not None, notify)
-        found = Map(opened.stored, name)
+            found = _made(opened, settings, name, replace, to is not None, notify)
         if to is not None:
             found.draw(to, color, points=points, notify=notify)
             say(f"{to}: {counted(min(len(found), points), 'document')}")
     _print_map(found, json)
 
 
-def _make(opened: "Collection", settings: object, name: str, replace: bool, drawn: bool, notify: "Notify") -> None:
-    """Make a map unless it is only to be drawn and is there already, made in the same way."""
+def _made(
+    opened: "Collection", settings: "MapSettings", name: str, replace: bool, drawn: bool, notify: "Notify"
+) -> "Map":
+    """Return a new map, or the one that is there already if it is only to be drawn and was made in the same way."""
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import MAP
-    from ...indexer.store.runs import list_runs
-    from ...pipelines.map import MapSettings, make_map
+    from ...pipelines.map import MapSettings
 
-    assert isinstance(settings, MapSettings)
-    with opened.stored.view() as view:
-        known = next((run for run in list_runs(view.catalog, MAP) if run.name == name and run.complete), None)
+    known = next((run for run in opened.runs(MAP) if run.name == name and run.complete), None)
     if drawn and known and not replace:
         asked = {key: value for key, value in settings.to_dict().items() if value != MapSettings().to_dict()[key]}
         if other := [key for key, value in asked.items() if known.parameters.get(key) != value]:
             raise UsageError(
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
-        return
-    make_map(opened.stored, settings, name, replace=replace, notify=notify)
+        return opened.map_run(name)
+    return opened.map(name, replace=replace, settings=settings, progress=notify)
 
 
 def _print_map(found: "Map", json: bool) -> None:
@@ -130,16 +128,14 @@ def curve(
       sonde curve news.sonde --to curve.png
     """
     from ...indexer.errors import SondeError
-    from ...indexer.store.kinds import CLUSTER
-    from ...indexer.store.runs import find_run
-    from ...pipelines.plots import CurvePlot, check_plot_target, write_plot
+    from ...pipelines.plots import CurvePlot
     from ..api import open as open_collection
+    from ..api.files import check_plot_target, write_plot
 
     if to is not None:
         check_plot_target(to)
     opened = open_collection(collection)
-    with opened.stored.view() as view:
-        found = find_run(view.catalog, CLUSTER, run)
+    found = opened.cluster_run(run).run
     points = found.report.get("curve") or []
     if not points:
         raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")

@@ -46,13 +46,6 @@ def snippet(text: str, length: int = SNIPPET) -> str:
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
 
 
-def size(count: float) -> str:
-    """Return bytes in words: "3.2 MB"."""
-    from ...indexer.ingest.report import size as in_words
-
-    return in_words(count)
-
-
 SECONDS, MOST_SECONDS, LINES = 0.2, 2.0, 300
 """Between two lines of the same stage: a few at first, in a long run a second or two, so that the file stays small."""
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.store.kinds import kind_names
+from ...indexer.store.kinds import KINDS
 from ...indexer.wording import counted
 from .cluster import print_items
 from .output import CollectionPath, Json, print_json, say, snippet
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def runs(
     collection: CollectionPath,
     name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help=f"{kind_names()}.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.")] = None,
     rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
     item: Annotated[
         int | None,
@@ -96,9 +96,7 @@ def _list(found: "list[Run]", json: bool) -> None:
 def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> None:
     """Merge clusters, or topics, of a run."""
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import TOPIC, group_kinds
-    from ...pipelines.cluster.update import merge_clusters
-    from ...pipelines.topics import Topics
+    from ...indexer.store.kinds import KINDS, TOPIC
 
     try:
         chosen = [int(part) for part in numbers.split(",")]
@@ -106,20 +104,18 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> N
         raise UsageError(f"--merge is {numbers!r}: write numbers with commas between them, such as 3,7") from None
     run = opened.run(name, kind).run
     if not run.kind.groups:
-        known = " and ".join(kind.items for kind in group_kinds())
+        known = " and ".join(kind.items for kind in KINDS if kind.groups)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
     if run.kind is TOPIC:
-        Topics(opened.stored, name).merge(chosen)
+        opened.topic_run(name).merge(chosen)
         say(f"made topics {numbers} of {name!r} one")
     else:
-        item = merge_clusters(opened.stored, chosen, name)
+        item = opened.merge_clusters(chosen, name)
         say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
 
 
 def _breakdown(opened: "Collection", name: str, column: str, kind: str | None, json: bool) -> None:
-    from ...pipelines.analysis.runs import breakdown
-
-    found = breakdown(opened.stored, name, column, kind)
+    found = opened.breakdown(name, column, kind)
     for row in found.rows():
         part = row[found.period or "class"]
         print_json(row) if json else print(f"{row['documents']:>9,}  {part:<20}  {row['number']} {row['name']}")

@@ -101,13 +101,9 @@ def search(
     opened = open_collection(collection, device=device)
     if queries is None:
         assert query is not None
-        from ...pipelines.search.search import search as run_search
-
-        print_results(run_search(opened.stored, query, settings, say_it), json)
+        print_results(opened.search(query, settings=settings, progress=say_it), json)
         return
-    from ...pipelines.search.trec import read_queries, run_queries
-
-    print_run(run_queries(opened.stored, read_queries(queries), settings, run, say_it), run, json)
+    print_run(opened.search_queries(queries, run=run, settings=settings, progress=say_it), run, json)
 
 
 def say_it(message: "Progress | str") -> None:

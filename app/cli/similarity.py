@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.wording import counted
-from .output import Device, Json, print_json, progress, say, size, snippet
+from ...indexer.wording import counted, size
+from .output import Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.sts import StsQuality
@@ -48,7 +48,7 @@ def evaluate_sts(
       sonde evaluate sts sick.tsv --columns sentence_A,sentence_B,relatedness_score --scale 1,5
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.evaluate.sts import evaluate_sts as run
+    from ..api.models import evaluate_sts as run
 
     pairs = read_scored(files, columns, scale)
     options: dict[str, Any] = {"device": device, "dtype": dtype, "truncate_dim": truncate_dim}
@@ -68,7 +68,7 @@ def read_scored(files: Sequence[Path], columns: str | None, scale: str) -> list[
         UsageError: The scale is none, or columns are not clear.
         SondeError: A file cannot be read.
     """
-    from ...pipelines.similarity.pair_file import read_pair_file
+    from ..api.models import read_pair_file
 
     limits = read_scale(scale)
     return [read_pair_file(file, scored=True, columns=columns, scale=limits) for file in files]
@@ -170,8 +170,7 @@ def similarity(
     """
     from ...indexer.encoder import DEFAULT_MODEL
     from ...indexer.errors import UsageError
-    from ...pipelines.similarity.pair_file import read_pair_file
-    from ...pipelines.similarity.similarity import check_pairs, load_comparison
+    from ..api.models import check_pairs, load_comparison, read_pair_file
 
     if pairs is not None and first is not None:
         raise UsageError("give two texts, or a file with --pairs, not both")

@@ -69,10 +69,10 @@ def topics(
       sonde topics news.sonde --update topics
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.cluster import read_candidates
-    from ...pipelines.topics import Topics, TopicSettings, make_topics
-    from ...pipelines.topics import seed_words as groups
+    from ...pipelines.topics import TopicSettings
     from ..api import open as open_collection
+    from ..api.files import read_candidates
+    from ..api.files import seed_words as groups
 
     settings = TopicSettings(
         seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
@@ -84,12 +84,11 @@ def topics(
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         if update is not None:
-            known = Topics(opened.stored, update, notify)
+            known = opened.topic_run(update, progress=notify)
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
             say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
-            make_topics(opened.stored, settings, name, replace=replace, match=match, notify=notify)
-            found = Topics(opened.stored, name)
+            found = opened.topics(name, replace=replace, match=match, settings=settings, progress=notify)
     _print_topics(found, json)
 
 
@@ -132,9 +131,8 @@ def topic(
       sonde topic news.sonde --reduce-to 3
     """
     from ...indexer.errors import UsageError
-    from ...pipelines.plots import check_plot_target
-    from ...pipelines.topics import Topics
     from ..api import open as open_collection
+    from ..api.files import check_plot_target
 
     asked = [name for name, value in {
         "NUMBER": number, "--search": search, "--text": text, "--tree": tree or None, "--over": over, "--by": by,
@@ -150,7 +148,7 @@ def topic(
         check_plot_target(to)
     merged = _numbers(merge) if merge is not None else []
     with progress(quiet=json) as notify:
-        found = Topics(open_collection(collection).stored, run, notify)
+        found = open_collection(collection).topic_run(run, progress=notify)
         if merge is not None:
             found = found.merge(merged)
         elif split is not None:

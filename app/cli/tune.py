@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.store.collection import StoredCollection
+    from ..api import Collection
 
 DEFAULT = "search"
 
@@ -80,17 +80,16 @@ def tune_search(
       sonde tune articles.sonde --clicks clicks.csv --dry-run
       sonde tune articles.sonde --reset
     """
-    from ...pipelines.tune import TuneSettings, forget_defaults
-    from ...pipelines.tune import tune_search as run
+    from ...pipelines.tune import TuneSettings
     from ..api import open as open_collection
 
     opened = open_collection(collection, device=device)
     if reset:
-        print(f"{collection}: forgot {forget_defaults(opened.stored)}")
+        print(f"{collection}: forgot {opened.forget_tuning()}")
         return
     settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
     with progress() as notify:
-        found = run(opened.stored, settings, queries=queries, qrels=qrels, clicks=clicks, notify=notify)
+        found = opened.tune_search(queries=queries, qrels=qrels, clicks=clicks, settings=settings, progress=notify)
     if json:
         print_json(found.to_dict())
         return
@@ -126,24 +125,18 @@ def tune_threshold(
     Examples:
       sonde tune threshold faq.sonde --answered answered.csv --unanswerable unanswerable.txt --plot curve.html
     """
-    from dataclasses import replace
-
-    from ...pipelines.plots.file import check_plot_target, write_plot
-    from ...pipelines.search.settings import store_defaults, stored_defaults
-    from ...pipelines.tune.threshold import ThresholdPlot, find_threshold, read_questions
+    from ...pipelines.tune.threshold import ThresholdPlot
     from ..api import open as open_collection
+    from ..api.files import check_plot_target, write_plot
 
     if plot:
         check_plot_target(plot)
     opened = open_collection(collection, device=device)
-    _warn(opened.stored)
-    found = find_threshold(opened.stored, read_questions(answered), read_questions(unanswerable), mode=mode, seed=seed)
+    _warn(opened)
+    found = opened.tune_threshold(answered, unanswerable, mode=mode, seed=seed, keep=not dry)
     if plot:
         write_plot(ThresholdPlot(f"Answers of {collection.name}", found.curve, found.threshold), plot)
         say(f"wrote {plot}")
-    if not dry:
-        store_defaults(opened.stored, replace(stored_defaults(opened.stored), threshold=found.threshold))
-        found = replace(found, stored=True)
     if json:
         print_json(found.to_dict())
         return
@@ -180,14 +173,11 @@ def ask(
       sonde ask faq.sonde "how can I send a lamp back"
       sonde ask faq.sonde "how do I bake bread" --threshold 0.9 --json
     """
-    from ...pipelines.search.ask import ask as run
     from ..api import open as open_collection
 
     opened = open_collection(collection, device=device)
-    found = run(
-        opened.stored, question, threshold=threshold, field=field, mode=mode, notify=lambda event: say(str(event))
-    )
-    _warn(opened.stored)
+    found = opened.ask(question, threshold, field=field, mode=mode, progress=lambda event: say(str(event)))
+    _warn(opened)
     for note in found.notes:
         say(f"note: {note}")
     if json:
@@ -201,8 +191,6 @@ def ask(
     say(f"{found.similarity:.3f}  {snippet(found.hit.id, 60)}  {snippet(found.hit.text, 160)}")
 
 
-def _warn(collection: "StoredCollection") -> None:
-    from ...pipelines.search.ask import fit_of_model
-
-    if warning := fit_of_model(collection):
+def _warn(collection: "Collection") -> None:
+    if warning := collection.model_warning():
         say(f"note: {warning}")

@@ -1,13 +1,12 @@
 """`sonde info`, `verify`, `repair`, `compact`, `delete` and `export`."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, progress, say, size
+from ...indexer.wording import counted, size
+from .output import CollectionPath, Json, print_json, progress, say
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
@@ -169,21 +168,16 @@ def export(
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
     """
-    from ...indexer.store.export import write_export, write_jsonl
-    from ...indexer.store.runs import RunColumns
-    from ...pipelines.search.filters import documents_where
     from ..api import open as open_collection
 
     opened = open_collection(collection)
-    with opened.stored.view() as view:
-        for note in RunColumns(view.catalog).notes:
-            say(f"note: {note}")
+    for note in opened.export_notes():
+        say(f"note: {note}")
     standard = to == "-"
-    choose = None if where is None else (lambda catalog: documents_where(catalog, where))
     if standard:
-        count = write_jsonl(opened.stored, sys.stdout, vectors=vectors, choose=choose)
+        count = opened.export_lines(sys.stdout, vectors=vectors, where=where)
     else:
-        count = write_export(opened.stored, Path(to), vectors=vectors, choose=choose)
+        count = opened.export(to, vectors=vectors, where=where)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

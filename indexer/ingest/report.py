@@ -11,6 +11,7 @@ from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
 from ..errors import UsageError
 from ..languages import normalise
+from ..wording import size
 from .chunker import Chunker
 
 
@@ -116,15 +117,6 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
-
-
-def size(count: float) -> str:
-    """Return bytes in words: "3.2 MB"."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1_000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1_000
-    return f"{count:.1f} TB"
 
 
 SHOWN = 20

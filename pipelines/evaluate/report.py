@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...indexer.encoder import STATIC_MODEL
-from ...indexer.ingest.report import size
+from ...indexer.wording import size
 from .footprint import BUSY
 from .models import FormQuality
 from .variants import DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED

@@ -1,0 +1,235 @@
+"""Measuring a collection's searches, labels and clusters on known answers, and tuning its searches on them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...indexer.progress import Notify, silent
+from ...pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults, stored_defaults
+from .opened import Opened
+from .options import PROGRESS, settings_from
+
+if TYPE_CHECKING:
+    from ...pipelines.evaluate.clusters import ClusterQuality
+    from ...pipelines.evaluate.labels import LabelQuality
+    from ...pipelines.evaluate.search import Qrels, SearchQuality
+    from ...pipelines.search.trec import Query
+    from ...pipelines.tune import TuneReport, TuneSettings
+    from ...pipelines.tune.threshold import Question, ThresholdReport
+
+MODES = ("dense", "lexical", "hybrid")
+
+
+class Evaluating(Opened):
+    """The methods that measure a collection on known answers, and tune it.
+
+    Example:
+        >>> things = "battery parcel screen garden music kettle lamp chair oven shoe novel whale".split()
+        >>> rows = [{"id": n, "text": f"The {thing} is broken."} for n, thing in enumerate(things)]
+        >>> shop = sonde.index(rows, to=folder / "shop.sonde", text="text", id="id")
+        >>> kinds = {"Apples are red.": "fruit", "Bananas are yellow.": "fruit", "Cars need fuel.": "vehicles"}
+        >>> rows = [{"text": text, "kind": kind} for text, kind in kinds.items()]
+        >>> fruit = sonde.index(rows, to=folder / "fruit.sonde", text="text")
+    """
+
+    def evaluate_search(
+        self,
+        queries: "str | Path | Sequence[Query]",
+        qrels: "str | Path | Qrels",
+        *,
+        modes: Sequence[str] = MODES,
+        settings: SearchSettings | None = None,
+        **options: Any,
+    ) -> "list[SearchQuality]":
+        """Return the quality of search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
+
+        Args:
+            queries: A JSONL file with `_id` and `text`, or pairs of an id and a text.
+            qrels: A file of TREC qrels or BEIR's TSV, or grades by query id and document id. `judgements()` returns
+                the judgements that the collection keeps, with their queries.
+            modes: Modes to compare, also "rerank". Differences are to the first.
+            settings: Settings of the search to start from; an option overrides its field.
+            **options: Any field of `sonde.SearchSettings`: `fusion`, `rerank_model` …
+
+        Raises:
+            UsageError: A mode or a setting is not valid.
+            SondeError: A file is not readable, or no query has a judgement.
+            MissingExtraError: ir-measures is not installed.
+
+        Example:
+            >>> shop.evaluate_search([("q1", "lamp")], {"q1": {"6": 1}}, modes=["lexical"])[0].measures["mrr@10"]
+            1.0
+        """
+        from ...pipelines.evaluate.search import evaluate_search, read_qrels
+        from ...pipelines.search.trec import read_queries
+
+        variants = check_modes(modes, settings_from(SearchSettings, settings, options, "evaluate_search", ("modes",)))
+        asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
+        truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
+        return evaluate_search(self.stored, asked, truth, variants)
+
+    def evaluate_labels(self, run: str | None, truth: str) -> "LabelQuality":
+        """Compare a run of labels with the true labels: accuracy, macro F1, and each class.
+
+        Args:
+            run: The label run; the newest where None.
+            truth: The metadata column that holds the true labels.
+
+        Raises:
+            UsageError: There is no such column.
+            SondeError: There is no such run, or no document has both.
+
+        Example:
+            >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
+            {'fruit': 2, 'vehicles': 1}
+            >>> fruit.evaluate_labels("labels", truth="kind").accuracy
+            1.0
+        """
+        from ...pipelines.evaluate.labels import evaluate_labels
+
+        return evaluate_labels(self.stored, run, truth)
+
+    def evaluate_clusters(self, run: str, truth: str | None = None) -> "ClusterQuality":
+        """Measure a cluster or topic run.
+
+        Args:
+            run: Its name.
+            truth: A metadata column with each document's class, for NMI, ARI, V-measure and purity.
+
+        Raises:
+            SondeError: There is no such run, or it holds no document that has a class.
+            UsageError: There is no such column, it holds lists, or the run is neither of clusters nor of topics.
+
+        Example:
+            >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
+            [2, 1]
+            >>> fruit.evaluate_clusters("kmeans", truth="kind").purity
+            1.0
+        """
+        from ...pipelines.evaluate.clusters import evaluate_clusters
+
+        return evaluate_clusters(self.stored, run, truth)
+
+    def tune_search(
+        self,
+        *,
+        queries: str | Path | None = None,
+        qrels: str | Path | None = None,
+        clicks: str | Path | None = None,
+        settings: "TuneSettings | None" = None,
+        progress: Notify = silent,
+        **options: Any,
+    ) -> "TuneReport":
+        """Find settings for the collection's searches; they are stored only if they are significantly better.
+
+        Without queries and clicks, queries are made of the texts.
+
+        Args:
+            queries: A JSONL file of queries with `_id` and `text`; needs `qrels`.
+            qrels: The judgements of these queries.
+            clicks: In place of both, a log: rows with `query` and the `id` of the document that was taken.
+            settings: Settings to start from; an option overrides its field.
+            progress: Receives progress and messages.
+            **options: Any field of `TuneSettings`: `rerank`, `queries`, `seed`, `keep`.
+
+        Raises:
+            UsageError: Queries were given without judgements, or with clicks.
+            SondeError: Too few queries have a right document, or another process is writing.
+            MissingExtraError: ir-measures is not installed.
+
+        Example:
+            >>> shop.tune_search(queries=folder / "queries.jsonl")
+            Traceback (most recent call last):
+            ...
+            sonde.indexer.errors.UsageError: give --queries with --qrels, or --clicks, or neither ...
+        """
+        from ...pipelines.tune import TuneSettings, tune_search
+
+        also = ("queries", "qrels", "clicks", *PROGRESS)
+        given = settings_from(TuneSettings, settings, options, "tune_search", also)
+        files = {"queries": queries, "qrels": qrels, "clicks": clicks}
+        paths = {name: None if file is None else Path(file) for name, file in files.items()}
+        return tune_search(self.stored, given, notify=progress, **paths)
+
+    def tune_threshold(
+        self,
+        answered: "str | Path | Sequence[Question]",
+        unanswerable: "str | Path | Sequence[Question]",
+        *,
+        mode: str = "dense",
+        seed: int = 0,
+        keep: bool = True,
+    ) -> "ThresholdReport":
+        """Find the similarity below which `ask` has no answer, and store it.
+
+        Args:
+            answered: Questions that the collection answers, ten or more: a text file with a question on each line, or
+                a table with a column `question` and, if known, one with the ids of the right documents.
+            unanswerable: Questions that it does not answer, ten or more.
+            mode: "dense" or "hybrid": which document is the best hit.
+            seed: Decides which half of the questions the threshold is chosen on.
+            keep: Whether to store the threshold.
+
+        Raises:
+            UsageError: The mode has no similarity, or a table has no column `question`.
+            SondeError: There are too few questions, no right document is found, or another process is writing.
+
+        Example:
+            >>> _ = (folder / "answered.txt").write_text("".join(f"a broken {thing}" + chr(10) for thing in things))
+            >>> _ = (folder / "others.txt").write_text("".join(f"how to bake {n} cakes" + chr(10) for n in range(12)))
+            >>> found = shop.tune_threshold(folder / "answered.txt", folder / "others.txt")
+            >>> found.stored, found.checked.recall
+            (True, 1.0)
+        """
+        from ...pipelines.tune.threshold import find_threshold, read_questions
+
+        asked, others = (
+            read_questions(Path(given)) if isinstance(given, str | Path) else given
+            for given in (answered, unanswerable)
+        )
+        found = find_threshold(self.stored, asked, others, mode=mode, seed=seed)
+        if not keep:
+            return found
+        store_defaults(self.stored, replace(stored_defaults(self.stored), threshold=found.threshold))
+        return replace(found, stored=True)
+
+    def search_defaults(self) -> SearchDefaults:
+        """Return the settings that tuning stored, which searches use where a call names no others.
+
+        Example:
+            >>> shop.search_defaults().threshold == found.threshold
+            True
+        """
+        return stored_defaults(self.stored)
+
+    def forget_tuning(self) -> SearchDefaults:
+        """Remove the settings that tuning stored, and return them.
+
+        Raises:
+            SondeError: Another process is writing.
+
+        Example:
+            >>> shop.forget_tuning().threshold == found.threshold
+            True
+            >>> shop.search_defaults().empty
+            True
+        """
+        from ...pipelines.tune import forget_defaults
+
+        return forget_defaults(self.stored)
+
+
+def check_modes(modes: Sequence[str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
+    """Return the settings of each mode that is to be evaluated, with its name.
+
+    Raises:
+        UsageError: A mode or a setting is not valid.
+    """
+    from ...pipelines.evaluate.search import modes as variants
+
+    settings.check()
+    found = variants(modes, settings)
+    for _, each in found:
+        each.check()
+    return found

@@ -1,0 +1,92 @@
+"""Evaluating models, and comparing texts that are in no collection."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...indexer.encoder import DEFAULT_MODEL
+from ...indexer.errors import UsageError
+from ...indexer.progress import Notify, silent
+from ...pipelines.evaluate.bitext import BitextQuality, Sides, check_seed, judge_bitext, write_plots
+from ...pipelines.evaluate.models import evaluate_models, read_retrieval
+from ...pipelines.evaluate.report import cells as quality_cells
+from ...pipelines.evaluate.report import markdown as quality_page
+from ...pipelines.evaluate.report import table_notes as quality_notes
+from ...pipelines.evaluate.sts import evaluate_sts
+from ...pipelines.plots import check_plot_target
+from ...pipelines.similarity.bitext import mine_bitext, read_sentences
+from ...pipelines.similarity.embedding import load_symmetric
+from ...pipelines.similarity.pair_file import PairFile, read_pair_file
+from ...pipelines.similarity.similarity import check_pairs, load_comparison, similarity
+
+__all__ = [
+    "check_bitext",
+    "check_pairs",
+    "evaluate_bitext",
+    "evaluate_models",
+    "evaluate_sts",
+    "load_comparison",
+    "mine_bitext",
+    "quality_cells",
+    "quality_notes",
+    "quality_page",
+    "read_pair_file",
+    "read_retrieval",
+    "read_sentences",
+    "similarity",
+]
+
+
+def check_bitext(files: int, histogram: Path | None, map: Path | None, seed: int) -> None:
+    """Check what `evaluate_bitext` is to draw, before any file is read.
+
+    Raises:
+        UsageError: The seed is negative, a plot's suffix is neither .html nor .png, or a plot is to show several files.
+        SondeError: A plot's folder does not exist.
+        MissingExtraError: The library that draws it is not installed.
+    """
+    check_seed(seed)
+    for target in (histogram, map):
+        if target is not None:
+            check_plot_target(target)
+    if files > 1 and (histogram or map):
+        raise UsageError(f"a plot shows one file, not {files}: give one, or leave --histogram and --map out")
+
+
+def evaluate_bitext(
+    files: Sequence[PairFile],
+    model: str = DEFAULT_MODEL,
+    *,
+    k: int,
+    histogram: Path | None = None,
+    map: Path | None = None,
+    seed: int = 0,
+    prompt: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Notify = silent,
+) -> list[BitextQuality]:
+    """Measure how well a model finds translations, on files in which each sentence has its own beside it.
+
+    Args:
+        files: Pairs, as `read_pair_file` reads them.
+        model: The bi-encoder.
+        k: Neighbours that a margin is taken over.
+        histogram: Where to draw the similarities of the only file, .html or .png.
+        map: Where to draw both languages of the only file in one map.
+        seed: Of the map and of the random pairs.
+        prompt: Put in front of every sentence.
+        device: "auto", "cpu", "cuda" …
+        dtype: Precision of the model.
+        progress: Receives messages.
+
+    Raises:
+        UsageError: The model's name or an option is not valid.
+        SondeError: A file has too few pairs, the model is not available, or a plot cannot be written.
+        MissingExtraError: A library that a plot needs is not installed.
+    """
+    check_bitext(len(files), histogram, map, seed)
+    encoder = load_symmetric(model, prompt, device=device, dtype=dtype, notify=progress)
+    sides = [Sides.of(file, encoder, progress) for file in files]
+    found = [judge_bitext(side, encoder.spec.name, k) for side in sides]
+    write_plots(sides[0], encoder.spec.name, histogram, map, seed)
+    return found
