@@ -242,7 +242,7 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
         topics.over("theme")
     with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
         topics.over("date")
-    with pytest.raises(UsageError, match="^period is 'hour': use year, month, week, day"):
+    with pytest.raises(UsageError, match=r"^period is 'hour': use year, month, week, day"):
         topics.over("day", "hour")
 
 
@@ -285,7 +285,7 @@ def test_a_missing_library(own: Collection, monkeypatch: pytest.MonkeyPatch) -> 
 MISTAKES = {
     "name taken": (("topics",), ("there is a topic run 'topics' already", "--replace")),
     "unknown outliers": (("topics", "--outliers", "drop"), ("'drop'", "keep, nearest")),
-    "min size": (("topics", "--min-size", 1), ("min_size is 1",)),
+    "min size": (("topics", "--min-size", 1), ("--min-size is 1",)),
     "seed words": (("topics", "--seed-words", "a,;b"), ("seed words are empty",)),
     "update and replace": (("topics", "--update", "topics", "--replace"), ("--update",)),
     "one label": (("topics", "--name", "n", "--labels", "refund"), ("'refund' is the only label",)),
