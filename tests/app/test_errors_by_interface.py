@@ -125,7 +125,7 @@ def options_of(group: Any) -> set[str]:
 
 def test_names_in_messages_are_options_of_the_command_line(checkout: Path) -> None:
     named = {
-        call.args[0].value
+        str(call.args[0].value)
         for folder in ("indexer", "pipelines")
         for file in (checkout / folder).rglob("*.py")
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
