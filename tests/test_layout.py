@@ -311,6 +311,54 @@ def f(view, table):
     ]  # fmt: skip
 
 
+OPTION = re.compile(r"--[a-z]")
+COMMAND = re.compile(r"`sonde [^`]*`")
+UPDATES = ("indexer/store/kinds.py", "--update")
+"""A word of a command that the web UI starts."""
+
+
+def options_in(source: str) -> list[str]:
+    """Line numbers and text of strings that name an option of the command line, outside `sonde …` and docstrings."""
+    tree = ast.parse(source)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare | parts:
+            text = node.value
+        else:
+            continue
+        if OPTION.search(COMMAND.sub("", text)):
+            found.append(f"{node.lineno}: {text}")
+    return found
+
+
+def test_the_library_names_no_option_of_the_command_line(checkout):
+    found = {
+        (name, line.partition(": ")[2])
+        for folder in ("indexer", "pipelines")
+        for file in (checkout / folder).rglob("*.py")
+        for name in [file.relative_to(checkout).as_posix()]
+        for line in options_in(file.read_text(encoding="utf-8"))
+    }
+    assert found == {UPDATES}, "mark the argument with `arg`: the command line shows it as an option"
+
+
+def test_the_check_of_options_finds_them():
+    source = """
+def f(name):
+    "use --k, says a docstring"
+    a = f"{name} is wrong: use --device cpu"
+    b = "run `sonde index --to FOLDER`, or set --to"
+    return "a--b", f"run `sonde repair {name} --json`", "--", "-k"
+"""
+    assert options_in(source) == [
+        "4: … is wrong: use --device cpu", "5: run `sonde index --to FOLDER`, or set --to", "6: a--b",
+    ]  # fmt: skip
+
+
 def test_nothing_imports_the_folders_under_their_bare_names(checkout):
     for folder in ("tests", "benchmarks", "docs"):
         for file in (checkout / folder).rglob("*.py"):

@@ -127,7 +127,7 @@ class _Finder:
             return (best.name,), "by name"
         prose = [profile for profile in free if profile.type and not _is_no_prose(profile)]
         if not prose:
-            said = f"no text column among {self._existing_names()}: set the one to read as text ({arg('text')})"
+            said = f"no text column among {self._existing_names()}: name the one to read with {arg('text')}"
             raise UsageError(said, code="not-found", field="text", alternatives=self._profiles)
         return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
 

@@ -219,7 +219,5 @@ def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
     if len(sample) < SAMPLE_BYTES:
         return lines
     if len(lines) < 2:
-        raise SondeError(
-            f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: set its format ({arg('format')})"
-        )
+        raise SondeError(f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: set {arg('format')}")
     return lines[:-1]

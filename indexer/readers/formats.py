@@ -67,7 +67,7 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
         read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
             f"cannot tell the format of {stream.name}: files are read by suffix, {read}; "
-            f"or set its format ({arg('format')})",
+            f"or set {arg('format')}",
             code="unknown-format", field="format",
         )  # fmt: skip
     return _READERS[format](stream, options, format)

@@ -157,7 +157,7 @@ class JsonArray(Source):
         except ijson.JSONError as error:
             reason = " ".join(str(error).split())
             raise SondeError(
-                f"{self.name}: broken JSON ({reason}): repair it, or set the format ({arg('format')} jsonl)"
+                f"{self.name}: broken JSON ({reason}): repair it, or set {arg('format')} to jsonl"
             ) from error
         except RecursionError:
             raise SondeError(f"{self.name}: the JSON is nested too deeply") from None

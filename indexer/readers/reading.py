@@ -251,5 +251,5 @@ def check_sample(source: Source, items: Sequence[Item]) -> None:
         first = f"the first is {broken[0].origin}: {broken[0].reason}"
         raise SondeError(
             f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
-            f"Check the file, or set its format ({arg('format')})"
+            f"Check the file, or set {arg('format')}"
         )

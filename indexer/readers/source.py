@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError, UsageError, arg, out_of_range
+from ..errors import SondeError, UsageError, arg
 from .columns import Columns
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
@@ -53,7 +53,8 @@ class ReadOptions:
             said = f"unknown format {self.format!r}{did_you_mean(self.format, FORMATS)}: {', '.join(FORMATS)}"
             raise UsageError(said, code="unknown-option", field="format", value=self.format, alternatives=FORMATS)
         if self.max_chars < 1:
-            raise out_of_range("max_chars", self.max_chars, "give a whole number from 1")
+            said = f"{arg('max_chars')} is {self.max_chars}; it must be at least 1"
+            raise UsageError(said, code="out-of-range", field="max_chars", value=self.max_chars)
         if self.text is not None and (not self.text or "" in self.texts):
             said = f"{arg('text')} is {self.text!r}; name at least one column"
             raise UsageError(said, code="empty", field="text", value=self.text)
@@ -159,7 +160,7 @@ def source_errors(name: str, place: Place) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        raise SondeError(f"{name} cannot be decoded{place} ({error}): set its encoding ({arg('encoding')})") from error
+        raise SondeError(f"{name} cannot be decoded{place} ({error}): set {arg('encoding')}") from error
     except OSError as error:
         if type(error).__module__ == "gzip":
             raise _damaged(name, place, error) from error

@@ -93,7 +93,7 @@ def test_what_cannot_be_exported_is_one_plain_line(tmp_path, monkeypatch):
     monkeypatch.setattr("sonde.indexer.encoder.int8._export", refused)
     monkeypatch.setenv("SONDE_CACHE", str(tmp_path / "cache"))
     message = (
-        r"cannot be quantized \(Failed to decompose the graph\. This is step 2/3 of exporting\): use --dtype float32"
+        r"cannot be quantized \(Failed to decompose the graph\. This is step 2/3 of exporting\): use dtype float32"
     )
     with pytest.raises(SondeError, match=message):
         load_encoder(str(save_transformer(tmp_path)), dtype="int8")

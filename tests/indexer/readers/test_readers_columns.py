@@ -138,7 +138,9 @@ def test_set_column_that_does_not_exist(options, message):
 
 
 def test_no_text_column():
-    with pytest.raises(UsageError, match=r"no text column among a \(integer\), b \(real\), c \(boolean\): set the one"):
+    with pytest.raises(
+        UsageError, match=r"no text column among a \(integer\), b \(real\), c \(boolean\): name the one"
+    ):
         read_source([{"a": 1, "b": 1.5, "c": True}])
 
 

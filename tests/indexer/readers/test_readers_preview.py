@@ -72,7 +72,7 @@ def test_the_rows_of_parquet_and_the_files_of_a_folder_are_known(tmp_path):
 def test_without_a_text_it_says_so_and_names_the_columns(tmp_path):
     found = preview([written(tmp_path / "a.csv", "a,b\n1,2\n3,4\n")], OPTIONS)
     assert found.columns is None
-    assert found.problem == "no text column among a (integer), b (integer): set the one to read as text (--text)"
+    assert found.problem == "no text column among a (integer), b (integer): name the one to read with text"
     assert found.types == {"a": "integer", "b": "integer"}
     chosen = preview([tmp_path / "a.csv"], ReadOptions(text=("b",)))
     assert columns_of(chosen).text == ("b",)

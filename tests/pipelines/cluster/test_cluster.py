@@ -199,7 +199,7 @@ def test_bad_input(themes: Collection, tmp_path: Path) -> None:
         themes.cluster(k=200)
     for settings, words in (
         ({"k": 0}, "k is 0: give a whole number from 1, or auto"),
-        ({"method": "dbscan"}, "--method is 'dbscan': use kmeans, density"),
+        ({"method": "dbscan"}, "^method is 'dbscan': use kmeans, density"),
         ({"method": "density", "k": 3}, "density finds the number of clusters itself"),
         ({"outliers": "nearest"}, "kmeans leaves no outliers"),
         ({"seed": -1}, "seed is -1"),

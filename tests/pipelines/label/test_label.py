@@ -167,7 +167,7 @@ def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
     [
         ("", "there are no labels"),
         ([], "there are no labels"),
-        ("refund", "'refund' is the only label, so every text would get it: give two or more, or --multi-label"),
+        ("refund", "'refund' is the only label, so every text would get it: give two or more, or multi_label"),
         ("a,,b", "label 2 of 3 is empty"),
         (["a", " "], "label 2 of 2 is empty"),
         ("Refund,praise,refund", "label 3 'refund' is there already, as label 1"),
@@ -246,9 +246,7 @@ def test_the_bundled_nli_model_is_the_default_on_every_device(device: str, monke
     monkeypatch.setattr(engines, "load_bundled_nli", lambda *_: pairs)
     monkeypatch.setattr(engines, "load_pair_model", lambda *_, **__: pytest.fail("a model of the hub was loaded"))
     assert load_nli(notify=said.append) is pairs
-    advice = (
-        "using the bundled NLI model; this machine has a GPU, and --model facebook/bart-large-mnli is more accurate"
-    )
+    advice = "using the bundled NLI model; this machine has a GPU, and model facebook/bart-large-mnli is more accurate"
     assert said == ([advice] if device == "cuda:0" else [])
     judge = load_judge("nli", late=lambda: pytest.fail("not asked for"), notify=said.append)
     assert isinstance(judge, NliJudge) and (judge.model, judge.template) == ("bundled", "This text is about {}.")

@@ -277,7 +277,7 @@ def test_the_command_says_which_second_stage_ran(garden: sonde.Collection, sonde
     ("options", "words"),
     [
         (("--rerank-budget", "5 parsecs"), ("'5 parsecs'", "300ms")),
-        (("--rerank-depth", "0"), ("rerank_depth is 0",)),
+        (("--rerank-depth", "0"), ("--rerank-depth is 0",)),
         (("--rerank-model", "latte"), ("'latte'", "late", "cross-encoder/ms-marco-MiniLM-L6-v2")),
     ],
 )
