@@ -29,6 +29,12 @@ def compare_texts(
     Raises:
         UsageError: A text is empty.
         SondeError: A model is not available, or the bi-encoder has no vectors of tokens, which "late" needs.
+
+    Example:
+        >>> pens = sonde.index(["A red pen.", "A blue pen."], to=folder / "pens.sonde")
+        >>> bundled = lambda device: load_nli("bundled", device=device)
+        >>> compare_texts(pens, "A dog barks.", "A dog is barking.", "late", bundled).paraphrase
+        True
     """
     models = Comparison(collection.stored.encoder, second_stage, nli(collection.stored.device))
     [found] = models([(first, second)])
@@ -43,8 +49,7 @@ def token_matrix(collection: Opened, first: str, second: str) -> TokenMatrix:
         SondeError: The model is not available, or has no vectors of tokens.
 
     Example:
-        >>> shop = sonde.index(["A red pen.", "A blue pen."], to=folder / "shop.sonde")
-        >>> token_matrix(shop, "red pen", "pen").similarities.shape
+        >>> token_matrix(pens, "red pen", "pen").similarities.shape
         (2, 1)
     """
     return tokens.token_matrix(collection.stored.encoder, first, second)
@@ -56,5 +61,9 @@ def text_attention(collection: Opened, text: str) -> Attention:
     Raises:
         UsageError: The text is empty.
         SondeError: The model is not available, has no attention (static), or does not show it (int8).
+
+    Example:
+        >>> text_attention(pens, "A dog").tokens
+        ('[CLS]', 'a', 'dog', '[SEP]')
     """
     return tokens.text_attention(collection.stored.encoder, text)

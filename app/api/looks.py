@@ -49,7 +49,7 @@ class Looking(Opened):
 
     @property
     def generation(self) -> int:
-        """Number of commits that changed documents."""
+        """A number that grows with every commit that changes documents."""
         return self.stored.get("generation", 0)
 
     def documents_state(self) -> tuple[str, int, int, int]:

@@ -234,8 +234,9 @@ class Searching(Opened):
             SondeError: The collection cannot be read.
 
         Example:
-            >>> sonde.index([f"The late parcel, number {n}" for n in range(9)], to=folder / "p.sonde").example_queries()
-            ['late', 'parcel']
+            >>> texts = ["My red bicycle", "A red bicycle came", "Green tea", "Warm bread", "Cold rain"]
+            >>> sonde.index(texts, to=folder / "bicycles.sonde").example_queries()
+            ['red bicycle']
         """
         with self.stored.view() as view:
             return example_queries(view, most, seed)

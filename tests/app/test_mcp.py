@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from mcp import Client, StdioServerParameters
+from mcp_client import call
 
 from sonde.app.api import Collection, index
 from sonde.app.mcp import server_of
@@ -27,17 +27,6 @@ ROWS = [
 def reviews_collection(tmp_path: Path) -> Collection:
     index(ROWS, tmp_path / "reviews.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     return Collection.open(tmp_path / "reviews.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
-
-
-def call(server: Any, tool: str, **arguments: Any) -> Any:
-    """Call a tool and return its structured result, or its error message."""
-
-    async def run() -> Any:
-        async with Client(server) as client:
-            found = await client.call_tool(tool, arguments)
-            return str(getattr(found.content[0], "text", "")) if found.is_error else found.structured_content
-
-    return anyio.run(run)
 
 
 def test_search_and_similar(reviews_collection: Collection) -> None:

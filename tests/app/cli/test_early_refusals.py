@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fake_encoder import FakeEncoder
 from http_service import refused
-from test_mcp import call
+from mcp_client import call
 
 from sonde.app.api import Collection, index
 from sonde.app.mcp import server_of

@@ -201,8 +201,8 @@ def test_the_breadth_of_an_approximate_index_is_tuned_on_the_queries(tmp_path: P
     with collection.view() as view:
         ann = view.generation.ann
     assert ann is not None and ann.info.breadth != 1
-    assert len(collection.search("word7 thing7", k=5)) == 5
-    wide = [hit.id for hit in collection.search("word7 thing7", k=5, mode="dense", breadth=500)]
+    assert len(package.Collection(collection).search("word7 thing7", k=5)) == 5
+    wide = [hit.id for hit in package.Collection(collection).search("word7 thing7", k=5, mode="dense", breadth=500)]
     with collection.view() as view:
         vector = encoder.encode(encoder.tokenize(["word7 thing7"], query=True))
         order = np.argsort(-(view.generation.segments.read(np.arange(1200)) @ vector[0]), kind="stable")[:5]
