@@ -1,14 +1,10 @@
 """A collection that is open: what every part of the Python API has."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from ...indexer.arguments import Texts, as_texts
 from ...indexer.encoder import Encoder
 from ...indexer.store.collection import LoadEncoder, StoredCollection
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Opened:
@@ -48,19 +44,6 @@ class Opened:
     def path(self) -> Path:
         """The collection's folder."""
         return self.stored.path
-
-    def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
-        """Return float32 [n, d]: embeddings of texts by the collection's bi-encoder.
-
-        Args:
-            texts: One text or several; one that is longer than the model's window counts by its beginning.
-            query: Whether they are queries, for models that have a prompt for those.
-
-        Raises:
-            UsageError: A text is not a string.
-            SondeError: The collection's model is not available.
-        """
-        return self.stored.encoder.encode_texts(as_texts(texts, "text"), query)
 
     def close(self) -> None:
         """Close the files that this thread has open."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.arguments import Texts, as_text
+from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Value
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
@@ -22,6 +22,8 @@ from .opened import Opened
 from .options import settings_from
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ...pipelines.search.ask import Answer, AskSettings
     from ...pipelines.search.trec import Query
 
@@ -188,6 +190,23 @@ class Searching(Opened):
             'Bananas are yellow.'
         """
         return like(self.stored, text, _search_settings("like", k, settings, options))
+
+    def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
+        """Return float32 [n, d]: embeddings of texts by the collection's bi-encoder.
+
+        Args:
+            texts: One text or several; one that is longer than the model's window counts by its beginning.
+            query: Whether they are queries, for models that have a prompt for those.
+
+        Raises:
+            UsageError: A text is not a string.
+            SondeError: The collection's model is not available.
+
+        Example:
+            >>> fruit.embed(["a ripe fruit", "a fast car"]).shape
+            (2, 384)
+        """
+        return self.stored.encoder.encode_texts(as_texts(texts, "text"), query)
 
     def facets(self) -> list[Facet]:
         """Return what documents can be filtered by: metadata fields with their values, then labels, clusters and so on.

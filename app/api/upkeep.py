@@ -85,8 +85,8 @@ class Upkeep(Opened):
             SondeError: Another process is writing, or the disk is full; the collection is then as it was.
 
         Example:
-            >>> fruit.compact().removed
-            0
+            >>> fruit.compact().removed  # the pear
+            1
         """
         return compact(self.path, notify=progress)
 

@@ -15,15 +15,52 @@ else:
     MapLike, TopicsLike = object, Sequence
 
 READING = (
-    "ask", "best_passage", "breakdown", "choices_among", "clusters_near", "compare", "corrections", "counts",
-    "documents", "duplicates", "example_queries", "facets", "fields", "get", "info", "judgements", "matching",
-    "members", "run", "runs", "search_many", "unsure", "verify",
-)  # fmt: skip
+    "ask",
+    "best_passage",
+    "breakdown",
+    "choices_among",
+    "cluster_run",
+    "clusters_near",
+    "compare",
+    "corrections",
+    "counts",
+    "documents",
+    "duplicates",
+    "evaluate_clusters",
+    "evaluate_labels",
+    "example_queries",
+    "facets",
+    "fields",
+    "get",
+    "info",
+    "judgements",
+    "matching",
+    "members",
+    "model_warning",
+    "run",
+    "runs",
+    "search_defaults",
+    "search_many",
+    "unsure",
+    "verify",
+)
 WRITING = (
-    "cluster", "compact", "correct", "delete", "delete_run", "forget_corrections", "judge", "label", "rename_run",
-    "repair", "tag",
+    "cluster",
+    "compact",
+    "correct",
+    "delete",
+    "delete_run",
+    "forget_corrections",
+    "forget_tuning",
+    "judge",
+    "label",
+    "merge_clusters",
+    "rename_run",
+    "repair",
+    "tag",
     "update_clusters",
-)  # fmt: skip
+    "update_map",
+)
 """Methods that the service calls by name: those that read, and those that write."""
 
 
@@ -81,14 +118,14 @@ class RemoteTopics(TopicsLike):
     """The topics of a run behind a service; see `Topics`."""
 
     def __init__(self, collection: Calls, name: str) -> None:
-        self._name = name
+        self._run_name = name
         self._collection = collection
         self._topics: list[Topic] = collection.call("read/topic_run/topics", {}, name)
 
     @property
     def name(self) -> str:
         """The run's name."""
-        return self._name
+        return self._run_name
 
     def __len__(self) -> int:
         return len(self._topics)
@@ -109,13 +146,13 @@ class RemoteMap(MapLike):
     """A map behind a service; see `Map`."""
 
     def __init__(self, collection: Calls, name: str) -> None:
-        self._name = name
+        self._run_name = name
         self._collection = collection
 
     @property
     def name(self) -> str:
         """The run's name."""
-        return self._name
+        return self._run_name
 
     def __len__(self) -> int:
         return len(self.places)

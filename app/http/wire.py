@@ -28,6 +28,8 @@ TYPES = {
     "pipelines.cluster": ("Clustering", "Updated"),
     "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),
     "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),
+    "pipelines.evaluate.clusters": ("ClusterQuality",),
+    "pipelines.evaluate.labels": ("ClassQuality", "LabelQuality"),
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
     "pipelines.label.corrections": ("Correction",),
     "pipelines.search.facets": ("Facet",),
@@ -36,6 +38,7 @@ TYPES = {
     "pipelines.search.results": (
         "Hit", "Match", "Passage", "Reranking", "Results", "Scores", "Sentence", "Why",
     ),
+    "pipelines.search.settings": ("SearchDefaults",),
     "pipelines.topics.over": ("Breakdown", "Cell"),
     "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
 }  # fmt: skip

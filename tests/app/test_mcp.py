@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from fake_encoder import FakeEncoder

@@ -24,7 +24,7 @@ def made(tmp_path: Path) -> Collection:
 def test_a_document_by_its_id(made: Collection) -> None:
     found = made.get("r4")
     assert (found.id, found.text, found.metadata) == ("r4", "battery 4", {"stars": 4})
-    with pytest.raises(SondeError, match=r"there is no document with the id 'r99' in .*shop\.sonde"):
+    with pytest.raises(SondeError, match=r"there is no document with the id 'r99'$"):
         made.get("r99")
 
 

@@ -24,6 +24,14 @@ LOCAL = {
     *("numbers", "numbered", "beginnings", "documents_of", "colorings", "coloring"),  # points of a map, by number
     *("contrast_with_rest", "tag_numbered", "export_numbered", "contrast", "compare_runs"),
     *("try_labels", "label_quality"),  # a page's experiments
+    *(
+        "evaluate_search",
+        "label_by_examples",
+        "search_queries",
+        "tune_search",
+        "tune_threshold",
+    ),  # files of this machine
+    *("export", "export_lines", "export_notes", "texts"),
 }
 """What only the process that opened a collection can ask, most of it for the pages of the web UI."""
 
@@ -77,6 +85,8 @@ def test_clusters_and_their_runs(either: Collection) -> None:
     with pytest.raises(UsageError, match="there is a cluster run 'two' already"):
         either.cluster("two", k=2)
     assert either.cluster("two", k=2, replace=True).run == "two"
+    assert either.cluster_run().run.name == "two"
+    assert either.evaluate_clusters("two", truth="stars").documents == 3
     either.rename_run("two", "pair")
     either.rename_run("pair", "phones", item=0)
     assert either.run("pair").items[0].name == "phones"

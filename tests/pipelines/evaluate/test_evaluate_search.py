@@ -45,7 +45,8 @@ def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tupl
     assert found[0].p is None and found[0].difference is None
     for quality in found:
         run_file = tmp_path / f"{quality.mode}.trec"
-        run_queries(collection, queries, SearchSettings(k=100, mode=quality.mode), run_file)  # type: ignore[arg-type]
+        settings = SearchSettings(k=100, mode=quality.mode)  # type: ignore[arg-type]
+        run_queries(collection.stored, queries, settings, run_file)
         names = {"ndcg@10": "nDCG@10", "recall@100": "R@100", "mrr@10": "RR@10", "map@100": "AP@100"}
         measures = [ir_measures.parse_measure(name) for name in names.values()]
         expected = ir_measures.calc_aggregate(measures, qrels, list(ir_measures.read_trec_run(str(run_file))))

@@ -285,7 +285,7 @@ def test_a_missing_library(own: Collection, monkeypatch: pytest.MonkeyPatch) -> 
 MISTAKES = {
     "name taken": (("topics",), ("there is a topic run 'topics' already", "--replace")),
     "unknown outliers": (("topics", "--outliers", "drop"), ("'drop'", "keep, nearest")),
-    "min size": (("topics", "--min-size", 1), ("min_size is 1",)),
+    "min size": (("topics", "--min-size", 1), ("--min-size is 1",)),
     "seed words": (("topics", "--seed-words", "a,;b"), ("seed words are empty",)),
     "update and replace": (("topics", "--update", "topics", "--replace"), ("--update",)),
     "one label": (("topics", "--name", "n", "--labels", "refund"), ("'refund' is the only label",)),
