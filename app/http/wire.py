@@ -43,6 +43,8 @@ TYPES = {
     "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
 }  # fmt: skip
 """The classes that cross the wire, by the module that holds them."""
+DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64")
+"""The types of arrays that cross the wire."""
 
 
 def encode(value: Any) -> Any:
@@ -105,13 +107,19 @@ def decode(value: Any) -> Any:
             raise SondeError(f"this version of Sonde does not know the result {value['$result']!r}: use the service's")
         return kind(**{name: decode(each) for name, each in value.items() if name != "$result"})
     if "$array" in value:
-        import numpy as np
-
-        return np.array(value["$array"], value["dtype"])
+        return _array(value["$array"], value.get("dtype"))
     for mark, back in _MARKS.items():
         if mark in value:
             return back(value[mark])
     return {name: decode(each) for name, each in value.items()}
+
+
+def _array(values: Any, dtype: Any) -> Any:
+    if dtype not in DTYPES:  # others, such as "S1000000000", ask for memory that the values do not need
+        raise ValueError(f"{dtype!r} is not a type of numbers: use {', '.join(DTYPES)}")
+    import numpy as np
+
+    return np.array(values, dtype)
 
 
 _MARKS = {

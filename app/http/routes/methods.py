@@ -1,5 +1,6 @@
 """Methods of a collection by name: what `sonde.connect` calls where no other route fits."""
 
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,8 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 RUNS_BY_NAME = ("Topics", "Map")
 NOT_OVER_THE_WIRE = ("device", "dtype", "model", "rerank_model", "settings", "progress")
 """Options that choose what the service loads: a request must not make it fetch a model or open a folder."""
+COUNTS = ("k", "count")
+"""Options of reading methods that say how much is returned at once."""
 FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
 
 
@@ -68,7 +71,7 @@ async def write_run(opened: str, method: str, body: Call, context: Writer) -> JS
 
 
 def _opened(host: Hosted, opened: str, name: str | None) -> Any:
-    """Return the topics or the map of a run; where none is named and none exists, what makes one."""
+    """Return the topics or the map of a run, the newest if no name is given."""
     return getattr(host.collection, opened)(name)
 
 
@@ -83,20 +86,47 @@ def _work(
     if method not in known:
         hint = f"there are: {', '.join(known)}" if known else "there are none"
         raise ProblemError(404, f"there is no method {method!r}; {hint}", "method")
-    options = {name: decode(value) for name, value in body.options.items()}
+    options = _options(context, body, method)
+    host = context.hosts.find(body.collection)
+    return host, lambda: _result(host, of(host), method, options)
+
+
+def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
+    """Return the arguments of a call, no larger than the service takes elsewhere.
+
+    Raises:
+        ProblemError: One is not valid, too large, or not taken over the wire (422).
+    """
+    try:
+        options = {name: decode(value) for name, value in body.options.items()}
+    except (ValueError, TypeError, KeyError, RecursionError, SondeError) as error:
+        raise ProblemError(422, f"the options are not valid: {error}", "options") from None
     if refused := [name for name in NOT_OVER_THE_WIRE if name in options]:
         raise ProblemError(422, f"{refused[0]} cannot be chosen over HTTP: the service decides it", refused[0])
+    if method == "rows":
+        options.setdefault("count", context.settings.max_k)
     for name, value in options.items():
         if isinstance(value, (list, tuple)):
             context.check_count(len(value), name)
-    host = context.hosts.find(body.collection)
-    return host, lambda: _result(host, of(host), method, options)
+        if isinstance(value, str) and len(value) > context.settings.max_text:
+            raise ProblemError(
+                422, f"{len(value):,} characters, and at most {context.settings.max_text:,} are taken", name
+            )
+        many = name in COUNTS and method not in WRITING and isinstance(value, int) and value > context.settings.max_k
+        if many:
+            raise ProblemError(422, f"{name} is {value:,}, and at most {context.settings.max_k:,} are returned", name)
+    return options
 
 
 def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) -> Any:
     """Return JSON values of an attribute, or of what a method returns; of topics and maps, the run's name."""
     found: Any = getattr(subject, method)
-    found = found(**options) if callable(found) else found
+    if callable(found):
+        try:
+            inspect.signature(found).bind(**options)
+        except TypeError as error:
+            raise UsageError(f"{method}: {error}") from None
+        found = found(**options)
     if type(found).__name__ in RUNS_BY_NAME:
         return found.name
     if isinstance(found, Info):

@@ -217,6 +217,26 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
     refused(client.post("/read/stored/get", json={}), 404, "there are none")
 
 
+@pytest.mark.parametrize(
+    ("path", "options", "field", "words"),
+    [
+        ("read/run", {}, None, "missing a required argument: 'name'"),
+        ("read/run", {"name": "a", "nope": 1}, None, "got an unexpected keyword argument 'nope'"),
+        ("read/search_many", {"queries": ["a"], "k": 10**9}, "k", "at most 1,000 are returned"),
+        ("read/rows", {"count": 10**9}, "count", "at most 1,000 are returned"),
+        ("read/documents", {"ids": {"$array": ["a"], "dtype": "S1000000000"}}, "options", "is not a type of numbers"),
+        ("read/documents", {"ids": {"$date": "soon"}}, "options", "the options are not valid"),
+        ("read/documents", {"ids": {"$result": "Path"}}, "options", "does not know the result 'Path'"),
+        ("read/documents", {"ids": {"$result": "Hit", "x": 1}}, "options", "the options are not valid"),
+        ("read/example_queries", {"most": "x" * 200_000}, "most", "at most 100,000 are taken"),
+    ],
+)
+def test_options_that_are_not_valid(
+    client: TestClient, path: str, options: dict[str, Any], field: str | None, words: str
+) -> None:
+    refused(client.post(f"/{path}", json={"options": options}), 422, words, field=field)
+
+
 def test_no_message_names_a_folder_of_the_server(client: TestClient, folder: Any) -> None:
     answer = client.post("/read/run", json={"options": {"name": "none"}})
     refused(answer, 409, "there is no run 'none'")
