@@ -65,7 +65,7 @@ class SondeError(Exception):
 
 
 class UsageError(SondeError):
-    """The request itself cannot be right, whatever the data: a bad option, an unknown column, a k of 0."""
+    """The request itself is not valid, whatever the data: a bad option, an unknown column, a k of 0."""
 
     exit_code, code = 2, "usage"
 

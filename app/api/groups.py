@@ -46,7 +46,7 @@ class Grouping(Opened):
             **options: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
 
         Raises:
-            UsageError: A setting cannot be right, k is larger than the number of distinct texts, or the name is taken.
+            UsageError: A setting is not valid, k is larger than the number of distinct texts, or the name is taken.
             SondeError: The collection is empty, or another process is writing.
             MissingExtraError: The method needs libraries that are not installed.
 
@@ -123,7 +123,7 @@ class Grouping(Opened):
             **options: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
 
         Raises:
-            UsageError: A setting cannot be right, or the name is taken.
+            UsageError: A setting is not valid, or the name is taken.
             SondeError: Another process is writing.
             MissingExtraError: BERTopic is not installed.
 
@@ -161,7 +161,7 @@ class Grouping(Opened):
             **options: Any field of `sonde.MapSettings`: `seed`, `neighbours`, `sample` …
 
         Raises:
-            UsageError: A setting cannot be right, or the name is taken.
+            UsageError: A setting is not valid, or the name is taken.
             SondeError: The collection is empty, or another process is writing.
             MissingExtraError: umap-learn is not installed.
 
@@ -207,7 +207,7 @@ class Grouping(Opened):
             **options: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
 
         Raises:
-            UsageError: A setting cannot be right.
+            UsageError: A setting is not valid.
             MissingExtraError: datasketch is not installed, which near duplicates need.
 
         Example:

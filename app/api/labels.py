@@ -47,8 +47,8 @@ class Labelling(Opened):
             **options: Any field of `sonde.LabelSettings`: `engine`, `multi_label`, `threshold`, `budget`, `name` …
 
         Raises:
-            UsageError: The labels or a setting cannot be right, or the run's name is taken.
-            SondeError: A model cannot be had, or another process is writing.
+            UsageError: The labels or a setting is not valid, or the run's name is taken.
+            SondeError: A model is not available, or another process is writing.
 
         Example:
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
@@ -95,7 +95,7 @@ class Labelling(Opened):
         return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
 
     def correct(self, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
-        """Keep what a person says of documents' labels; the next labelling under the run's name heeds it.
+        """Keep what a person says of documents' labels; the next labelling under the run's name applies it.
 
         Args:
             given: A label by document id, or several; "none of these" says that none fits.
@@ -160,7 +160,7 @@ class Labelling(Opened):
                 "replace" forgets it.
 
         Raises:
-            UsageError: Nothing says which documents, the filter or the name cannot be right, or the tag exists.
+            UsageError: Nothing says which documents, the filter or the name is not valid, or the tag exists.
             SondeError: An id does not exist, or another process is writing.
 
         Example:

@@ -55,8 +55,8 @@ class Searching(Opened):
             **options: Any field of `sonde.SearchSettings`: `mode`, `where`, `threshold`, `offset`, `explain` …
 
         Raises:
-            UsageError: A setting, the filter or the query (an empty one) cannot be right.
-            SondeError: The collection's model cannot be had.
+            UsageError: A setting, the filter or the query (an empty one) is not valid.
+            SondeError: The collection's model is not available.
 
         Example:
             >>> fruit.search("a yellow fruit", k=1)[0].text
@@ -83,8 +83,8 @@ class Searching(Opened):
             **options: Any field of `sonde.AskSettings`: `field` (the metadata field that holds the answer) and `mode`.
 
         Raises:
-            UsageError: The question is empty, or a setting cannot be right.
-            SondeError: The collection's model cannot be had.
+            UsageError: The question is empty, or a setting is not valid.
+            SondeError: The collection's model is not available.
 
         Example:
             >>> fruit.ask("a yellow fruit", threshold=0.2).answer
@@ -167,7 +167,7 @@ class Searching(Opened):
 
         Raises:
             SondeError: There is no document with this id.
-            UsageError: A setting or the filter cannot be right.
+            UsageError: A setting or the filter is not valid.
 
         Example:
             >>> apple = fruit.search("apples", k=1)[0]
@@ -182,8 +182,8 @@ class Searching(Opened):
         """Return the k documents most similar to an example text, stored or not; options as for `search`.
 
         Raises:
-            UsageError: The text is empty, or a setting or the filter cannot be right.
-            SondeError: The collection's model cannot be had.
+            UsageError: The text is empty, or a setting or the filter is not valid.
+            SondeError: The collection's model is not available.
 
         Example:
             >>> fruit.like("Lemons are yellow too.", k=1)[0].text

@@ -33,8 +33,8 @@ def classify(
         **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
 
     Raises:
-        UsageError: The labels, a setting or a text cannot be right.
-        SondeError: A model cannot be had.
+        UsageError: The labels, a setting or a text is not valid.
+        SondeError: A model is not available.
 
     Example:
         >>> sonde.classify(["My parcel never came."], ["refund", "delivery"], engine="similarity")[0].label
@@ -65,8 +65,8 @@ def entail(
         progress: Receives messages.
 
     Raises:
-        UsageError: A sentence is empty, or the model's name cannot be right.
-        SondeError: The model cannot be had, or is no NLI model.
+        UsageError: A sentence is empty, or the model's name is not valid.
+        SondeError: The model is not available, or is no NLI model.
 
     Example:
         >>> sonde.entail("A man plays a guitar.", "", model="bundled")

@@ -70,7 +70,7 @@ class Upkeep(Opened):
 
         Raises:
             SondeError: An id does not exist (nothing is deleted then), or another process is writing.
-            UsageError: The filter cannot be right, or neither ids nor a filter were given.
+            UsageError: The filter is not valid, or neither ids nor a filter were given.
 
         Example:
             >>> fruit.delete(where="title = 'no such title'")
@@ -103,7 +103,7 @@ class Upkeep(Opened):
         """Rebuild what `verify` finds broken, as far as it can be derived; return what was done.
 
         Raises:
-            SondeError: Vectors are lost whose texts must be embedded anew and whose model cannot be had.
+            SondeError: Vectors are lost whose texts must be embedded anew and whose model is not available.
 
         Example:
             >>> fruit.repair()

@@ -65,7 +65,7 @@ class RemoteCollection(Local):
         """Return the k documents that answer the query best; `options` as the service's `/search` takes them.
 
         Raises:
-            UsageError: A setting, the filter or the query cannot be right.
+            UsageError: A setting, the filter or the query is not valid.
             SondeError: The service cannot be reached, refuses the key, or is too busy.
         """
         given = _chosen(SearchSettings, settings, options, "search", k)
@@ -88,7 +88,7 @@ class RemoteCollection(Local):
         """Return the k documents most similar to an example text.
 
         Raises:
-            UsageError: The text is empty or a setting cannot be right.
+            UsageError: The text is empty or a setting is not valid.
             SondeError: As for `search`.
         """
         given = _chosen(SearchSettings, settings, options, "like", k)
@@ -100,8 +100,8 @@ class RemoteCollection(Local):
         """Label texts that are in no collection; `options` as the service's `/label` takes them.
 
         Raises:
-            UsageError: A text, a label or a setting cannot be right.
-            SondeError: The service's model cannot be had, or as for `search`.
+            UsageError: A text, a label or a setting is not valid.
+            SondeError: The service's model is not available, or as for `search`.
         """
         named = {label.name: label.description for label in make_labels(labels, several=True)}
         given = {"texts": as_texts(texts, "text"), "labels": named}

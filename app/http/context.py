@@ -31,7 +31,7 @@ class Models:
         """Return the NLI model.
 
         Raises:
-            SondeError: It cannot be had.
+            SondeError: It is not available.
         """
         with self._loading:
             if self._nli is None:

@@ -127,7 +127,7 @@ def exact_search(
 
 
 def as_queries(queries: np.ndarray, dimension: int, k: int) -> np.ndarray:
-    """The queries as contiguous float32 [m, dimension]; UsageError if they or k cannot be right."""
+    """The queries as contiguous float32 [m, dimension]; UsageError if they or k is not valid."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     if queries.ndim != 2 or queries.shape[1] != dimension:
         raise UsageError(f"queries have shape {queries.shape}, the vectors need (n, {dimension})")

@@ -47,8 +47,8 @@ def load_encoder(
         notify: Receives sentences that the user should read: a download, a distillation.
 
     Raises:
-        UsageError: The name, the device or an option cannot be right.
-        SondeError: The model cannot be had, or is damaged.
+        UsageError: The name, the device or an option is not valid.
+        SondeError: The model is not available, or is damaged.
     """
     settings = EncoderSettings.of(
         device,

@@ -115,7 +115,7 @@ def locate(name: str, notify: Callable[[str], object], revision: str | None = No
     """Find a model by its canonical name: the default, a folder, or the hub's cache; only "org/name" is downloaded.
 
     Raises:
-        SondeError: It cannot be had; the message says what to do.
+        SondeError: It is not available; the message says what to do.
     """
     if name == DEFAULT_MODEL:
         if folder := _packaged_default(notify):

@@ -62,7 +62,7 @@ def index_documents(
 
     Raises:
         UsageError: The settings contradict the collection.
-        SondeError: Another process is writing, the disk is full, or the model cannot be had.
+        SondeError: Another process is writing, the disk is full, or the model is not available.
     """
     began = time.monotonic()
     made = is_new(folder)
@@ -86,7 +86,7 @@ def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) 
 
     Raises:
         UsageError: The settings name another model than the collection was built with.
-        SondeError: The folder is something else than a collection, or the model cannot be had.
+        SondeError: The folder is something else than a collection, or the model is not available.
     """
     if is_new(folder):
         options = settings.model_options()

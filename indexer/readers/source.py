@@ -34,7 +34,7 @@ class ReadOptions:
         max_chars: Longer texts are skipped.
 
     Raises:
-        UsageError: A value that cannot be right for any source.
+        UsageError: A value that is not valid for any source.
     """
 
     text: str | tuple[str, ...] | None = None

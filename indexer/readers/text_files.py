@@ -39,7 +39,7 @@ logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 
 class UnreadableError(Exception):
-    """A file whose content cannot be had; the message is the reason."""
+    """A file whose content is not available; the message is the reason."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class StoredCollection:
         """The collection's bi-encoder, loaded at first use.
 
         Raises:
-            SondeError: The model cannot be had, or its weights are not those that the collection was built with.
+            SondeError: The model is not available, or its weights are not those that the collection was built with.
         """
         with self._loading:
             if self._encoder is None:

@@ -37,7 +37,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     from the texts. An older format is brought up to date.
 
     Raises:
-        SondeError: The catalog itself is damaged, which holds the texts, or the model cannot be had.
+        SondeError: The catalog itself is damaged, which holds the texts, or the model is not available.
     """
     folder = collection.path
     done: list[str] = []

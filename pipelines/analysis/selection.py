@@ -61,7 +61,7 @@ def tag(
             "replace" forgets it.
 
     Raises:
-        UsageError: Nothing says which documents, the filter or the name cannot be right, the tag exists and is to be
+        UsageError: Nothing says which documents, the filter or the name is not valid, the tag exists and is to be
             new, or no document would have it.
         SondeError: An id does not exist, there is no tag to remove documents from, or another process is writing.
     """

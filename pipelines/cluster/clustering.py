@@ -84,7 +84,7 @@ def cluster(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: A setting or the filter cannot be right, k is larger than the number of distinct texts, or the name
+        UsageError: A setting or the filter is not valid, k is larger than the number of distinct texts, or the name
             is taken.
         SondeError: The collection is empty, no document passes the filter, or the collection cannot be written.
         MissingExtraError: The method needs libraries that are not installed.
@@ -198,7 +198,7 @@ def clusters_near(
 
     Raises:
         UsageError: The query is empty, or k below 1.
-        SondeError: There is no such run, or the collection's model cannot be had.
+        SondeError: There is no such run, or the collection's model is not available.
     """
     if not query.strip():
         raise UsageError("the query is empty", code="empty", field="query")

@@ -45,7 +45,7 @@ def read_candidates(text: str | None, path: Path | None) -> tuple[str, ...]:
     """Return candidate labels that were given with commas between them, or one a line in a file; neither gives none.
 
     Raises:
-        UsageError: Both were given, or a label cannot be right.
+        UsageError: Both were given, or a label is not valid.
         SondeError: The file cannot be read.
     """
     from ..label.labels import make_labels, read_labels
@@ -91,7 +91,7 @@ def label_groups(
         judge: An NLI judge in place of the one that is loaded.
 
     Raises:
-        SondeError: A model cannot be had.
+        SondeError: A model is not available.
     """
     from ..label.labels import make_labels, probabilities
 

@@ -53,7 +53,7 @@ class ClusterSettings:
         """Check what can be checked without the collection.
 
         Raises:
-            UsageError: A setting cannot be right; the message names the alternatives.
+            UsageError: A setting is not valid; the message names the alternatives.
         """
         _one_of("method", self.method, METHODS)
         _one_of("outliers", self.outliers, OUTLIERS)

@@ -90,7 +90,7 @@ def compare_filters(collection: StoredCollection, filters: Sequence[str], sample
     Terms are counted in `sample` documents of each side, at most.
 
     Raises:
-        UsageError: A filter cannot be right, or lets no document pass.
+        UsageError: A filter is not valid, or lets no document pass.
     """
     with collection.view() as view:
         return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters], sample)
@@ -100,8 +100,8 @@ def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int
     """Return what tells the k documents that answer one query best from those that answer another.
 
     Raises:
-        UsageError: k or a query cannot be right, or both find the same documents.
-        SondeError: The collection's model cannot be had.
+        UsageError: k or a query is not valid, or both find the same documents.
+        SondeError: The collection's model is not available.
     """
     from ..search.search import search_many
     from ..search.settings import SearchSettings

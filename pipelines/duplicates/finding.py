@@ -94,7 +94,7 @@ def find_duplicates(
     none. So every document that could go is alike one that stays, and no chain of likenesses joins unlike texts.
 
     Raises:
-        UsageError: A setting cannot be right, or the date column is none.
+        UsageError: A setting is not valid, or the date column is none.
         MissingExtraError: datasketch is not installed, which near duplicates need.
     """
     settings.check()

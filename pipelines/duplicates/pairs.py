@@ -51,7 +51,7 @@ class DuplicateSettings:
         """Check what can be checked without the collection.
 
         Raises:
-            UsageError: A setting cannot be right; the message names the alternatives.
+            UsageError: A setting is not valid; the message names the alternatives.
         """
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:

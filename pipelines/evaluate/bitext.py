@@ -112,8 +112,8 @@ def evaluate_bitext(
         **options: Further arguments of `load_encoder`: `device`, `dtype` …
 
     Raises:
-        UsageError: The model's name or an option cannot be right.
-        SondeError: A file has too few pairs, or the model cannot be had.
+        UsageError: The model's name or an option is not valid.
+        SondeError: A file has too few pairs, or the model is not available.
     """
     encoder = load_symmetric(model, prompt, notify=notify, **options)
     return [judge_bitext(Sides.of(file, encoder, notify), encoder.spec.name, k) for file in files]

@@ -142,8 +142,8 @@ def evaluate_models(
         notify: Receives sentences that the user should read.
 
     Raises:
-        UsageError: A form, the model's name or the device cannot be right.
-        SondeError: The pairs cannot be correlated with, or the model cannot be had.
+        UsageError: A form, the model's name or the device is not valid.
+        SondeError: The pairs cannot be correlated with, or the model is not available.
         MissingExtraError: A set was given and ir-measures is not installed, or int8 asked for and ONNX is not.
     """
     check_scores(pairs)

@@ -87,8 +87,8 @@ def evaluate_sts(
         **options: Further arguments of `load_encoder`: `device`, `dtype`, `truncate_dim` …
 
     Raises:
-        UsageError: A model's name or an option cannot be right.
-        SondeError: A file has too few pairs or only one score, or a model cannot be had.
+        UsageError: A model's name or an option is not valid.
+        SondeError: A file has too few pairs or only one score, or a model is not available.
     """
     for file in files:
         check_scores(file)

@@ -32,7 +32,7 @@ def check_form(form: str) -> str:
     """Return a form with its number written out: "pruned" is "pruned:0.2".
 
     Raises:
-        UsageError: There is no such form, or its number cannot be right.
+        UsageError: There is no such form, or its number is not valid.
     """
     form = form.strip()
     if form in (*DTYPES, PER_CHANNEL, PER_TENSOR, STATIC_MODEL):
@@ -58,7 +58,7 @@ def load_form(model: str, form: str, device: str = "auto", notify: Notify = sile
 
     Raises:
         UsageError: The model or the device does not go with the form.
-        SondeError: The model cannot be had.
+        SondeError: The model is not available.
     """
     load = load_symmetric if symmetric else load_encoder
     if form == STATIC_MODEL:

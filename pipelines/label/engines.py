@@ -149,8 +149,8 @@ def load_judge(
         notify: Receives sentences that the user should read.
 
     Raises:
-        UsageError: The name, the template or the device cannot be right.
-        SondeError: The model cannot be had, or does not fit the engine.
+        UsageError: The name, the template or the device is not valid.
+        SondeError: The model is not available, or does not fit the engine.
     """
     if engine == "similarity":
         if model is not None:
@@ -171,8 +171,8 @@ def load_nli(
     """Return an NLI model by name, the bundled one where None; on a GPU `notify` is then told of a larger one.
 
     Raises:
-        UsageError: The name or the device cannot be right.
-        SondeError: The model cannot be had.
+        UsageError: The name or the device is not valid.
+        SondeError: The model is not available.
     """
     if model is None and resolve_devices(device)[0].startswith("cuda"):
         said = f"using the bundled NLI model; this machine has a GPU, and {arg('model')} {HUB_MODEL} is more accurate"

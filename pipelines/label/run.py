@@ -52,8 +52,8 @@ def label_collection(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: The labels or a setting cannot be right, or the run's name is taken.
-        SondeError: A model cannot be had, the collection is empty or cannot be written.
+        UsageError: The labels or a setting is not valid, or the run's name is taken.
+        SondeError: A model is not available, the collection is empty or cannot be written.
     """
     began = time.monotonic()
     settings.check()
@@ -105,8 +105,8 @@ def classify(
     standardises over them. Fewer are each labelled by themselves.
 
     Raises:
-        UsageError: The labels, a setting or a text (an empty one) cannot be right.
-        SondeError: A model cannot be had.
+        UsageError: The labels, a setting or a text (an empty one) is not valid.
+        SondeError: A model is not available.
     """
     texts, made = check_classify(texts, labels, settings)
     engine = check_engine(settings.engine)
@@ -152,8 +152,8 @@ def judge_of(
     """Return the judge of an engine for a collection; None for similarity.
 
     Raises:
-        UsageError: A setting cannot be right.
-        SondeError: The model cannot be had.
+        UsageError: A setting is not valid.
+        SondeError: The model is not available.
     """
     return _judge(engine, settings, lambda: _late(collection), notify)
 

@@ -54,8 +54,8 @@ def try_labels(
         notify: Receives progress.
 
     Raises:
-        UsageError: The labels or a setting cannot be right.
-        SondeError: The collection is empty, or a model cannot be had.
+        UsageError: The labels or a setting is not valid.
+        SondeError: The collection is empty, or a model is not available.
     """
     began = time.monotonic()
     settings = replace(settings, budget=None)

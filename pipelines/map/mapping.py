@@ -40,7 +40,7 @@ class MapSettings:
         """Check what can be checked without the collection.
 
         Raises:
-            UsageError: A setting cannot be right.
+            UsageError: A setting is not valid.
         """
         for name, low in {"seed": 0, "neighbours": 2, "sample": 100}.items():
             if getattr(self, name) < low:
@@ -101,7 +101,7 @@ def make_map(
         notify: Receives progress.
 
     Raises:
-        UsageError: A setting cannot be right, or the name is taken.
+        UsageError: A setting is not valid, or the name is taken.
         SondeError: The collection is empty, or another process is writing.
         MissingExtraError: umap-learn is not installed.
     """

@@ -35,8 +35,8 @@ def load_pair_model(
         field: The argument that the name came from, for messages.
 
     Raises:
-        UsageError: The name, the device or the precision cannot be right.
-        SondeError: The model cannot be had, is damaged, or classifies nothing.
+        UsageError: The name, the device or the precision is not valid.
+        SondeError: The model is not available, is damaged, or classifies nothing.
     """
     devices = resolve_devices(device)
     precision = resolve_dtype(dtype, devices[0])
@@ -54,7 +54,7 @@ def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Locate
 
     Raises:
         UsageError: It is neither a folder nor an "org/name".
-        SondeError: It cannot be had.
+        SondeError: It is not available.
     """
     name = name.strip()
     folder = Path(name).expanduser()

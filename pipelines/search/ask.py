@@ -80,7 +80,7 @@ def ask(
 
     Raises:
         UsageError: The question is empty, the mode has no cosine, or there is no such field.
-        SondeError: The model cannot be had.
+        SondeError: The model is not available.
     """
     question = as_text(question, "question")
     if mode not in ("dense", "hybrid"):

@@ -13,7 +13,7 @@ def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
     """Return bool [rows], or None where every row may be returned.
 
     Raises:
-        UsageError: The filter cannot be right: its syntax, a column, an operator or a value.
+        UsageError: The filter is not valid: its syntax, a column, an operator or a value.
     """
     generation = view.generation
     if where is None:

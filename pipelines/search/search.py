@@ -44,8 +44,8 @@ def search(
         notify: Receives what the user should read at once: that a reranker is downloaded.
 
     Raises:
-        UsageError: A setting, the filter or the query (an empty one) cannot be right.
-        SondeError: The collection's model, or the second stage's, cannot be had.
+        UsageError: A setting, the filter or the query (an empty one) is not valid.
+        SondeError: The collection's model, or the second stage's, is not available.
     """
     return next(search_many(collection, [as_text(query, "query")], settings, notify))
 
@@ -59,8 +59,8 @@ def search_many(
     """Check the queries at once, and return their results in order; they are encoded together. See `search`.
 
     Raises:
-        UsageError: A setting, the filter or one of the queries (an empty one) cannot be right.
-        SondeError: The collection's model, or the second stage's, cannot be had.
+        UsageError: A setting, the filter or one of the queries (an empty one) is not valid.
+        SondeError: The collection's model, or the second stage's, is not available.
     """
     settings.check()
     asked = as_texts(queries, "query")
@@ -106,7 +106,7 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
 
     Raises:
         UsageError: There is no such model.
-        SondeError: The model cannot be had, or scores no pairs.
+        SondeError: The model is not available, or scores no pairs.
     """
     reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
     seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
@@ -143,7 +143,7 @@ class FirstStage:
         """Compile the filter and prepare to search the view; the document `without` is left out.
 
         Raises:
-            UsageError: The filter cannot be right.
+            UsageError: The filter is not valid.
         """
         allowed = allowed_rows(view, settings.where)
         if without is not None:

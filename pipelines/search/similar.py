@@ -25,7 +25,7 @@ def similar(collection: StoredCollection, key: str | int, settings: SearchSettin
 
     Raises:
         SondeError: There is no document with this id.
-        UsageError: A setting or the filter cannot be right.
+        UsageError: A setting or the filter is not valid.
     """
     began, key = time.perf_counter(), as_text(key, "id")
     dense = _checked(collection, settings)
@@ -42,8 +42,8 @@ def like(collection: StoredCollection, text: str, settings: SearchSettings = Sea
     """Return the documents most similar to a text, which is treated as a document and not as a question.
 
     Raises:
-        UsageError: The text is empty, or a setting or the filter cannot be right.
-        SondeError: The collection's model cannot be had.
+        UsageError: The text is empty, or a setting or the filter is not valid.
+        SondeError: The collection's model is not available.
     """
     began, text = time.perf_counter(), as_text(text, "text")
     if not text.strip():

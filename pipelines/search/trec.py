@@ -57,8 +57,8 @@ def run_queries(
     """Search for every query and, if `run` is given, write the hits as a TREC run file.
 
     Raises:
-        UsageError: A setting, the filter or a query cannot be right.
-        SondeError: The collection's model, or the second stage's, cannot be had.
+        UsageError: A setting, the filter or a query is not valid.
+        SondeError: The collection's model, or the second stage's, is not available.
     """
     results = search_many(collection, [text for _, text in queries], settings, notify)
     found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]

@@ -56,7 +56,7 @@ def best_passage(view: View, key: str, query: str) -> str:
     """Return the passage of a document that is most similar to a query, with the document's title before it.
 
     Raises:
-        SondeError: There is no document with this id, or the model cannot be had.
+        SondeError: There is no document with this id, or the model is not available.
     """
     doc = view.document_number(key)
     if doc is None:

@@ -141,8 +141,8 @@ def mine_bitext(
         notify: Receives sentences that the user should read.
 
     Raises:
-        UsageError: An option cannot be right.
-        SondeError: A side is empty, or the model cannot be had.
+        UsageError: An option is not valid.
+        SondeError: A side is empty, or the model is not available.
 
     Example:
         >>> found = sonde.mine_bitext(["A dog barks.", "It rains."], ["Rain is falling.", "The dog is barking."])

@@ -34,8 +34,8 @@ def load_symmetric(name: str, prompt: str | None = None, *, notify: Notify = sil
     """Load a model for texts of equal role: without prompts of queries and documents, with its default one if any.
 
     Raises:
-        UsageError: The name or an option cannot be right.
-        SondeError: The model cannot be had.
+        UsageError: The name or an option is not valid.
+        SondeError: The model is not available.
     """
     encoder = load_encoder(name, query_prompt=prompt or "", document_prompt=prompt or "", notify=notify, **options)
     if prompt is not None:

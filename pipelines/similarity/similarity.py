@@ -170,8 +170,8 @@ def load_comparison(
         notify: Receives sentences that the user should read.
 
     Raises:
-        UsageError: A name or the device cannot be right.
-        SondeError: A model cannot be had, or does not do what it is asked for.
+        UsageError: A name or the device is not valid.
+        SondeError: A model is not available, or does not do what it is asked for.
     """
     stage = NONE if second_stage == NONE else check_reranker_name(second_stage)
     encoder = load_symmetric(model, prompt, device=device, notify=notify)
@@ -188,8 +188,8 @@ def similarity(
     """Compare two texts by a bi-encoder's cosine, a second stage and an NLI model; see `load_comparison`.
 
     Raises:
-        UsageError: A text is empty, or a name cannot be right.
-        SondeError: A model cannot be had.
+        UsageError: A text is empty, or a name is not valid.
+        SondeError: A model is not available.
 
     Example:
         >>> found = sonde.similarity("An elephant is bigger than a lion.", "A lion is bigger than an elephant.")

@@ -119,7 +119,7 @@ def pair_attention(first: str, second: str) -> Attention:
 
     Raises:
         UsageError: A text is empty.
-        SondeError: The model cannot be had.
+        SondeError: The model is not available.
     """
     if not first.strip() or not second.strip():
         raise UsageError("a text is empty: give two texts to compare")

@@ -112,7 +112,7 @@ def make_topics(
         notify: Receives progress.
 
     Raises:
-        UsageError: A setting or the name cannot be right.
+        UsageError: A setting or the name is not valid.
         SondeError: There is no run `match`, or another process is writing.
         MissingExtraError: BERTopic is not installed.
     """

@@ -112,7 +112,7 @@ def embedder(collection: StoredCollection, choice: str, notify: Notify = silent)
     """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
 
     Raises:
-        SondeError: It is wanted ("model") and cannot be had.
+        SondeError: It is wanted ("model") and is not available.
     """
     if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
         return None

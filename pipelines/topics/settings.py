@@ -55,7 +55,7 @@ class TopicSettings:
         """Check what can be checked without the collection.
 
         Raises:
-            UsageError: A setting cannot be right; the message names the alternatives.
+            UsageError: A setting is not valid; the message names the alternatives.
         """
         if self.outliers not in OUTLIERS:
             raise unknown_option("outliers", self.outliers, OUTLIERS)

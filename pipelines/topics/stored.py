@@ -193,7 +193,7 @@ class Topics(Sequence[Topic]):
 
         Raises:
             UsageError: The query is empty, or k below 1.
-            SondeError: The collection's model cannot be had.
+            SondeError: The collection's model is not available.
         """
         query = as_text(query, "query")
         if not query.strip():
@@ -213,7 +213,7 @@ class Topics(Sequence[Topic]):
 
         Raises:
             UsageError: A text is empty.
-            SondeError: The collection's model cannot be had.
+            SondeError: The collection's model is not available.
         """
         texts = as_texts(texts, "text")
         if any(not text.strip() for text in texts):

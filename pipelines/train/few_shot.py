@@ -48,7 +48,7 @@ def tune_on_labels(
 
     Raises:
         UsageError: The folder is taken.
-        SondeError: The model cannot be had.
+        SondeError: The model is not available.
         MissingExtraError: A library of the extra `train` is not installed.
     """
     settings = settings or BiencoderSettings(seed=seed, batch=BATCH)
@@ -133,7 +133,7 @@ def label_by_examples(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: A setting cannot be right, or the run's name is taken.
+        UsageError: A setting is not valid, or the run's name is taken.
         SondeError: An example's document does not exist, or the collection is empty or cannot be written.
     """
     began = time.monotonic()

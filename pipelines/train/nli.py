@@ -67,8 +67,8 @@ def train_nli(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: An argument cannot be right.
-        SondeError: The data cannot be used, or the model cannot be had.
+        UsageError: An argument is not valid.
+        SondeError: The data cannot be used, or the model is not available.
     """
     settings = settings or TrainSettings()
     settings.check()
@@ -130,7 +130,7 @@ def base_folder(name: str, notify: Notify = silent) -> Path:
 
     Raises:
         UsageError: The static model was asked for, which has no layers, or there is no such name.
-        SondeError: It cannot be had.
+        SondeError: It is not available.
     """
     if (name := canonical_name(name)).startswith(STATIC_MODEL):
         raise UsageError(f"the static model has no layers to train: begin with {DEFAULT_MODEL} or another transformer")

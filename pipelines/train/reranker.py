@@ -109,8 +109,8 @@ def train_reranker(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: An argument cannot be right.
-        SondeError: The data cannot be used, or the model cannot be had.
+        UsageError: An argument is not valid.
+        SondeError: The data cannot be used, or the model is not available.
     """
     settings = settings or TrainSettings()
     settings.check()

@@ -180,7 +180,7 @@ def load_bundled(name: str, notify: Callable[[str], object] = lambda _: None) ->
 
     Raises:
         UsageError: There is no such bundled model.
-        SondeError: The default model that it builds on cannot be had, or a file is not the one it should be.
+        SondeError: The default model that it builds on is not available, or a file is not the one it should be.
     """
     if (bundle := BUNDLED.get(name)) is None:
         raise UsageError(f"there is no bundled model {name!r}: there is {', '.join(BUNDLED) or 'none'}")

@@ -130,7 +130,7 @@ def documents_where(catalog: Catalog, where: str) -> np.ndarray:
     """Return int64 numbers of the documents that pass a filter over metadata and runs, ascending.
 
     Raises:
-        UsageError: The filter cannot be right: its syntax, a name, an operator or a value.
+        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
     """
     compiled = _compiled(catalog, where)
     return catalog.documents_where(compiled.sql, compiled.parameters)

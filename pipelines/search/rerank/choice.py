@@ -35,7 +35,7 @@ def reranker_for(view: View, name: str | None, device: str = "auto", notify: Not
 
     Raises:
         UsageError: It is neither "late" nor a folder nor an "org/name".
-        SondeError: The model cannot be had, is damaged, or scores no pairs.
+        SondeError: The model is not available, is damaged, or scores no pairs.
     """
     name = check_reranker_name(name)
     if name == LATE:
@@ -74,7 +74,7 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
 
     Raises:
         UsageError: This machine lacks the device.
-        SondeError: The model cannot be had, is damaged, is a bi-encoder, or scores no pairs.
+        SondeError: The model is not available, is damaged, is a bi-encoder, or scores no pairs.
     """
     given = Path(name).expanduser()
     folder = given if given.is_dir() else models.fetch_model(name, None, notify, "rerank_model")

@@ -119,8 +119,8 @@ def train_biencoder(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: An argument cannot be right.
-        SondeError: The data cannot be used, or the model cannot be had.
+        UsageError: An argument is not valid.
+        SondeError: The data cannot be used, or the model is not available.
         MissingExtraError: A library of the extra `train` is not installed.
     """
     settings = settings or BiencoderSettings()
