@@ -14,7 +14,6 @@ from ...pipelines.label import Labels, LabelSettings
 from .opened import Opened
 
 if TYPE_CHECKING:
-    from ...pipelines.evaluate.labels import LabelQuality
     from ...pipelines.label.trial import Trial
 
 State = tuple[tuple[int, int, int], ...]
@@ -22,14 +21,13 @@ State = tuple[tuple[int, int, int], ...]
 
 
 class Looking(Opened):
-    """The methods that only look, and one that forgets corrections.
+    """The methods that only look.
 
     Example:
         >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
         >>> rows = [{"id": n, "text": f"{words[n % 4]} {n}", "kind": "ab"[n % 4 // 2]} for n in range(16)]
         >>> shop = sonde.index(rows, to=folder / "shop.sonde", id="id")
         >>> made = shop.cluster("two", k=2, refits=0), shop.cluster("four", k=4, refits=0)
-        >>> labelled = shop.label(["parcel", "battery"], engine="similarity")
     """
 
     @property
@@ -211,23 +209,3 @@ class Looking(Opened):
         from ...pipelines.label.trial import try_labels
 
         return try_labels(self.stored, labels, settings, count, progress)
-
-    def label_quality(self, run: str | None, column: str) -> "LabelQuality":
-        """Compare a label run with a metadata field that holds the true labels.
-
-        Args:
-            run: The run's name; the newest label run where None.
-            column: The metadata field.
-
-        Raises:
-            UsageError: There is no such field.
-            SondeError: There is no such run, or no document has both.
-
-        Example:
-            >>> found = shop.label_quality("labels", "kind")  # where labels are called a and b
-            >>> found.documents, found.accuracy
-            (16, 0.0)
-        """
-        from ...pipelines.evaluate.labels import evaluate_labels
-
-        return evaluate_labels(self.stored, run, column)

@@ -23,7 +23,7 @@ LOCAL = {
     *("generation", "state", "documents_state", "uncounted_runs", "counted_run", "items"),  # what pages keep
     *("numbers", "numbered", "beginnings", "documents_of", "colorings", "coloring"),  # points of a map, by number
     *("contrast_with_rest", "tag_numbered", "export_numbered", "contrast", "compare_runs"),
-    *("try_labels", "label_quality"),  # a page's experiments
+    "try_labels",  # a page's experiment
     *(
         "evaluate_search",
         "label_by_examples",

@@ -113,7 +113,7 @@ def show_truth(collection: Collection, run: Run) -> None:
 @st.cache_data(show_spinner="Comparing …", max_entries=16)
 def _quality(_collection: Collection, run: str, truth: str, key: tuple[Any, ...]) -> LabelQuality:
     del key
-    return _collection.label_quality(run, truth)
+    return _collection.evaluate_labels(run, truth)
 
 
 def _confusion(found: LabelQuality) -> None:
