@@ -151,7 +151,7 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
     sql = "SELECT data FROM run_arrays WHERE run = ? AND name = ?"
     found = catalog.connection.execute(sql, (run.number, name)).fetchone()
     if found is None:
-        raise SondeError(f"the {run.kind} run {run.name!r} keeps no {name}: make it anew")
+        raise SondeError(f"the {run.kind} run {run.name!r} keeps no {name}: make it again")
     return np.load(io.BytesIO(found[0]), allow_pickle=False)
 
 

@@ -63,7 +63,7 @@ def _vectors(collection: StoredCollection, catalog: Catalog) -> list[str]:
         path = segment.path(collection.vectors_path)
         if not path.is_file() or sha256(path) != segment.sha256 or not _readable(collection, segment):
             count = _embed_anew(collection, catalog, segment)
-            done.append(f"embedded {count:,} passages of {path.name} anew")
+            done.append(f"embedded {count:,} passages of {path.name} again")
     return done
 
 
@@ -130,7 +130,7 @@ def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
             Committer(collection.path, catalog, lexical, collection.encoder, tally).commit(Batch(planned))
     if docs:
         update_lexical(collection.path, catalog)
-    return [f"split {len(docs):,} documents anew"] if docs else []
+    return [f"split {len(docs):,} documents again"] if docs else []
 
 
 def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:

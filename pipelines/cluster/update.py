@@ -181,7 +181,7 @@ def _place(
         return to_nearest(vectors, means)
     fitted = np.flatnonzero(np.isin(docs, array_of(view.catalog, run, "fitted")))
     if not len(fitted):
-        raise SondeError(f"no document is left that the cluster run {run.name!r} was fitted on: make it anew")
+        raise SondeError(f"no document is left that the cluster run {run.name!r} was fitted on: make it again")
     known = normalized(document_vectors(view, docs[fitted]))
     if run.parameters["outliers"] != "nearest":
         return belong(vectors, known, labels[fitted], array_of(view.catalog, run, "limits"), notify)

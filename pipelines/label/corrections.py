@@ -195,7 +195,7 @@ def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
     for name in names:
         if name.casefold() not in known:
             raise UsageError(
-                f"the run {run!r} has no label {name!r}: {existing(known.values())}; label anew to have others"
+                f"the run {run!r} has no label {name!r}: {existing(known.values())}; label again to use others"
             )
     return [known[name.casefold()] for name in names]
 

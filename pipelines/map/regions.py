@@ -58,9 +58,9 @@ def read_outlines(text: str) -> list[list[tuple[float, float]]]:
     try:
         found = [[_corner(pair) for pair in part.split(";")] for part in text.split("|") if part]
     except ValueError:
-        raise UsageError("the area in the address cannot be read: draw it anew") from None
+        raise UsageError("the area in the address cannot be read: draw it again") from None
     if any(len(outline) < 3 for outline in found):
-        raise UsageError("the area in the address has fewer than three corners: draw it anew")
+        raise UsageError("the area in the address has fewer than three corners: draw it again")
     return found
 
 

@@ -156,7 +156,7 @@ class TopicModel:
         leaves = self.groups[topic]
         if len(leaves) < 2:
             raise SondeError(
-                f"topic {topic} is a single dense group and cannot be split: fit anew with a smaller {arg('min_size')}"
+                f"topic {topic} is a single dense group and cannot be split: fit again with a smaller {arg('min_size')}"
             )
         first, second = _halves(self.tree, len(self.vectors), leaves)
         groups = self.groups | {topic: first, max(self.groups) + 1: second}

@@ -298,7 +298,7 @@ def test_outlines_in_an_address() -> None:
     assert read_outlines(write_outlines(outlines)) == outlines
     assert read_outlines(write_outlines([[(n / 7, n % 13) for n in range(5000)]]))[0].__len__() == 200
     for wrong in ("1,2;3,4", "x", "1,2;nan,3;4,5", "1;2;3"):
-        with pytest.raises(UsageError, match="draw it anew"):
+        with pytest.raises(UsageError, match="draw it again"):
             read_outlines(wrong)
 
 

@@ -78,7 +78,7 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
         assert items.tolist() == [0, 0, 1, 1]
         np.testing.assert_array_equal(scores, [0.9, 0.8, 0.7, np.nan])
         np.testing.assert_array_equal(array_of(view.catalog, run, "centroids"), np.eye(2))
-        with pytest.raises(SondeError, match="the cluster run 'two' keeps no tree: make it anew"):
+        with pytest.raises(SondeError, match="the cluster run 'two' keeps no tree: make it again"):
             array_of(view.catalog, run, "tree")
     assert json.dumps(run.to_dict())
 

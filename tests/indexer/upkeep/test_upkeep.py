@@ -217,7 +217,7 @@ def test_repair_embeds_only_what_was_lost(damaged: Path) -> None:
     rows = len(np.load(damaged / "vectors" / "000002.npy"))
     collection = Collection.open(damaged, encoder=encoder)  # type: ignore[arg-type]
     [done] = [line for line in collection.repair() if line.startswith("embedded")]
-    assert done.endswith("passages of 000002.npy anew")
+    assert done.endswith("passages of 000002.npy again")
     assert 0 < encoder.embedded <= rows
 
 

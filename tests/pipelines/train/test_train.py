@@ -88,9 +88,9 @@ def test_a_killed_run_ends_with_the_weights_of_an_uninterrupted_one(base: Path, 
 
     def kill(step: int, steps: int, loss: float) -> None:
         if step == 4:
-            raise KilledError
+            raise KilledError("step 4")
 
-    with pytest.raises(KilledError):
+    with pytest.raises(KilledError, match="^step 4$"):
         train(torn, settings, tmp_path, "run", kill)
     torn = learner(base)
     resumed = train(torn, settings, tmp_path, "run")

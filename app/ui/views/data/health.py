@@ -138,7 +138,7 @@ def _skipped(path: Path) -> None:
 
 
 WORK = {
-    "verify": ("Verify", ":material/health_and_safety:", "Compute every digest anew, and check both indexes."),
+    "verify": ("Verify", ":material/health_and_safety:", "Compute every digest again, and check both indexes."),
     "repair": ("Repair", ":material/healing:", "Rebuild indexes from vectors, and lost vectors from texts."),
     "compact": (
         "Compact",
