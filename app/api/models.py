@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...indexer.encoder import DEFAULT_MODEL
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...pipelines.evaluate.bitext import BitextQuality, Sides, check_seed, judge_bitext, write_plots
 from ...pipelines.evaluate.models import evaluate_models, read_retrieval
@@ -49,7 +49,9 @@ def check_bitext(files: int, histogram: Path | None, map: Path | None, seed: int
         if target is not None:
             check_plot_target(target)
     if files > 1 and (histogram or map):
-        raise UsageError(f"a plot shows one file, not {files}: give one, or leave --histogram and --map out")
+        raise UsageError(
+            f"a plot shows one file, not {files}: give one, or leave out {arg('histogram')} and {arg('map')}"
+        )
 
 
 def evaluate_bitext(

@@ -81,7 +81,6 @@ class RunKind(str):
         numbered: Whether its items go by number and name; else by name alone.
         groups: Whether its items group the documents, so that they can be merged, compared, charted and evaluated.
         colors: Whether a map can be coloured by it.
-        by_hand: Whether a person made it, so that it is never replaced unasked.
         update: The words of the `sonde` command that brings a run up to date, its name comes last; empty if none does.
         follows: The kind whose run of the same name it belongs to, and is renamed with.
     """
@@ -97,7 +96,6 @@ class RunKind(str):
     numbered: ClassVar[bool] = False
     groups: ClassVar[bool] = False
     colors: ClassVar[bool] = False
-    by_hand: ClassVar[bool] = False
     update: ClassVar[tuple[str, ...]] = ()
     follows: ClassVar["RunKind | None"] = None
 
@@ -180,7 +178,7 @@ class Tags(RunKind):
 
     __slots__ = ()
     name, item, items, heading = "tag", "tag", "tags", "Tags"
-    colors = by_hand = True
+    colors = True
 
     def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
         """Return one column: whether a document has the tag."""
@@ -199,7 +197,7 @@ class Corrections(Labels):
     __slots__ = ()
     name, heading = "correction", "Corrections"
     score = "score"
-    colors, by_hand = False, True
+    colors = False
 
 
 CLUSTER, TOPIC, MAP, LABEL, TAG = Clusters(), Topics(), Maps(), Labels(), Tags()

@@ -149,7 +149,6 @@ def test_what_each_kind_is_like() -> None:
 
     assert those("groups") == those("numbered") == list(group_kinds()) == [CLUSTER, TOPIC]
     assert those("colors") == [CLUSTER, TOPIC, LABEL, TAG]
-    assert those("by_hand") == [TAG, CORRECTION]
     assert [kind.update for kind in those("update")] == [
         ("cluster", "--update"), ("topics", "--update"), ("map", "--update"),
     ]  # fmt: skip

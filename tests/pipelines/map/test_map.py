@@ -184,6 +184,6 @@ def test_an_interrupted_map_leaves_nothing(shop: Collection) -> None:
         if "naming" in str(event):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="^$"):
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
         shop.map("other", progress=interrupt)
     assert contents(shop.path) == before

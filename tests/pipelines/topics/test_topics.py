@@ -267,7 +267,7 @@ def test_an_interrupted_fit_leaves_nothing(own: Collection) -> None:
         if "fitting" in str(event):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="^$"):
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
         own.topics("other", progress=interrupt)
     assert contents(own.path) == before
     assert problems(own.path) == []

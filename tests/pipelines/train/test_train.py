@@ -90,7 +90,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_uninterrupted_one(base: Path, 
         if step == 4:
             raise KilledError("step 4")
 
-    with pytest.raises(KilledError, match="^step 4$"):
+    with pytest.raises(KilledError, match=r"^step 4$"):
         train(torn, settings, tmp_path, "run", kill)
     torn = learner(base)
     resumed = train(torn, settings, tmp_path, "run")
