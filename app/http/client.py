@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Document, Value
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...indexer.ingest import BuildReport
 from ...indexer.progress import Notify, silent
-from ...indexer.store.export import frame_of
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
 from ...pipelines.search.settings import SearchSettings
 from ..api.options import S, settings_from
-from .remote import RemoteMap, RemoteTopics, options_of, remote_methods
+from .remote import READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
 from .wire import decode, encode
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from ...indexer.ingest import BuildReport
     from ..api import Collection as Local
 else:
     Local = object
@@ -37,7 +36,7 @@ PAGE = 1_000
 class RemoteCollection(Local):
     """A collection behind `sonde serve`: the methods of a local one, with the same results and the same errors.
 
-    What is not defined here is added by `remote_methods`, with the signature of the local method. Options that choose
+    What is not defined here is made by `remote_method`, with the signature of the local method. Options that choose
     a model or a device are refused: the service decides those. `progress` is not called.
     """
 
@@ -51,6 +50,16 @@ class RemoteCollection(Local):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    if not TYPE_CHECKING:  # to a type checker, these are the methods of a local collection
+
+        def __getattr__(self, name: str) -> Any:
+            method = remote_method(name)
+            setattr(type(self), name, method)
+            return getattr(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *READING, *WRITING})
 
     def __len__(self) -> int:
         return self.info().documents
@@ -128,7 +137,7 @@ class RemoteCollection(Local):
 
         return np.array(self._post("/embed", {"texts": as_texts(texts, "text"), "query": query})["vectors"], np.float32)
 
-    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
+    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents or replace those of the same id; see the local method. Each 500 are one commit.
 
         Raises:
@@ -162,7 +171,9 @@ class RemoteCollection(Local):
             MissingExtraError: pandas is not installed.
             SondeError: As for `search`.
         """
-        return frame_of(list(self.rows(vectors=vectors)))
+        from ...indexer.store.export import frame_of
+
+        return frame_of(self.rows(vectors=vectors))
 
     def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":
         """Find topics, keep them as a run, and return them; see the local method."""
@@ -219,9 +230,6 @@ class RemoteCollection(Local):
         raise kind(detail, code=code, field=field)
 
 
-remote_methods(RemoteCollection)
-
-
 def connect(
     url: str, *, key: str | None = None, collection: str | None = None, timeout: float = 60.0
 ) -> RemoteCollection:
@@ -255,7 +263,7 @@ def _chosen(
     return {name: value for name, value in values.items() if value != getattr(default, name)}
 
 
-def _together(one: BuildReport, two: BuildReport) -> BuildReport:
+def _together(one: "BuildReport", two: "BuildReport") -> "BuildReport":
     """Return what two commits did together."""
     sums = {
         each.name: getattr(one, each.name) + getattr(two, each.name)

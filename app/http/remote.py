@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...pipelines.topics import Topic
-
 if TYPE_CHECKING:  # to a type checker, what is remote is what it stands for
     from ...pipelines.map import Map as MapLike
+    from ...pipelines.topics import Topic
     from ...pipelines.topics import Topics as TopicsLike
 else:
     MapLike, TopicsLike = object, Sequence
@@ -84,19 +83,24 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != getattr(default, name)} | options  # type: ignore[arg-type]
 
 
-def remote_methods(remote: type[Any]) -> None:
-    """Give a class the methods that the service calls by name, with the signatures of `sonde.Collection`."""
+def remote_method(name: str) -> Callable[..., Any]:
+    """Return a method that the service calls by name, with the signature of the one of `sonde.Collection`.
+
+    Made when it is first used: a program that only searches does not load what clusters and topics need.
+
+    Raises:
+        AttributeError: There is none of this name.
+    """
+    if name not in (*READING, *WRITING):
+        raise AttributeError(f"a remote collection has no {name!r}")
     from ..api import Collection
 
-    for kind, names in (("read", READING), ("write", WRITING)):
-        for name in names:
-            setattr(remote, name, _method(f"{kind}/{name}", getattr(Collection, name)))
+    return _method(f"{'read' if name in READING else 'write'}/{name}", getattr(Collection, name))
 
 
 def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(local)
-    lazy = inspect.signature(local).return_annotation
-    streams = "Iterator" in str(lazy)
+    streams = "Iterator" in str(signature.return_annotation)
 
     @functools.wraps(local)
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
@@ -133,7 +137,7 @@ class RemoteTopics(TopicsLike):
     def __getitem__(self, index: Any) -> Any:
         return self._topics[index]
 
-    def __iter__(self) -> Iterator[Topic]:
+    def __iter__(self) -> "Iterator[Topic]":
         return iter(self._topics)
 
     def __getattr__(self, name: str) -> Any:
