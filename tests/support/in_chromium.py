@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import browser as browsers
 import pytest
-from playwright.sync_api import Browser, Error, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, expect, sync_playwright
 
 PATIENCE = 180_000
 """Milliseconds that a state is waited for: a slow and busy machine."""
@@ -22,3 +22,13 @@ def chromium() -> Iterator[Browser]:
             pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
         yield browser
         browser.close()
+
+
+def activate(control: Locator) -> None:
+    """Press a button or a link that a person could click, with the keyboard.
+
+    A click is a press and a release at one place. Where the page moves between the two, as it does on a busy machine
+    when a table above grows, the browser gives the click to what holds both, and the button does nothing.
+    """
+    control.click(trial=True)
+    control.press("Enter")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_chromium import PATIENCE, chromium  # noqa: F401  (fixture)
+from in_chromium import PATIENCE, activate, chromium  # noqa: F401  (fixture)
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from ui_pages import MARKUP
@@ -126,7 +126,7 @@ def test_a_lasso_a_box_and_more_of_them(send: Send) -> None:
     drag(page, (1, 1), (3, 1), (3, 3), (1, 3))
     [[lasso]] = said(page)
     assert {(1, 1), (3, 1), (3, 3), (1, 3)} <= set(lasso)
-    page.get_by_role("button", name="Box").click()
+    activate(page.get_by_role("button", name="Box"))
     page.keyboard.down("Shift")
     drag(page, (7, 7), (9, 9))
     page.keyboard.up("Shift")
@@ -163,13 +163,13 @@ def test_a_name_that_another_covers_appears_from_near(send: Send) -> None:
         page.mouse.wheel(0, -120)
     expect(smaller).to_be_visible()
     expect(larger).to_be_visible()
-    page.get_by_role("button", name="Whole map").click()
+    activate(page.get_by_role("button", name="Whole map"))
     expect(smaller).to_be_hidden()
 
 
 def test_moving_and_keys(send: Send) -> None:
     page = send(TWO)
-    page.get_by_role("button", name="Move").click()
+    activate(page.get_by_role("button", name="Move"))
     drag(page, (2, 2), (4, 4))
     frame(page)
     assert said(page) == [], "moving selects nothing"
@@ -190,9 +190,9 @@ def test_moving_and_keys(send: Send) -> None:
 
 def test_the_whole_screen_and_back(send: Send) -> None:
     page = send(TWO)
-    page.get_by_role("button", name="Full screen").click()
+    activate(page.get_by_role("button", name="Full screen"))
     page.wait_for_function("document.fullscreenElement?.className === 'chart'")
-    page.get_by_role("button", name="Full screen").click()
+    activate(page.get_by_role("button", name="Full screen"))
     page.wait_for_function("!document.fullscreenElement")
     frame(page)
     assert pixel(page, 2, 2) == (255, 0, 0)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from in_chromium import PATIENCE, chromium  # noqa: F401  (fixture)
+from in_chromium import PATIENCE, activate, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 SUBJECTS = {
@@ -68,8 +68,8 @@ class Server:
         return self.log.with_name("hold")
 
     def start(self) -> None:
-        path = str(Path(__file__).parents[2] / "support" / "weightless")
-        environment = {**os.environ, "PYTHONPATH": path, "SONDE_HOLD": str(self.hold)}
+        paths = [str(Path(__file__).parents[2] / "support" / "weightless"), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "SONDE_HOLD": str(self.hold)}
         script = "from sonde.app.cli.main import main; main()"
         command = [sys.executable, "-c", script, "ui", str(self.shelf), "--port", str(self.port), "--device", "cpu"]
         with self.log.open("ab") as log:
@@ -150,7 +150,7 @@ class Visit:
         assert "Traceback" not in self.server.log.read_text()
 
     def go_by_menu(self, title: str) -> None:
-        self.page.get_by_test_id("stSidebarNav").get_by_text(title, exact=True).click()
+        activate(self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True))
         expect(self.page.get_by_test_id("stMain").get_by_role("heading", name=title).first).to_be_visible()
         self.settle()
 
@@ -161,7 +161,7 @@ class Visit:
         self.settle()
 
     def press(self, name: str | re.Pattern[str]) -> None:
-        self.page.get_by_role("button", name=name).first.click()
+        activate(self.page.get_by_role("button", name=name).first)
         self.settle()
 
     def open(self, name: str, inside: Locator) -> Locator:
@@ -212,7 +212,7 @@ def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Pat
     first = page.locator(".sonde-text").filter(has_text="the battery died after a week").first
     expect(first).to_be_visible()
     expect(page.locator("mark.sonde").filter(has_text="battery").first).to_be_visible()
-    page.get_by_test_id("stExpander").filter(has_text="Filters").locator("summary").click()
+    activate(page.get_by_test_id("stExpander").filter(has_text="Filters").locator("summary"))
     visit.fill("Condition", "product = 'fan'")
     expect(page.get_by_text("product = 'fan'").first).to_be_visible()
     expect(page.locator(".sonde-text").filter(has_text="fan:").first).to_be_visible()
@@ -251,7 +251,7 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
 
 def lasso(page: Page) -> None:
     """Draw around the left half of the map and a little more."""
-    page.get_by_role("button", name="Lasso").click()
+    activate(page.get_by_role("button", name="Lasso"))
     box = page.locator(".surface").bounding_box()
     assert box is not None
     corners = [(0.02, 0.02), (0.7, 0.02), (0.7, 0.5), (0.7, 0.98), (0.02, 0.98), (0.02, 0.5), (0.02, 0.03)]
@@ -280,7 +280,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     assert 100 < count < 590
     expect(page).to_have_url(re.compile("area="))
     visit.check()
-    visit.open("Cluster", page.get_by_role("button", name="Cluster just these")).click()
+    activate(visit.open("Cluster", page.get_by_role("button", name="Cluster just these")))
     expect(page.get_by_text("Clusters of a selection: done")).to_be_visible()
     visit.settle()
     visit.open("Label", page.get_by_label("Labels, one a line")).fill("kettle\nphone\nfan")
@@ -292,7 +292,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     expect(selected).to_have_text(f"{count} of 596 documents")
     export = visit.open("Export", page.get_by_role("button", name=f"Download {count} documents"))
     with page.expect_download() as download:
-        export.click()
+        activate(export)
     with download.value.path().open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == count
