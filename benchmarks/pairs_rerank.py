@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 
-from sonde.pipelines.search.rerank.choice import load_reranker
+from sonde.pipelines.search.rerank.models import load_reranker
 
 
 def main() -> None:

@@ -4,8 +4,11 @@ A message refers to an argument or a setting by `arg("reduce_to")`. Each interfa
 `reduce_to` in Python, `--reduce-to` on the command line.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterable
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
 
 _BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text does not hold them, and `repr` escapes them
 _MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*){_END}")
@@ -97,3 +100,45 @@ def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageErro
     names = tuple(known)
     said = f"{arg(field)} is {value!r}: use {', '.join(names)}"
     return UsageError(said, code="unknown-option", field=field, value=value, alternatives=names)
+
+
+Ids = str | int | Iterable[str | int]
+"""One id or several."""
+Texts = str | Iterable[str]
+"""One text or several."""
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a number, and neither NaN nor infinite."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def as_text(value: object, field: str) -> str:
+    """Return one text; an integer is taken as its digits.
+
+    Args:
+        value: What a user gave.
+        field: What it is, for the message: "id", "query", "text" …
+
+    Raises:
+        UsageError: It is neither a string nor an integer.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
+
+
+def as_texts(values: object, field: str) -> list[str]:
+    """Return texts as a list; one string, or one integer, is a list of one. See `as_text`.
+
+    Raises:
+        UsageError: It is neither one text nor several, or one of them is neither a string nor an integer.
+    """
+    if isinstance(values, (str, Integral)):
+        return [as_text(values, field)]
+    if isinstance(values, (Mapping, bytes, bytearray)) or not isinstance(values, Iterable):
+        said = f"{reprlib.repr(values)} is not a valid {field}: give a string or a list of strings"
+        raise UsageError(said, code="wrong-type", value=values)
+    return [as_text(value, field) for value in values]

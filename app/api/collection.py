@@ -14,7 +14,7 @@ from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
-from .options import PROGRESS, settings_from
+from .opened import PROGRESS, settings_from
 from .search import Searching
 from .selections import Selecting
 from .upkeep import Upkeep

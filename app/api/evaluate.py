@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.progress import Notify, silent
 from ...pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from .opened import Opened
-from .options import PROGRESS, settings_from
+from .opened import PROGRESS, Opened, settings_from
 
 if TYPE_CHECKING:
-    from ...pipelines.evaluate.clusters import ClusterQuality
-    from ...pipelines.evaluate.labels import LabelQuality
+    from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality
     from ...pipelines.evaluate.search import Qrels, SearchQuality
     from ...pipelines.search.trec import Query
     from ...pipelines.tune import TuneReport, TuneSettings
@@ -86,7 +84,7 @@ class Evaluating(Opened):
             >>> fruit.evaluate_labels("labels", truth="kind").accuracy
             1.0
         """
-        from ...pipelines.evaluate.labels import evaluate_labels
+        from ...pipelines.evaluate.groups import evaluate_labels
 
         return evaluate_labels(self.stored, run, truth)
 
@@ -107,7 +105,7 @@ class Evaluating(Opened):
             >>> fruit.evaluate_clusters("kmeans", truth="kind").purity
             1.0
         """
-        from ...pipelines.evaluate.clusters import evaluate_clusters
+        from ...pipelines.evaluate.groups import evaluate_clusters
 
         return evaluate_clusters(self.stored, run, truth)
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.arguments import Ids
+from ...indexer.errors import Ids
 from ...indexer.progress import Notify, silent
-from ...pipelines.analysis.selection import Change, Tagged, tag
+from ...pipelines.analysis.corpus import Change, Tagged, tag
 from ...pipelines.evaluate.judgements import Judgements, judge, judgements
 from ...pipelines.label import (
     Correction,
@@ -20,8 +20,7 @@ from ...pipelines.label import (
     label_collection,
     unsure,
 )
-from .opened import Opened
-from .options import PROGRESS, settings_from
+from .opened import PROGRESS, Opened, settings_from
 
 if TYPE_CHECKING:
     from ...pipelines.train.few_shot import LabelledExample

@@ -8,8 +8,7 @@ from ...indexer.store.kinds import kind_of
 from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs
 from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster.clustering import clusters_near
-from ...pipelines.compare import Contrast, RunComparison, compare_filters, compare_runs
-from ...pipelines.compare.contrast import SAMPLE
+from ...pipelines.compare import SAMPLE, Contrast, RunComparison, compare_filters, compare_runs
 from ...pipelines.label import Labels, LabelSettings
 from .opened import Opened
 

@@ -14,9 +14,8 @@ from ...pipelines.evaluate.report import table_notes as quality_notes
 from ...pipelines.evaluate.sts import evaluate_sts
 from ...pipelines.plots import check_plot_target
 from ...pipelines.similarity.bitext import mine_bitext, read_sentences
-from ...pipelines.similarity.embedding import load_symmetric
 from ...pipelines.similarity.pair_file import PairFile, read_pair_file
-from ...pipelines.similarity.similarity import check_pairs, load_comparison, similarity
+from ...pipelines.similarity.similarity import check_pairs, load_comparison, load_symmetric, similarity
 
 __all__ = [
     "check_bitext",

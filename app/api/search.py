@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Value
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, Texts, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
@@ -18,8 +17,7 @@ from ...pipelines.search.search import search, search_many
 from ...pipelines.search.settings import SearchSettings
 from ...pipelines.search.similar import like, similar
 from ...pipelines.search.why import best_passage
-from .opened import Opened
-from .options import settings_from
+from .opened import Opened, settings_from
 
 if TYPE_CHECKING:
     import numpy as np

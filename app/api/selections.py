@@ -9,9 +9,8 @@ from ...indexer.store.documents import DocumentText, document_texts, numbers_by_
 from ...indexer.store.export import write_export
 from ...indexer.store.runs import Run, assignments_of
 from ...indexer.store.view import StoredDocument
-from ...pipelines.analysis.selection import Change, Tagged, tag
-from ...pipelines.compare import against_rest
-from ...pipelines.compare.contrast import SAMPLE
+from ...pipelines.analysis.corpus import Change, Tagged, tag
+from ...pipelines.compare import SAMPLE, against_rest
 from ...pipelines.map.stored import choices, coloring
 from ...pipelines.plots.colors import Coloring
 from .opened import Opened

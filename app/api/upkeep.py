@@ -5,9 +5,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ...indexer.arguments import Ids, as_text
 from ...indexer.document import Document
-from ...indexer.errors import UsageError
+from ...indexer.errors import Ids, UsageError, as_text
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
@@ -17,7 +16,7 @@ from ...indexer.upkeep.delete import CompactReport, compact
 from ...indexer.upkeep.info import Info, info
 from ...indexer.upkeep.repair import repair
 from ...indexer.upkeep.verify import Finding, verify
-from ...pipelines.analysis.selection import delete
+from ...pipelines.analysis.corpus import delete
 from ...pipelines.search.filters import documents_where
 from .opened import Opened
 

@@ -67,7 +67,7 @@ def cluster(
     from ...indexer.errors import UsageError
     from ...pipelines.cluster import ClusterSettings
     from ..api import open as open_collection
-    from ..api.files import read_candidates
+    from ..api.functions import read_candidates
 
     settings = ClusterSettings(
         cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,

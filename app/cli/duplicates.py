@@ -52,7 +52,7 @@ def duplicates(
     """
     from ...pipelines.duplicates import DuplicateSettings
     from ..api import open as open_collection
-    from ..api.files import check_export_target
+    from ..api.functions import check_export_target
 
     kinds = tuple(kind.strip() for kind in by.split(",") if kind.strip())
     settings = DuplicateSettings(

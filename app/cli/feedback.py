@@ -10,7 +10,7 @@ from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label.corrections import Correction
-    from ...pipelines.label.review import Unsure
+    from ...pipelines.label.outcome import Unsure
 
 
 def register_correct(app: typer.Typer) -> None:
@@ -52,7 +52,7 @@ def correct(
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
-    from ..api.files import read_corrections
+    from ..api.functions import read_corrections
 
     chosen = [bool(label), file is not None, forget, unsure]
     if sum(chosen) > 1:
@@ -76,7 +76,7 @@ def correct(
 
 
 def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
-    from ..api.files import write_corrections
+    from ..api.functions import write_corrections
 
     if to is not None:
         write_corrections(found, to)

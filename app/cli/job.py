@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...indexer.files import write_durably
 from ..ui.jobs.job import STOPPED
-from ..ui.jobs.uploads import Uploads
+from ..ui.jobs.queue import Uploads
 
 
 def main(folder: Path) -> None:

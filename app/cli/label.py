@@ -88,7 +88,7 @@ def label(
     from ...indexer.errors import UsageError
     from ...pipelines.label import LabelSettings
     from ..api import open as open_collection
-    from ..api.files import read_labels
+    from ..api.functions import read_labels
 
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")

@@ -28,7 +28,7 @@ from . import (
     tune,
     upkeep,
 )
-from .names import option
+from .output import option
 
 app = typer.Typer(
     name="sonde",

@@ -55,7 +55,7 @@ def map_(
     from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
     from ..api import open as open_collection
-    from ..api.files import check_plot_target
+    from ..api.functions import check_plot_target
 
     settings = MapSettings(seed, neighbours, sample=sample)
     settings.check()
@@ -130,7 +130,7 @@ def curve(
     from ...indexer.errors import SondeError
     from ...pipelines.plots import CurvePlot
     from ..api import open as open_collection
-    from ..api.files import check_plot_target, write_plot
+    from ..api.functions import check_plot_target, write_plot
 
     if to is not None:
         check_plot_target(to)

@@ -1,4 +1,4 @@
-"""What the command line prints, its progress on stderr or in a file, and options that commands share."""
+"""What the command line prints: results, names of options, progress; and options that commands share."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ...indexer.errors import Message
 from ...indexer.progress import Notify, Progress
 from ...indexer.wording import per_second
-from .names import in_options
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
@@ -159,3 +159,17 @@ class _Plain:
             self.last = now
             of = f" of {event.total:,}" if event.total else ""
             say(f"{event.stage}: {event.done:,}{of} {event.unit}{pace}")
+
+
+OTHERS = {"k": "-k", "kinds": "--by", "made_of": "--pairs", "ids": "ID", "query": "QUERY", "texts": "TEXT"}
+"""What has another name here than in Python, or none: a positional argument has that of the help text."""
+
+
+def option(field: str) -> str:
+    """Return the option for an argument of Python: `--reduce-to` for `reduce_to`."""
+    return OTHERS.get(field) or f"--{field.replace('_', '-')}"
+
+
+def in_options(sentence: str) -> str:
+    """Return a sentence of the library as the command line says it."""
+    return sentence.render(option) if isinstance(sentence, Message) else sentence

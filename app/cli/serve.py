@@ -8,7 +8,7 @@ import typer
 from .output import CollectionPath, Device, say
 
 if TYPE_CHECKING:
-    from ..http.keys import Rights
+    from ..http.guard import Rights
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +70,7 @@ def key(
       sonde key keys.json --name reader
       sonde key keys.json --name importer --rights write
     """
-    from ..http.keys import add_key
+    from ..http.guard import add_key
 
     print(add_key(file, name, cast("Rights", rights)))
     say(f"{file} knows the key {name!r}; keep what stands above, it is not shown again")

@@ -93,7 +93,7 @@ def read_scale(text: str) -> tuple[float, float]:
 
 def print_table(found: "Sequence[StsQuality]") -> None:
     """Print a table for each file."""
-    from ...pipelines.evaluate.footprint import BUSY
+    from ...pipelines.evaluate.variants import BUSY
 
     for file in dict.fromkeys(quality.file for quality in found):
         rows = [quality for quality in found if quality.file == file]

@@ -71,8 +71,8 @@ def topics(
     from ...indexer.errors import UsageError
     from ...pipelines.topics import TopicSettings
     from ..api import open as open_collection
-    from ..api.files import read_candidates
-    from ..api.files import seed_words as groups
+    from ..api.functions import read_candidates
+    from ..api.functions import seed_words as groups
 
     settings = TopicSettings(
         seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
@@ -132,7 +132,7 @@ def topic(
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
-    from ..api.files import check_plot_target
+    from ..api.functions import check_plot_target
 
     asked = [name for name, value in {
         "NUMBER": number, "--search": search, "--text": text, "--tree": tree or None, "--over": over, "--by": by,

@@ -70,7 +70,7 @@ def train_biencoder(
       sonde train biencoder labelled.csv --to tuned --epochs 2 --json
     """
     from ...pipelines.train.biencoder import BiencoderSettings
-    from ..api.training import train_biencoder as run
+    from ..api.functions import train_biencoder as run
 
     settings = BiencoderSettings(
         epochs=epochs, rate=rate, batch=batch, max_tokens=max_tokens, negatives=negatives, lora=lora, cached=cached,
@@ -147,7 +147,7 @@ def train_nli(
       sonde train nli pairs.jsonl --to my-nli --epochs 5 --rate 5e-5 --json
     """
     from ...pipelines.train.loop import TrainSettings
-    from ..api.training import train_nli as run
+    from ..api.functions import train_nli as run
 
     settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)
     with progress() as notify:
@@ -194,7 +194,7 @@ def train_reranker(
       sonde train reranker answers.jsonl --to my-reranker --negatives 8 --epochs 2 --json
     """
     from ...pipelines.train.loop import TrainSettings
-    from ..api.training import train_reranker as run
+    from ..api.functions import train_reranker as run
 
     settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)
     with progress() as notify:

@@ -127,7 +127,7 @@ def tune_threshold(
     """
     from ...pipelines.tune.threshold import ThresholdPlot
     from ..api import open as open_collection
-    from ..api.files import check_plot_target, write_plot
+    from ..api.functions import check_plot_target, write_plot
 
     if plot:
         check_plot_target(plot)

@@ -6,14 +6,13 @@ from dataclasses import fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
-from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Document, Value
-from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.errors import MissingExtraError, SondeError, Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
 from ...pipelines.search.settings import SearchSettings
-from ..api.options import S, settings_from
+from ..api.opened import S, settings_from
 from .remote import READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
 from .wire import decode, encode
 

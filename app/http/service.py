@@ -10,11 +10,9 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from . import problems
-from .context import Context, Models
-from .guard import BodyLimit, Guard
+from .context import Context, Measured, Metrics, Models
+from .guard import BodyLimit, Guard, Keys
 from .hosted import Hosts
-from .keys import Keys
-from .metrics import Measured, Metrics
 from .routes import documents, methods, runs, search
 from .settings import ServeSettings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from ...indexer.errors import SondeError
-from ..http.keys import Keys
+from ..http.guard import Keys
 
 VARIABLE = "SONDE_UI"
 """The environment variable that carries the settings to the script that Streamlit runs."""

@@ -8,8 +8,8 @@ import streamlit as st
 from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import UsageError
 from ..api import Collection
-from ..api.sources import load_encoder_for
-from ..http.keys import Keys
+from ..api.functions import load_encoder_for
+from ..http.guard import Keys
 from .jobs import Jobs
 from .launch import UiSettings
 

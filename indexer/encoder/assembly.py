@@ -9,8 +9,7 @@ from .encoder import Encoder, cores
 from .forward import Replica
 from .models import Located
 from .settings import EncoderSettings, ModelSpec
-from .tokenizer import StaticTokenizer, TransformerTokenizer
-from .tokens import OwnPreprocessing, TextTokenizer
+from .tokenizer import OwnPreprocessing, StaticTokenizer, TextTokenizer, TransformerTokenizer
 
 STATIC_WINDOW = 512
 UNLIMITED_WINDOW = 512

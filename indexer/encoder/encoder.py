@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SondeError, arg
-from .forward import Crew, Replica, fetch_vectors, plan_batches
+from .forward import Crew, Replica, TokenVectors, fetch_vectors, plan_batches, run_batch
 from .settings import ModelSpec
-from .token_vectors import TokenVectors, run_batch
-from .tokens import TextTokenizer, Tokens
+from .tokenizer import TextTokenizer, Tokens
 
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss

@@ -128,7 +128,7 @@ def locate(name: str, notify: Callable[[str], object], revision: str | None = No
     return _from_hub(name, name, notify, revision)
 
 
-def at_hand(name: str, revision: str | None = None) -> bool:
+def is_local(name: str, revision: str | None = None) -> bool:
     """Return whether a model, by its canonical name, can be had without a network."""
     tier, _, base = name.partition(":")
     name = (base or DEFAULT_MODEL) if tier == STATIC_MODEL else name

@@ -16,8 +16,7 @@ import numpy as np
 
 from ..errors import UsageError
 from .encoder import Encoder
-from .tokenizer import TransformerTokenizer
-from .tokens import Tokens
+from .tokenizer import Tokens, TransformerTokenizer
 
 RECIPE = "1"
 DIMENSIONS = 256

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..document import Document
 from ..encoder import Encoder, Tokens
-from ..encoder.tokens import whitespace_before
+from ..encoder.tokenizer import whitespace_before
 
 BLOCK = 50_000
 """Characters that are split into sentences at once; longer texts are first cut at white space."""

@@ -8,9 +8,9 @@ from ..encoder import Encoder
 from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
 from ..store.documents import numbers_by_id
+from ..store.integrity import merge_segments
 from ..store.passages import PassageRow, add_passages, add_segment, rows_by_digest
 from ..store.segments import Segment, Segments, write_segment
-from ..store.sweep import merge_segments
 from ..store.writing import bury_passages, digest, put_documents
 from .chunker import PassageInput
 from .plan import Batch, PlannedDocument

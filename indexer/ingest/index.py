@@ -16,9 +16,9 @@ from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
+from ..store.integrity import sweep
 from ..store.lock import writer_lock
-from ..store.seen import Seen
-from ..store.sweep import sweep
+from ..store.members import Seen
 from ..store.writing import delete_documents
 from .chunker import Chunker
 from .commit import Committer

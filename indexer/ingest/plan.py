@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from ..document import Document, Skipped
 from ..store.catalog import Catalog
-from ..store.seen import Seen
+from ..store.members import Seen
 from ..store.writing import Identity, digest, identities_by_id
 from .chunker import Chunker, PassageInput
 

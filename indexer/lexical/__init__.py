@@ -2,7 +2,6 @@
 
 from .analysis import MAX_TERMS
 from .index import LexicalIndex
-from .state import LexicalState
-from .writer import LexicalEntry, LexicalWriter
+from .writer import LexicalEntry, LexicalState, LexicalWriter
 
 __all__ = ["MAX_TERMS", "LexicalEntry", "LexicalIndex", "LexicalState", "LexicalWriter"]

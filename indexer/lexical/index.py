@@ -9,8 +9,7 @@ from tantivy import Index, Occur, Query, Schema, SchemaBuilder, Searcher
 from ..errors import SondeError
 from ..languages import normalise
 from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
-from .state import LexicalState, check_files, confirm, damaged_index, read_state, tantivy_errors
-from .writer import LexicalWriter
+from .writer import LexicalState, LexicalWriter, check_files, confirm, damaged_index, read_state, tantivy_errors
 
 UNION_ROWS = 1_000
 """Up to so many rows, a union of single terms is faster than Tantivy's term set."""

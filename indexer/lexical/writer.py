@@ -1,8 +1,12 @@
-"""Writing into a lexical index: entries and deletes, visible and durable together at a commit."""
+"""Write a lexical index: entries and deletes become visible and durable together, exact after a kill at any moment."""
 
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+import json
+import shutil
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,10 +14,137 @@ from typing import Self
 from tantivy import Document, FieldType, Index, Query
 
 from ..errors import SondeError
+from ..files import write_durably
 from ..languages import normalise
-from . import state as states
 from .analysis import UNKNOWN, analyzer
-from .state import LexicalState, tantivy_errors
+
+SCHEMA = 1
+"""Version of the index's fields and of the analysis; another version is rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalState:
+    """What the last commit holds: the catalog's rows below `through_row`.
+
+    `settled` counts the tombstones that its statistics are known to be free of.
+    """
+
+    through_row: int = 0
+    settled: int = 0
+
+
+def read_state(folder: Path) -> LexicalState:
+    """Return the state of the last commit.
+
+    `commit_state` writes down the coming state before Tantivy commits and confirms it after; a kill in between leaves
+    an unconfirmed state, and whether it holds is told by Tantivy's own number of the last commit.
+
+    Raises:
+        SondeError: The file is missing, damaged or of another version.
+    """
+    path = folder / "state.json"
+    try:
+        stored = json.loads(path.read_bytes())
+        schema, confirmed = stored["schema"], stored["opstamp"] == opstamp(folder)
+        state = LexicalState(**stored["state" if confirmed else "next"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged_index(folder, f"{path.name}: {type(error).__name__}: {error}") from None
+    if schema != SCHEMA:
+        raise damaged_index(folder, f"it has version {schema!r}, and this Sonde reads version {SCHEMA}")
+    return state
+
+
+def announce(folder: Path, state: LexicalState, coming: LexicalState) -> None:
+    """Write down the state that the next commit will have."""
+    _write(folder, state, coming)
+
+
+def confirm(folder: Path, state: LexicalState) -> None:
+    """Write down the state of the commit that was just made."""
+    _write(folder, state, state)
+
+
+def opstamp(folder: Path) -> int:
+    """Return Tantivy's number of the last commit; it grows with every one."""
+    return json.loads((folder / "meta.json").read_bytes())["opstamp"]
+
+
+def damaged_index(folder: Path, reason: object) -> SondeError:
+    """Return the error for an index that cannot be read."""
+    line = " ".join(str(reason).split())
+    return SondeError(f"the lexical index in {folder} is damaged ({line}): `sonde repair` rebuilds it from the catalog")
+
+
+def _write(folder: Path, state: LexicalState, coming: LexicalState) -> None:
+    stored = {"schema": SCHEMA, "opstamp": opstamp(folder), "state": asdict(state), "next": asdict(coming)}
+    write_durably(folder / "state.json", lambda stream: stream.write(json.dumps(stored).encode()))
+
+
+@contextmanager
+def tantivy_errors(folder: Path) -> Iterator[None]:
+    """Raise what Tantivy raises inside as a `SondeError` that names the index and the remedy."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise _explain(folder, str(error)) from None
+    except BaseException as error:
+        # PyO3 derives its panics from BaseException, and no module exports the class.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged_index(folder, error) from None
+
+
+def _explain(folder: Path, reason: str) -> SondeError:
+    if "LockBusy" in reason or "LockFailure" in reason:
+        return SondeError(f"another process is writing to the lexical index in {folder}: try again when it is done")
+    if "index writer was killed" in reason or "No space left" in reason:
+        # Tantivy does not tell why its writing thread died.
+        free = shutil.disk_usage(folder).free / 1e6
+        says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
+        return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+    if "Read-only" in reason or "ermission" in reason:
+        return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
+    return damaged_index(folder, reason)
+
+
+MAGIC = 1337
+TAIL = struct.Struct("<II")  # length of the JSON footer, magic number
+CHUNK = 1 << 20
+
+
+def check_files(folder: Path) -> list[str]:
+    """Return one line for every damaged or missing file of the index's last commit."""
+    meta = json.loads((folder / "meta.json").read_bytes())
+    problems = []
+    for segment in meta["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        files = sorted(folder.glob(f"{name}.*"))
+        problems += [problem for file in files if (problem := _problem(file))]
+        problems += [] if files else [f"{folder}: segment {name} is missing"]
+    return problems
+
+
+def _problem(path: Path) -> str | None:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - TAIL.size))
+        tail = stream.read()
+        length, magic = TAIL.unpack(tail) if len(tail) == TAIL.size else (0, 0)
+        body = size - TAIL.size - length
+        if magic != MAGIC or body < 0:
+            return f"{path}: cut off"
+        stream.seek(body)
+        try:
+            expected = json.loads(stream.read(length))["crc"]
+        except (ValueError, KeyError, TypeError):
+            return f"{path}: its footer is unreadable"
+        stream.seek(0)
+        checksum = 0
+        while body > 0 and (chunk := stream.read(min(CHUNK, body))):
+            checksum = zlib.crc32(chunk, checksum)
+            body -= len(chunk)
+    return None if checksum == expected else f"{path}: checksum {checksum:08x} instead of {expected:08x}"
+
 
 # More threads or memory do not index faster here, because the analysis, not the index, takes the time.
 THREADS, HEAP_BYTES = 1, 64_000_000
@@ -38,7 +169,7 @@ class LexicalWriter:
         with tantivy_errors(folder):
             self._writer = index.writer(HEAP_BYTES, THREADS)
         self._schema = index.schema
-        self._state = states.read_state(folder)
+        self._state = read_state(folder)
 
     def add(self, entries: Iterable[LexicalEntry]) -> int:
         """Index entries and return how many there were; a title counts twice, as two words would.
@@ -81,9 +212,9 @@ class LexicalWriter:
         """
         coming = LexicalState(through_row, settled)
         with tantivy_errors(self._folder):
-            states.announce(self._folder, self._state, coming)
+            announce(self._folder, self._state, coming)
             self._writer.commit()
-            states.confirm(self._folder, coming)
+            confirm(self._folder, coming)
         self._state = coming
         self._committed()
         return coming

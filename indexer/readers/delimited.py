@@ -11,9 +11,8 @@ from itertools import chain, islice
 
 from ..document import Skipped
 from ..errors import SondeError, arg
-from .bytestream import SAMPLE_BYTES, ByteStream
+from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
 from .columns import known
-from .encoding import decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Row, Source
 
 _DELIMITERS = (",", "\t", ";", "|")

@@ -6,15 +6,13 @@ from pathlib import Path
 
 from ..errors import UsageError, arg
 from . import text_files
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
 from .columns import text_rank
 from .delimited import Delimited, sample_lines, sniff_dialect
-from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
-from .parquet import Parquet
 from .source import ReadOptions, Source
+from .tables import Parquet, Workbook
 from .text_files import TextStream
-from .workbook import Workbook
 
 TEXT_FORMATS = ("text", "markdown", "html", "pdf")
 

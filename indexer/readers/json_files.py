@@ -9,8 +9,7 @@ from typing import Any, BinaryIO
 
 from ..document import Skipped
 from ..errors import SondeError, arg
-from .bytestream import ByteStream
-from .encoding import decoded_lines, detect_encoding
+from .bytestream import ByteStream, decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Row, Source
 from .values import flattened
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import UsageError
-from .parquet import BATCH_ROWS, rows_of
 from .source import Item, Meter, Row, Source
+from .tables import BATCH_ROWS, rows_of
 from .values import flattened, natural
 
 _ACCEPTED = (

@@ -6,9 +6,9 @@ from itertools import chain
 
 from ..document import Document, Skipped, Value
 from ..errors import SondeError, arg
+from .bytestream import broken_byte
 from .column_finder import Roles, document_columns, find_columns
 from .columns import Columns, merged
-from .encoding import broken_byte
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .values import ColumnType, cell_text, natural
 

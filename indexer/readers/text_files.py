@@ -13,9 +13,8 @@ from pathlib import Path
 
 from ..document import Document, Skipped
 from ..errors import SondeError
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
 from .columns import Columns
-from .encoding import detect_encoding
 from .source import Meter, Place, ReadOptions, Source, source_errors
 
 SUFFIXES = {".txt": "text", ".text": "text", ".rst": "text", ".md": "markdown", ".markdown": "markdown"}

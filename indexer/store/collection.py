@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..encoder import Encoder, ModelSpec, load_encoder_for
-from ..encoder.models import at_hand
+from ..encoder.models import is_local
 from ..errors import SondeError
 from . import schema
 from .catalog import Catalog, connect_catalog
@@ -123,7 +123,7 @@ class StoredCollection:
     @property
     def encoder_at_hand(self) -> bool:
         """Whether the bi-encoder is loaded, or can be without a network."""
-        return self._encoder is not None or at_hand(self.spec.name, self.spec.revision)
+        return self._encoder is not None or is_local(self.spec.name, self.spec.revision)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a stored property of the collection."""

@@ -18,10 +18,10 @@ from ..store.catalog import Catalog
 from ..store.collection import check_folder
 from ..store.derived import update_derived, update_lexical
 from ..store.documents import numbers_by_id
+from ..store.integrity import sweep
 from ..store.lock import writer_lock
 from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
 from ..store.segments import Segment, Segments, write_segment
-from ..store.sweep import sweep
 from ..store.writing import delete_documents
 
 SEGMENT_ROWS = 65_536

@@ -15,7 +15,7 @@ from ..store.derived import ann_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class QuickLook:
     """A collection in one line.
 
     Attributes:
@@ -37,7 +37,7 @@ class Glance:
     problem: str = ""
 
 
-def glance(folder: Path) -> Glance:
+def quick_look(folder: Path) -> QuickLook:
     """Look at the collection in `folder`; one that is damaged gives its `problem`."""
     size, changed = _size(folder), last_change(folder)
     try:
@@ -45,9 +45,9 @@ def glance(folder: Path) -> Glance:
             documents, passages, _ = catalog.counts()
             model = (catalog.get("model") or {}).get("name")
             recall = _recall(ann_folder(folder, catalog.get("epoch", 1)))
-            return Glance(documents, passages, model, recall, size, changed)
+            return QuickLook(documents, passages, model, recall, size, changed)
     except (SondeError, sqlite3.Error) as error:
-        return Glance(bytes=size, changed=changed, problem=str(error))
+        return QuickLook(bytes=size, changed=changed, problem=str(error))
 
 
 def last_change(folder: Path) -> float:

@@ -19,11 +19,10 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
-from ..store.integrity import bury_orphans, remove_orphaned_metadata
+from ..store.integrity import bury_orphans, remove_orphaned_metadata, sweep
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.segments import Segment, Segments, write_segment
-from ..store.sweep import sweep
 from ..store.writing import identities_by_id
 from .verify import Finding, astray, finite, verify
 

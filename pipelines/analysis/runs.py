@@ -10,7 +10,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.columns import distinct_beginnings
+from ...indexer.store.documents import distinct_beginnings
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of

@@ -115,7 +115,7 @@ def label_groups(
 def _nli(notify: Notify) -> Any:
     from ..label.engines import BUNDLED_MODEL, load_nli
     from ..label.labels import BUNDLED_TEMPLATE, TEMPLATE
-    from ..label.nli import NliJudge
+    from ..label.scores import NliJudge
 
     pairs = load_nli(notify=notify)
     return NliJudge(pairs, BUNDLED_TEMPLATE if pairs.name == BUNDLED_MODEL else TEMPLATE)
@@ -140,7 +140,7 @@ def _similar(encoder: Encoder, vectors: np.ndarray, rows: np.ndarray, labels: An
 
     The latter tells whether a text is clearly nearer to a label, as it was given, than texts are on average.
     """
-    from ..label.similarity import ENOUGH, adapted_margins, label_vectors, similarity_margins
+    from ..label.scores import ENOUGH, adapted_margins, label_vectors, similarity_margins
 
     of_labels = label_vectors(encoder, labels)
     some = np.random.default_rng(0).choice(len(vectors), min(ADAPT_TO, len(vectors)), replace=False)

@@ -11,8 +11,7 @@ import numpy as np
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.columns import column_values
-from ...indexer.store.documents import document_ids, document_texts, text_lengths
+from ...indexer.store.documents import column_values, document_ids, document_texts, text_lengths
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import View
 from ...indexer.wording import existing

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...indexer.ann.exact import inner_products
-from ...indexer.arguments import as_texts
-from ...indexer.errors import MissingExtraError, UsageError, arg, out_of_range, unknown_option
+from ...indexer.errors import MissingExtraError, UsageError, arg, as_texts, out_of_range, unknown_option
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours

@@ -17,8 +17,8 @@ from ..plots.colors import Coloring, hover
 from ..plots.curve import HistogramPlot
 from ..plots.points import LinkedPlot
 from ..similarity.bitext import NEIGHBOURS, Mined, margins, mine_pairs
-from ..similarity.embedding import cosines, embed_texts, load_symmetric
 from ..similarity.pair_file import PairFile
+from ..similarity.similarity import cosines, embed_texts, load_symmetric
 
 FEWEST = 3
 

@@ -14,8 +14,7 @@ from typing import IO, Any
 
 from filelock import FileLock
 
-from ...indexer.arguments import Ids, as_text, as_texts
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection

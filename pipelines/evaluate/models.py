@@ -15,12 +15,11 @@ from ...indexer.progress import Notify, silent
 from ...indexer.readers import read_source
 from ...indexer.store.view import normalized
 from ..search.trec import read_queries
-from ..similarity.embedding import cosines, embed_texts
 from ..similarity.pair_file import PairFile
-from .footprint import Cost, settled_memory, watched, weights_size
+from ..similarity.similarity import cosines, embed_texts
 from .search import Qrels, randomisation, read_qrels
 from .sts import Correlation, check_scores, correlation
-from .variants import DIMENSIONS, EXACT, check_form, load_form, usual_forms
+from .variants import DIMENSIONS, EXACT, Cost, check_form, load_form, settled_memory, usual_forms, watched, weights_size
 
 DEPTH = 10
 CUTS = (2 / 3, 1 / 2, 1 / 3, 1 / 6)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from ...indexer.encoder import STATIC_MODEL
 from ...indexer.wording import size
-from .footprint import BUSY
 from .models import FormQuality
-from .variants import DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
+from .variants import BUSY, DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
 
 HEADINGS = ("form", "dims", "STS", "nDCG@10", "p", "texts/s", "a core", "speed", "weights", "memory", "a vector")
 

@@ -10,9 +10,9 @@ import numpy as np
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ..similarity.embedding import angular_similarities, cosines, embed_texts, load_symmetric
 from ..similarity.pair_file import PairFile
-from .footprint import Cost, settled_memory, watched, weights_size
+from ..similarity.similarity import angular_similarities, cosines, embed_texts, load_symmetric
+from .variants import Cost, settled_memory, watched, weights_size
 
 FEWEST = 3
 _Z = 1.96

@@ -3,10 +3,9 @@
 from .corrections import Correction, correct, corrections, forget_corrections
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import Label, Labels, make_labels, read_labels
-from .nli import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
-from .outcome import NONE, NONE_NAME, Classified, LabelReport
-from .review import Unsure, unsure
+from .outcome import NONE, NONE_NAME, Classified, LabelReport, Unsure, unsure
 from .run import check_classify, classify, label_collection
+from .scores import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
 from .settings import LabelSettings
 
 __all__ = [

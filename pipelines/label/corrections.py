@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.arguments import Ids, as_text, as_texts
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import write_durably
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection

@@ -13,7 +13,7 @@ from ...indexer.progress import Notify, silent
 from ..pairs import PairModel, load_pair_model
 from ..search.rerank.late import BACKWARD, Rarity, maxsim
 from .labels import BUNDLED_TEMPLATE, TEMPLATE, Label
-from .nli import HUB_MODEL, NliJudge
+from .scores import HUB_MODEL, NliJudge
 
 LATE = "late"
 TEMPERATURE = 0.05

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...indexer.arguments import as_text, as_texts
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError, UsageError, arg, as_text, as_texts
 
 
 @dataclass(frozen=True, slots=True)

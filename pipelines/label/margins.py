@@ -18,8 +18,8 @@ from ...indexer.progress import Notify, Progress, silent
 from .carry import adjusted, carry
 from .engines import EngineName, Judge
 from .labels import Label, log_odds, probabilities
+from .scores import ENOUGH, adapted_margins, similarity_margins
 from .settings import Budget, LabelSettings
-from .similarity import ENOUGH, adapted_margins, similarity_margins
 
 FOLDER = "labelling"
 

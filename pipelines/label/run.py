@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.arguments import Texts, as_texts
 from ...indexer.encoder import Encoder, load_encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, Texts, UsageError, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import chosen_texts
@@ -27,10 +26,9 @@ from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
 from .labels import Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, decide, heeded
-from .review import closeness
+from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, closeness, decide, heeded
+from .scores import label_vectors
 from .settings import LabelSettings
-from .similarity import label_vectors
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 

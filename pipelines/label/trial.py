@@ -14,11 +14,10 @@ from ...indexer.store.view import document_vectors
 from .engines import check_engine
 from .labels import Labels, make_labels
 from .margins import LabelTexts, label_corpus
-from .outcome import NONE_NAME, classified
-from .review import Unsure, closeness
+from .outcome import NONE_NAME, Unsure, classified, closeness
 from .run import judge_of, label_texts
+from .scores import ENOUGH, adapted_margins, label_vectors
 from .settings import LabelSettings
-from .similarity import ENOUGH, adapted_margins, label_vectors
 
 
 @dataclass(frozen=True, slots=True)

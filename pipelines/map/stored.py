@@ -10,8 +10,7 @@ from ...indexer.errors import UsageError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.columns import column_values
-from ...indexer.store.documents import chosen_texts
+from ...indexer.store.documents import chosen_texts, column_values
 from ...indexer.store.fields import load_value
 from ...indexer.store.kinds import MAP
 from ...indexer.store.runs import Item, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of

@@ -7,8 +7,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...indexer.encoder.tokenizer import FastTokenizer
-from ...indexer.encoder.tokens import Tokens
+from ...indexer.encoder.tokenizer import FastTokenizer, Tokens
 
 Cut = Literal["first", "longest"]
 CUTS: tuple[Cut, ...] = get_args(Cut)

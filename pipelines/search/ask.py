@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from ...indexer.arguments import as_text
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, as_text
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...indexer.document import Value
-from ...indexer.store.columns import list_item_counts, summary_of, value_counts
-from ...indexer.store.documents import numbers_by_id
+from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_of, value_counts
 from ...indexer.store.fields import Field, load_value
 from ...indexer.store.members import item_name_counts
 from ...indexer.store.runs import RunColumns, list_runs

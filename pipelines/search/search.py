@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...indexer.arguments import Texts, as_text, as_texts
-from ...indexer.errors import UsageError
+from ...indexer.errors import Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
@@ -16,7 +15,7 @@ from ...indexer.store.view import View
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
 from .filters import check_filter
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
-from .rerank.choice import is_loaded, reranker_for
+from .rerank.models import is_loaded, reranker_for
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage, parse_budget
 from .results import Hit, Mode, Passage, Results

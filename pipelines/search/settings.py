@@ -4,14 +4,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
-from ...indexer.arguments import is_finite
-from ...indexer.errors import UsageError, arg, out_of_range
+from ...indexer.errors import UsageError, arg, is_finite, out_of_range
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
 from ...indexer.store.view import View
 from .fusion import WEIGHT
-from .rerank.choice import check_reranker_name
+from .rerank.models import check_reranker_name
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import parse_budget
 from .results import Mode

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...indexer.arguments import as_text
 from ...indexer.document import Document
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection

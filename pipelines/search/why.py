@@ -10,7 +10,7 @@ from ...indexer.ingest.chunker import passage_text
 from ...indexer.lexical.analysis import stop_words
 from ...indexer.store.documents import languages_by_id
 from ...indexer.store.view import View
-from .rerank.reranker import Reranker
+from .rerank.stage import Reranker
 from .results import Hit, Match, Sentence, Why
 
 SENTENCES = 3

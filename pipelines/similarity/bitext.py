@@ -10,15 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...indexer.arguments import Texts, as_texts
 from ...indexer.document import Document
 from ...indexer.encoder import DEFAULT_MODEL, Encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, Texts, UsageError, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions, read_source
 from ...indexer.readers.formats import TEXT_FORMATS, format_by_name
 from ..analysis.neighbours import neighbours
-from .embedding import embed_texts, load_symmetric
+from .similarity import embed_texts, load_symmetric
 
 NEIGHBOURS = 4
 """Neighbours on each side that a margin is taken over: the paper's."""

@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from ...indexer.arguments import as_texts
-from ...indexer.errors import UsageError, out_of_range, unknown_option
+from ...indexer.errors import UsageError, as_texts, out_of_range, unknown_option
 from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
 

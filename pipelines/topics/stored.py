@@ -7,9 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...indexer.arguments import Texts, as_text, as_texts
 from ...indexer.document import Document
-from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection

@@ -23,8 +23,7 @@ from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.labels import Label
 from ..label.margins import Margins
-from ..label.outcome import LabelReport, decide, heeded
-from ..label.review import closeness
+from ..label.outcome import LabelReport, closeness, decide, heeded
 from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, label_texts
 from ..label.settings import LabelSettings
 from .biencoder.examples import Examples, groups_of

@@ -21,10 +21,9 @@ from ...indexer.store.view import View
 from ..evaluate.search import Gain, gain, per_query
 from ..search.candidates import DenseSearch
 from ..search.fusion import WEIGHT, Ranked
-from ..search.rerank.choice import reranker_for
-from ..search.rerank.reranker import Reranker, TokenMatch
+from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
-from ..search.rerank.stage import SecondStage
+from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
 from ..search.search import FirstStage
 from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .queries import KnownQuery, checked, clicked, judged, made

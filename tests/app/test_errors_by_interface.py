@@ -13,7 +13,7 @@ from http_service import client, folder, local  # noqa: F401  (fixtures)
 
 from sonde.app.api import Collection
 from sonde.app.cli.main import app
-from sonde.app.cli.names import OTHERS, in_options, option
+from sonde.app.cli.output import OTHERS, in_options, option
 from sonde.app.ui import page
 from sonde.indexer.errors import Message, SondeError, UsageError, arg, out_of_range
 

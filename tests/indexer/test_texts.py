@@ -10,8 +10,7 @@ from fake_encoder import FakeEncoder
 
 import sonde
 from sonde.app.api import Collection, classify, index
-from sonde.indexer.arguments import as_text, as_texts
-from sonde.indexer.errors import UsageError
+from sonde.indexer.errors import UsageError, as_text, as_texts
 from sonde.pipelines.duplicates import DuplicateSettings
 from sonde.pipelines.label import Label, make_labels
 from sonde.pipelines.label.corrections import forget_corrections

@@ -9,10 +9,9 @@ from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError
 from ....indexer.ingest import BuildReport
 from ....indexer.store.view import StoredDocument
-from ...api.writing import json_value
-from ..context import PROBLEMS, Context, Reader, Writer
+from ...api.functions import json_value
+from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
-from ..metrics import CONTENT_TYPE
 from ..problems import ProblemError, busy
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from ....indexer.errors import SondeError, UsageError
 from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, classify, entail
-from ....pipelines.search.rerank.choice import reranker_for
+from ....pipelines.search.rerank.models import reranker_for
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
 from ..context import PROBLEMS, Context, Reader

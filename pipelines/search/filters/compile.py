@@ -1,22 +1,87 @@
-"""Compile a filter: parse it, check it against the fields, bind every value, find the documents."""
+"""Filters: compiled from text to SQL, and written by programs for names and values of any characters."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.sqlite import SQLite
 from sqlglot.errors import ParseError, TokenError
 
+from ....indexer.document import Value
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.fields import Field
 from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
+from .conditions import Operands
 from .expression import Expressions
-from .operands import Operands
 from .sql import FieldNames, Fragment, Operand, shown
+
+ESCAPE = "\\"
+KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
+
+
+def among(name: str, type: str, values: Sequence[Value]) -> str:
+    """Return the condition that a field, or an item of a list, is one of these values.
+
+    Args:
+        name: The field's.
+        type: The field's type: "text", "list", "boolean", "integer" or "real".
+        values: One or more.
+    """
+    if type == "list":
+        return _either(f"{literal(value)} IN {quoted(name)}" for value in values)
+    if type == "boolean":
+        return _either(quoted(name) if value else f"NOT {quoted(name)}" for value in values)
+    if len(values) == 1:
+        return f"{quoted(name)} = {literal(values[0])}"
+    return f"{quoted(name)} IN ({', '.join(literal(value) for value in values)})"
+
+
+def between(name: str, low: Value, high: Value) -> str:
+    """Return the condition that a number or a date lies between two, both included; None leaves an end open."""
+    ends = [(">=", low), ("<=", high)]
+    return " AND ".join(f"{quoted(name)} {sign} {literal(value)}" for sign, value in ends if value is not None)
+
+
+def containing(name: str, part: str) -> str:
+    """Return the condition that a text holds another, without regard to the case of ASCII letters."""
+    pattern = "".join(ESCAPE + sign if sign in "%_\\" else sign for sign in part)
+    return f"{quoted(name)} ILIKE {literal(f'%{pattern}%')} ESCAPE '{ESCAPE}'"
+
+
+def every(conditions: Iterable[str]) -> str | None:
+    """Return the condition that all of these hold, None if there are none; blank ones do not count."""
+    given = [condition.strip() for condition in conditions if condition.strip()]
+    return " AND ".join(f"({condition})" for condition in given) if len(given) > 1 else given[0] if given else None
+
+
+def quoted(name: str) -> str:
+    """Return a field's name as a filter writes it: in double quotes unless it is a plain word."""
+    doubled = name.replace('"', '""')
+    simple = name.isascii() and name.isidentifier() and name.islower() and name not in KEYWORDS
+    return name if simple else f'"{doubled}"'
+
+
+def literal(value: Value) -> str:
+    """Return a value as a filter writes it."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return repr(value)
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _either(conditions: Iterable[str]) -> str:
+    given = list(conditions)
+    return f"({' OR '.join(given)})" if len(given) > 1 else given[0]
+
 
 LONGEST = 1_000_000
 

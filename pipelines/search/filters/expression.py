@@ -6,8 +6,7 @@ from typing import get_args
 from sqlglot import exp
 
 from ....indexer.errors import UsageError
-from .conditions import Operator, Test, compare_fields, condition
-from .operands import SUPPORTED, Operands, only, unsupported
+from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
 from .sql import ARTICLES, Fragment, Operand, join_fragments, shown
 
 _COMPARISONS: dict[type[exp.Expr], str] = {

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ....indexer.encoder import Encoder, TokenVectors
-from ....indexer.encoder.token_vectors import locate_tokens
-from ....indexer.encoder.tokens import TextTokenizer
+from ....indexer.encoder.forward import locate_tokens
+from ....indexer.encoder.tokenizer import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
 from ....indexer.store.passages import passage_texts
 from ....indexer.store.view import Generation, View
-from .reranker import TokenMatch, Unit
+from .stage import TokenMatch, Unit
 
 BACKWARD = 0.3
 """Weight of the way back, from the passage's tokens to the query's; chosen on the development sets."""

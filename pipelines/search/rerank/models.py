@@ -1,17 +1,26 @@
-"""Rerankers with weights of their own: cross-encoders, and models of many vectors (ColBERT and its kin)."""
+"""Rerankers by name: cross-encoders, and models of many vectors a text such as ColBERT. The default works offline."""
 
+import json
+import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
+from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
-from ....indexer.errors import SondeError, arg
-from ...pairs import PairModel
-from .late import maxsim
-from .reranker import TokenMatch, Unit
+from ....indexer.errors import SondeError, UsageError, arg
+from ....indexer.progress import Notify, silent
+from ....indexer.store.collection import StoredCollection
+from ....indexer.store.view import View
+from ...pairs import PairModel, load_pair_model
+from .late import LateInteraction, is_measured, maxsim, rarity
+from .stage import Reranker, TokenMatch, Unit
 
 WEIGHT = 0.7
 """Share in the fusion. Not measured: no cross-encoder's weights were at hand when this was written."""
@@ -136,3 +145,102 @@ class MultiVectorReranker:
     def matches(self, query: str, passage: str) -> list[TokenMatch]:
         """Return nothing: such a model's vectors need not belong to words."""
         return []
+
+
+LATE = "late"
+HUB_DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"
+OFFLINE_DEFAULT = LATE
+"""What `rerank` without `rerank_model` uses: the second stage that was best on the development sets."""
+
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+_loading = threading.Lock()
+_loaded: "WeakKeyDictionary[StoredCollection, dict[str, Reranker]]" = WeakKeyDictionary()
+
+
+def reranker_for(view: View, name: str | None, device: str = "auto", notify: Notify = silent) -> Reranker:
+    """Return the second stage of this name; a model is loaded once for each collection object.
+
+    Raises:
+        UsageError: It is neither "late" nor a folder nor an "org/name".
+        SondeError: The model is not available, is damaged, or scores no pairs.
+    """
+    name = check_reranker_name(name)
+    if name == LATE:
+        encoder = view.collection.encoder
+        return LateInteraction(encoder, rarity(view, encoder))
+    with _loading:
+        known = _loaded.setdefault(view.collection, {})
+        if name not in known:
+            known[name] = load_reranker(name, device, notify)
+        return known[name]
+
+
+def is_loaded(view: View, name: str | None) -> bool:
+    """Whether the second stage of this name is ready, so that `reranker_for` takes no time."""
+    name = check_reranker_name(name)
+    return is_measured(view) if name == LATE else name in _loaded.get(view.collection, {})
+
+
+def check_reranker_name(name: str | None) -> str:
+    """Return the name, or the default for None, without looking for anything beyond a local folder.
+
+    Raises:
+        UsageError: It is neither "late" nor a folder nor an "org/name".
+    """
+    name = OFFLINE_DEFAULT if name is None else name.strip()
+    if name == LATE or (name and Path(name).expanduser().is_dir()):
+        return name
+    if name[:1] in (".", "~", "/") or not _REPOSITORY.fullmatch(name):
+        said = f"there is no reranker {name!r}: give {LATE}, a model's folder, or a hub name: {HUB_DEFAULT}"
+        raise UsageError(said, code="not-found", field="rerank_model", value=name, alternatives=(LATE, HUB_DEFAULT))
+    return name
+
+
+def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> Reranker:
+    """Load a cross-encoder or a multi-vector model from a folder or the hub's "org/name".
+
+    Raises:
+        UsageError: This machine lacks the device.
+        SondeError: The model is not available, is damaged, is a bi-encoder, or scores no pairs.
+    """
+    given = Path(name).expanduser()
+    folder = given if given.is_dir() else models.fetch_model(name, None, notify, "rerank_model")
+    stored = _json(folder / "config_sentence_transformers.json")
+    config = _json(folder / "config.json")
+    kind = str(stored.get("model_type") or "")
+    architectures = [str(each) for each in config.get("architectures") or ()]
+    if kind in ("MultiVectorEncoder", "ColBERT") or "HF_ColBERT" in architectures:
+        return MultiVectorReranker.load(folder, name, resolve_devices(device)[0])
+    if kind in ("SentenceTransformer", "SparseEncoder") or (not kind and (folder / "modules.json").is_file()):
+        raise SondeError(
+            f"{name} is a bi-encoder, which reads no pairs: give {arg('rerank_model')} {LATE}, or a cross-encoder: "
+            f"{HUB_DEFAULT}"
+        )
+    plain = any(each.endswith("ForSequenceClassification") for each in architectures)
+    if kind == "CrossEncoder" and (not plain or stored.get("default_prompt_name")):
+        return _own(folder, name, resolve_devices(device)[0])
+    model = load_pair_model(str(folder), device=device, field="rerank_model")
+    return CrossEncoderReranker(model, name)
+
+
+def _own(folder: Path, name: str, device: str) -> OwnCrossEncoder:
+    from sentence_transformers import CrossEncoder
+
+    weight_files(folder)
+    options: dict[str, Any] = {"local_files_only": True, "model_kwargs": {"use_safetensors": True}}
+    try:
+        with quiet():
+            return OwnCrossEncoder(CrossEncoder(str(folder), device=device, **options), name)
+    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SondeError(f"{name} cannot be loaded as a cross-encoder: {reason}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except OSError:
+        return {}
+    except ValueError as error:
+        raise SondeError(f"{path} cannot be read ({error}): the model is damaged, fetch it again") from error
+    return found if isinstance(found, dict) else {}

@@ -1,9 +1,10 @@
-"""The second stage: rerank the best documents within a time budget, and fuse both stages' scores."""
+"""The second stage: rerank the best documents within a time budget, and fuse the scores of both stages."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -12,7 +13,47 @@ from ....indexer.ingest.chunker import passage_text
 from ....indexer.store.view import View
 from ..fusion import Ranked
 from ..results import Reranking
-from .reranker import Reranker
+
+Unit = Literal["similarity", "probability", "logit"] | str
+"""What a second stage's score is: a mean maximum similarity (-1 to 1), a probability (0 to 1) or a raw logit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMatch:
+    """A word of the query and the word of a text that it matched best; offsets are those in that text."""
+
+    query: str
+    word: str
+    start: int
+    end: int
+    similarity: float
+
+
+class Reranker(Protocol):
+    """Scores passages for a query; higher is better.
+
+    Attributes:
+        name: The model: "late", a hub's "org/name" or a folder.
+        kind: "late interaction", "cross-encoder" or "multi-vector model".
+        unit: What the score is.
+        weight: Share of the score in the fusion with the first stage's, 0 to 1.
+        agreement: Share of the neighbours' scores in the fused score, 0 to 1.
+    """
+
+    name: str
+    kind: str
+    unit: Unit
+    weight: float
+    agreement: float
+
+    def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
+        """Return float [n], the score of each passage, its title in front; higher is better."""
+        ...
+
+    def matches(self, query: str, passage: str) -> list[TokenMatch]:
+        """Return which words of the query matched which of a passage, the most important first, if that is known."""
+        ...
+
 
 FIRST = 4
 """Documents of the first portion, which always runs: it measures how long one takes."""

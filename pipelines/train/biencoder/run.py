@@ -23,10 +23,10 @@ from ..folder import finish, work_folder
 from ..nli import base_folder
 from ..pairs import digest_of
 from ..precision import training_dtype
+from .batches import SOURCES, mined, pairs_of_collection
 from .examples import Examples, divided, read_examples, without
 from .fit import Fit, check_libraries, fit_biencoder, load_base
 from .measure import CORPUS, Outcome, gains, model_card, outcome
-from .mined import SOURCES, mined, pairs_of_collection
 from .settings import BiencoderSettings
 
 RUN = "run.json"

@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from sonde.app.cli.demo import FILTERED, QUERIES, SEARCHES
-from sonde.app.demo import of_source, stdlib_docstrings
+from sonde.app.cli.demo import FILTERED, QUERIES, SEARCHES, of_source, stdlib_docstrings
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
 
-from sonde.app.http.guard import Buckets
-from sonde.app.http.keys import Keys, add_key
+from sonde.app.http.guard import Buckets, Keys, add_key
 from sonde.app.http.settings import ServeSettings
 from sonde.indexer.errors import SondeError, UsageError
 

@@ -248,7 +248,7 @@ def test_no_message_names_a_folder_of_the_server(client: TestClient, folder: Any
 
 
 def test_a_key_that_may_read_writes_nothing(folder: Any, tmp_path: Any) -> None:
-    from sonde.app.http.keys import add_key
+    from sonde.app.http.guard import add_key
 
     key = add_key(tmp_path / "keys.json", "reader", "read")
     with client_of(folder, keys=tmp_path / "keys.json") as client:

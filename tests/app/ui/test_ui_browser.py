@@ -51,6 +51,12 @@ def reviews(path: Path) -> Path:
     return path
 
 
+def weightless() -> dict[str, str]:
+    """An environment in which Python takes the encoder without weights."""
+    paths = [str(Path(__file__).parents[2] / "support" / "weightless"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 class Server:
     """`sonde ui` in a process of its own, with the encoder without weights."""
 
@@ -68,8 +74,7 @@ class Server:
         return self.log.with_name("hold")
 
     def start(self) -> None:
-        paths = [str(Path(__file__).parents[2] / "support" / "weightless"), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "SONDE_HOLD": str(self.hold)}
+        environment = weightless() | {"SONDE_HOLD": str(self.hold)}
         script = "from sonde.app.cli.main import main; main()"
         command = [sys.executable, "-c", script, "ui", str(self.shelf), "--port", str(self.port), "--device", "cpu"]
         with self.log.open("ab") as log:
@@ -310,7 +315,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
 
 def index(server: Server, tmp_path: Path) -> None:
     """Index the reviews without the UI."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "support" / "weightless")}
+    environment = weightless()
     script = "from sonde.app.cli.main import main; main()"
     command = [sys.executable, "-c", script, "index", str(reviews(tmp_path / "reviews.csv"))]
     to = str(server.shelf / "reviews.sonde")

@@ -15,7 +15,7 @@ from ui_pages import MARKUP, ROWS, Pages, pages, shown, unread  # noqa: F401  (p
 
 from sonde.app.ui.jobs import Job, Jobs
 from sonde.indexer.store.lock import writer_lock
-from sonde.indexer.upkeep.info import glance
+from sonde.indexer.upkeep.info import quick_look
 
 PATIENCE = 60.0
 
@@ -23,7 +23,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def jobs(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "support" / "weightless"))
-    monkeypatch.setattr("sonde.indexer.store.collection.at_hand", lambda *_: True)
+    monkeypatch.setattr("sonde.indexer.store.collection.is_local", lambda *_: True)
     jobs = Jobs(pages.shelf / ".sonde-jobs")
     yield jobs
     for job in jobs.all():
@@ -118,7 +118,7 @@ def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: P
     assert "Each file is one document" in shown(page)
     press(page, "new-start")
     assert ended(jobs).state == "done"
-    assert glance(pages.shelf / "notes.sonde").documents == 3
+    assert quick_look(pages.shelf / "notes.sonde").documents == 3
     page = pages.open("data", do="Add texts")
     switch(page, 1, "A path on this machine")
     (tmp_path / "notes" / "0.md").unlink()
@@ -198,7 +198,7 @@ def test_deleting_by_filter_is_counted_first(pages: Pages, jobs: Jobs) -> None:
     press(page, "delete-passing")
     assert ended(jobs).output == [{"deleted": 2}]
     assert "2 documents deleted." in shown(pages.open("data"))
-    assert glance(pages.shelf / "reviews.sonde").documents == 1
+    assert quick_look(pages.shelf / "reviews.sonde").documents == 1
 
 
 def test_deleting_by_ids_that_look_like_options(pages: Pages, jobs: Jobs) -> None:
@@ -297,12 +297,12 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
     assert ended(jobs).state == "cancelled"
     page = pages.open("data")
     assert "Cancelled. What was committed stays." in shown(page)
-    assert glance(jobs.folder.parent / "reviews.sonde").documents == 256
+    assert quick_look(jobs.folder.parent / "reviews.sonde").documents == 256
     (tmp_path / "hold").unlink()
     press(page, f"resume-{job.id}")
     assert ended(jobs).state == "done"
     assert [each.id for each in jobs.all()] != [job.id]
-    assert glance(jobs.folder.parent / "reviews.sonde").documents == 2_000
+    assert quick_look(jobs.folder.parent / "reviews.sonde").documents == 2_000
 
 
 def test_a_missing_model_and_an_empty_collection(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +314,7 @@ def test_a_missing_model_and_an_empty_collection(pages: Pages, monkeypatch: pyte
     assert not page.get("file_uploader")
     monkeypatch.undo()
     made.delete(where="stars > 0")
-    assert glance(made.path).documents == 0
+    assert quick_look(made.path).documents == 0
 
 
 def test_metadata_and_skipped_rows_are_shown_as_text(pages: Pages, tmp_path: Path) -> None:

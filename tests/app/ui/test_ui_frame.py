@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
-from sonde.app.http.keys import add_key
+from sonde.app.http.guard import add_key
 from sonde.app.ui.launch import VARIABLE, UiSettings, command, settings_for
 from sonde.app.ui.page import MARK, escape_markdown, joined_markdown, marked
 from sonde.app.ui.workspace import Workspace

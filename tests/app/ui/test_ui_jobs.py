@@ -20,7 +20,7 @@ from sonde.app.api import Collection
 from sonde.app.cli.output import ProgressFile
 from sonde.app.ui.jobs import Job, Jobs
 from sonde.app.ui.jobs import queue as queue_module
-from sonde.app.ui.jobs.uploads import LONGEST_NAME, safe_name, safe_names
+from sonde.app.ui.jobs.queue import LONGEST_NAME, safe_name, safe_names
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.progress import Progress
 from sonde.indexer.upkeep.verify import verify

@@ -12,7 +12,7 @@ from ui_overview import Started, box, mapped, shop, started, topics  # noqa: F40
 from ui_pages import Pages, pages  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
-from sonde.app.http.keys import add_key
+from sonde.app.http.guard import add_key
 from sonde.app.ui.launch import VARIABLE
 
 

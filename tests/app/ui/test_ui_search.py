@@ -23,7 +23,7 @@ from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.analysis.describe import example_queries
 from sonde.pipelines.search.facets import Facet, choices_among, facets
 from sonde.pipelines.search.filters import documents_where
-from sonde.pipelines.search.filters.writing import among, between, containing, every
+from sonde.pipelines.search.filters.compile import among, between, containing, every
 from sonde.pipelines.search.results import to_csv, to_jsonl
 
 DAYS = [

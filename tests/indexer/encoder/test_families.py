@@ -16,7 +16,7 @@ from tiny_pairs import save_pairs
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import sonde
-from sonde.pipelines.search.rerank.choice import load_reranker
+from sonde.pipelines.search.rerank.models import load_reranker
 
 QUERY = "How do I reset my battery?"
 ROWS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS) if text]

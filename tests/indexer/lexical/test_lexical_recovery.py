@@ -14,7 +14,7 @@ import pytest
 
 from sonde.indexer.errors import SondeError
 from sonde.indexer.lexical import LexicalEntry, LexicalIndex, LexicalState
-from sonde.indexer.lexical import state as states
+from sonde.indexer.lexical import writer as lexical_writer
 
 TEXTS = ["alpha beta", "beta gamma", "gamma delta epsilon"]
 
@@ -43,8 +43,8 @@ def test_a_kill_before_the_commit_leaves_the_old_state(folder, monkeypatch):
     def killed(*_: object) -> None:
         raise KeyboardInterrupt("killed")
 
-    announce = states.announce
-    monkeypatch.setattr(states, "announce", lambda *state: (announce(*state), killed()))
+    announce = lexical_writer.announce
+    monkeypatch.setattr(lexical_writer, "announce", lambda *state: (announce(*state), killed()))
     with pytest.raises(KeyboardInterrupt, match="killed"):
         add_one(folder)
     index = LexicalIndex.open(folder)
@@ -56,7 +56,7 @@ def test_a_kill_after_the_commit_leaves_the_new_state(folder, monkeypatch):
         raise KeyboardInterrupt("killed")
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="killed"):
-        patch.setattr(states, "confirm", killed)
+        patch.setattr(lexical_writer, "confirm", killed)
         add_one(folder)
     index = LexicalIndex.open(folder)
     assert (index.state, index.rows) == (LexicalState(4, 2), 4)

@@ -15,7 +15,7 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.readers import Columns, Preview, ReadOptions, preview, read_source
 from sonde.indexer.store.lock import being_written, writer_lock
 from sonde.indexer.upkeep.delete import remove_collection
-from sonde.indexer.upkeep.info import glance, last_change
+from sonde.indexer.upkeep.info import last_change, quick_look
 
 OPTIONS = ReadOptions()
 
@@ -44,7 +44,7 @@ def test_a_small_table_is_seen_whole(tmp_path):
 
 
 def test_the_rows_of_a_long_one_are_estimated(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["sonde.indexer.readers.preview"], "COUNTED_BYTES", 1_000_000)
+    monkeypatch.setattr(sys.modules["sonde.indexer.readers.read"], "COUNTED_BYTES", 1_000_000)
     found = preview([csv_of(tmp_path / "a.csv", 100_000)], OPTIONS)
     assert not found.exact
     assert 85_000 < found.count < 130_000
@@ -120,11 +120,11 @@ def made(tmp_path: Path) -> Collection:
 
 
 def test_a_glance_agrees_with_info(made):
-    found, info = glance(made.path), made.info()
+    found, info = quick_look(made.path), made.info()
     assert (found.documents, found.passages, found.model) == (info.documents, info.passages, info.model)
     assert found.recall is None
     made.close()
-    assert glance(made.path).bytes >= sum(made.info().bytes.values())
+    assert quick_look(made.path).bytes >= sum(made.info().bytes.values())
     assert found.problem == ""
 
 
@@ -133,7 +133,7 @@ def test_the_last_change_is_a_writers_not_a_readers(made):
     for name in ("catalog.db", "catalog.db-wal"):
         if (made.path / name).exists():
             os.utime(made.path / name, (1_000, 1_000))
-    glance(made.path)
+    quick_look(made.path)
     made.search("apples")
     assert last_change(made.path) == 1_000
     made.delete(where="title = 'none'")
@@ -147,8 +147,8 @@ def test_a_damaged_one_has_its_problem(made, tmp_path):
     for path in made.path.glob("catalog.db*"):
         path.unlink()
     (made.path / "catalog.db").write_bytes(b"no database at all" * 100)
-    assert "its catalog.db is damaged" in glance(made.path).problem
-    assert "holds no catalog.db" in glance(tmp_path).problem
+    assert "its catalog.db is damaged" in quick_look(made.path).problem
+    assert "holds no catalog.db" in quick_look(tmp_path).problem
 
 
 def test_removing_a_collection(made, tmp_path):

@@ -17,7 +17,7 @@ from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.export import rows
 from sonde.indexer.upkeep.delete import compact
-from sonde.pipelines.analysis.selection import delete
+from sonde.pipelines.analysis.corpus import delete
 from sonde.pipelines.search.results import Mode
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import MODES, SearchSettings

@@ -11,8 +11,8 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
+from sonde.indexer.store.integrity import FAN, SMALLEST, tier
 from sonde.indexer.store.segments import SCATTERED, Segments, write_segment
-from sonde.indexer.store.sweep import FAN, SMALLEST, tier
 from sonde.indexer.upkeep.verify import verify
 
 

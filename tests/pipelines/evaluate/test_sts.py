@@ -14,8 +14,8 @@ from tiny_models import save_static, save_transformer
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.evaluate.sts import evaluate_sts
-from sonde.pipelines.similarity.embedding import angular_similarities, cosines, load_symmetric
 from sonde.pipelines.similarity.pair_file import PairFile, names_columns, read_pair_file
+from sonde.pipelines.similarity.similarity import angular_similarities, cosines, load_symmetric
 
 FIVE = "i j,k l,2\n" * 5
 HEADER = ("sentence1", "sentence2", "score")

@@ -14,8 +14,7 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
-from sonde.pipelines.label.outcome import heeded
-from sonde.pipelines.label.review import closeness
+from sonde.pipelines.label.outcome import closeness, heeded
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
 from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples

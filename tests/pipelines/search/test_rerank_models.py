@@ -11,7 +11,7 @@ from fake_encoder import FakeEncoder
 import sonde
 from sonde.indexer.errors import SondeError
 from sonde.pipelines.pairs import load_pair_model
-from sonde.pipelines.search.rerank.choice import load_reranker
+from sonde.pipelines.search.rerank.models import load_reranker
 
 QUERY = "How do I reset my battery?"
 SCORED = [text for text in tiny_models.TEXTS if text]

@@ -339,7 +339,7 @@ def test_loading_and_searching_are_two_figures(reviews: Path, sonde: Command, mo
 
 
 def test_a_second_stage_is_loaded_beside_the_search(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sonde.pipelines.search.rerank import choice
+    from sonde.pipelines.search.rerank import models
 
     def slowly(*_: object, **__: object) -> LateInteraction:
         time.sleep(1.1)
@@ -347,7 +347,7 @@ def test_a_second_stage_is_loaded_beside_the_search(reviews: Path, monkeypatch: 
             return LateInteraction(opened.stored.encoder, rarity(view, opened.stored.encoder))
 
     opened = Collection.open(reviews, encoder=FakeEncoder())  # type: ignore[arg-type]
-    monkeypatch.setattr(choice, "load_reranker", slowly)
+    monkeypatch.setattr(models, "load_reranker", slowly)
     first, second = (opened.search("battery", rerank=True, rerank_model="org/name") for _ in range(2))
     assert first.loading_seconds > 1.1 > first.seconds > 0
     assert (second.loading_seconds, second.hits[0].id) == (0.0, first.hits[0].id)

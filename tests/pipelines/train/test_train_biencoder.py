@@ -25,10 +25,9 @@ from sonde.indexer.encoder import load_encoder
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.pipelines.evaluate.search import gain, per_query
 from sonde.pipelines.train.biencoder import BiencoderSettings, pairs, read_examples, train_biencoder
-from sonde.pipelines.train.biencoder.batches import columns_of
+from sonde.pipelines.train.biencoder.batches import columns_of, mined, pairs_of_collection
 from sonde.pipelines.train.biencoder.examples import divided, groups_of
 from sonde.pipelines.train.biencoder.measure import corpus_of
-from sonde.pipelines.train.biencoder.mined import mined, pairs_of_collection
 
 pytest.importorskip("accelerate", reason="needs the extra train")
 NOUNS = ("battery", "fan", "parcel", "tomatoes", "password", "profits", "basil", "frost")

@@ -37,5 +37,5 @@ def _load(*_: Any, **__: Any) -> FakeEncoder:
     return Held(seconds=float(os.environ.get("SONDE_SLOW", "0")))
 
 
-models.at_hand = lambda *_: True
+models.is_local = lambda *_: True
 encoder.load_encoder = encoder.load_encoder_for = _load  # type: ignore[assignment]

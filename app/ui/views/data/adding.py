@@ -11,7 +11,7 @@ from .....indexer.encoder.models import STATIC_MODEL
 from .....indexer.errors import SondeError
 from .....indexer.ingest import BuildSettings, Estimate
 from .....indexer.readers import ReadOptions
-from ....api.sources import at_hand, canonical_name, encoder_for, estimate, present, size
+from ....api.functions import canonical_name, encoder_for, estimate_source, is_local, present, size
 from ...page import escape_markdown
 from ...workspace import SUFFIX, Workspace
 from .columns import choose_columns, role_words, stamps
@@ -182,7 +182,7 @@ def _other(shelf: Workspace) -> str | None:
     except SondeError as error:
         st.error(escape_markdown(str(error)))
         return None
-    if not at_hand(name):
+    if not is_local(name):
         st.info(f"{escape_markdown(name)} is not on this machine: the job will download it from the model hub.")
     return name
 
@@ -200,7 +200,7 @@ def _start(
 
 def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings, count: int) -> None:
     model = settings.model_name
-    if not at_hand(model):
+    if not is_local(model):
         st.caption("What it will take is said by the job, once it has the model.")
         return
     try:
@@ -222,7 +222,7 @@ def _estimate(
 ) -> Estimate:
     del stamp  # part of the key
     nowhere = Path(paths[0]).with_name(".not-there.sonde")
-    return estimate(
+    return estimate_source(
         [Path(path) for path in paths], nowhere, options, BuildSettings(model=model, device=device),
         encoder=_encoder(model, device), documents=documents,
     )  # fmt: skip

@@ -7,7 +7,7 @@ import streamlit as st
 
 from .....indexer.readers import Preview, ReadOptions
 from .....indexer.wording import counted
-from ....api.sources import preview
+from ....api.functions import preview
 from ...page import escape_markdown
 
 NO_TITLE, HASH = "none", "a hash of the text"

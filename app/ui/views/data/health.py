@@ -11,8 +11,7 @@ from .....indexer.errors import SondeError
 from .....indexer.upkeep.info import Info
 from .....indexer.wording import counted
 from ....api import Collection
-from ....api.folders import last_change
-from ....api.sources import duration, size
+from ....api.functions import duration, last_change, size
 from ...jobs import Job
 from ...page import escape_markdown
 from ...workspace import Workspace, may_write

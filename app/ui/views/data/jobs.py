@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from .....indexer.errors import UsageError
 from .....indexer.wording import counted, per_second
-from ....api.sources import duration, size
+from ....api.functions import duration, size
 from ....stopped import goes_on
 from ...jobs import Job, Jobs
 from ...jobs.panel import command_line

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from .....indexer.upkeep.info import Glance
-from ....api.folders import being_written, last_change, quick_look
+from .....indexer.upkeep.info import QuickLook
+from ....api.functions import being_written, last_change, quick_look
 from ...jobs import Job
 from ...workspace import Workspace
 from .jobs import fraction, show_job_cards
@@ -84,12 +84,12 @@ def _row(name: str, path: Path, job: Job | None, busy: bool) -> dict[str, Any]:
     }
 
 
-def look(path: Path) -> Glance:
+def look(path: Path) -> QuickLook:
     """Return what a list shows of a collection; looked up again when it has changed."""
     return _glance(str(path), last_change(path))
 
 
 @st.cache_data(show_spinner=False, max_entries=200)
-def _glance(path: str, changed: float) -> Glance:
+def _glance(path: str, changed: float) -> QuickLook:
     del changed  # part of the key
     return quick_look(Path(path))

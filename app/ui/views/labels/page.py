@@ -12,8 +12,7 @@ from ....api.texts import make_labels
 from ...jobs.panel import ask_name, labels_file, may_start, show_work, start
 from ...page import empty, sentences, show_text
 from ...workspace import Workspace, may_write
-from .outcome import show_counts, show_outcome, show_truth
-from .review import show_review
+from .outcome import show_counts, show_outcome, show_review, show_truth
 
 TRIED = 50
 SHORT = 160

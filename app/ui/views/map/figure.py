@@ -13,7 +13,7 @@ from plotly.colors import sequential
 from .....indexer.store.runs import Item
 from .....pipelines.plots.colors import GREY, Coloring, one_line
 from ....api import Collection
-from ....api.places import density, spread_sample
+from ....api.functions import density, spread_sample
 from .chart import Chart, Name
 
 MOST = 100_000

@@ -12,7 +12,7 @@ from .....pipelines.map.regions import Outline
 from .....pipelines.plots.colors import Coloring, one_line
 from .....pipelines.search.results import Hit
 from ....api import Collection
-from ....api.places import inside, read_outlines, write_outlines
+from ....api.functions import inside, read_outlines, write_outlines
 from ...jobs.panel import ask_name, may_start, show_work, start
 from ...page import empty, escape_markdown, sentences, theme
 from ...workspace import Workspace

@@ -10,7 +10,7 @@ import streamlit as st
 from .....indexer.store.kinds import CLUSTER, LABEL, TAG
 from .....indexer.store.runs import Run
 from .....indexer.wording import counted
-from .....pipelines.analysis.selection import Change
+from .....pipelines.analysis.corpus import Change
 from ....api import Collection
 from ...jobs.panel import ask_name, free_name, labels_file, may_start, start
 from ...page import chips, escape_markdown, sentences, shortened, show_text

@@ -9,8 +9,8 @@ import streamlit as st
 from .....indexer.store.kinds import MAP
 from .....pipelines.search.results import Results
 from ....api import Collection
+from ....api.functions import to_csv, to_jsonl
 from ....api.looks import State
-from ....api.writing import to_csv, to_jsonl
 from ...jobs.panel import name_of
 from ...page import escape_markdown, link
 from .ask import WIDE, SearchForm, all_of

@@ -10,8 +10,8 @@ import streamlit as st
 from .....indexer.document import Value
 from .....pipelines.search.facets import Facet
 from ....api import Collection
+from ....api.functions import among, between, containing, every
 from ....api.looks import State
-from ....api.writing import among, between, containing, every
 from ...jobs.panel import name_of
 from ...page import escape_markdown
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from .....pipelines.search.results import Hit, Results
 from ....api import Collection
-from ....api.writing import json_value
+from ....api.functions import json_value
 from ...page import MARK, chips, escape_markdown, joined_markdown, link, marked, sentences, show_text
 from ...workspace import may_write
 from .ask import LIKE, SearchForm

@@ -1,4 +1,4 @@
-"""Arrow record batches and Parquet files as rows."""
+"""Rows of Parquet files, Arrow tables and worksheets."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,11 @@ from .values import flattened
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+from ..errors import UsageError
+from .delimited import column_names
+from .source import did_you_mean
 
 BATCH_ROWS = 1000
 
@@ -33,10 +38,10 @@ def _values(column: "pa.Array[Any]") -> list[Any]:
     try:
         return column.to_pylist()
     except (ValueError, OverflowError):  # dates beyond the year 9999, or strings that are no UTF-8
-        return [_value(item) for item in column]
+        return [_arrow_value(item) for item in column]
 
 
-def _value(item: "pa.Scalar[Any]") -> Any:
+def _arrow_value(item: "pa.Scalar[Any]") -> Any:
     try:
         return item.as_py()
     except UnicodeDecodeError:
@@ -84,3 +89,60 @@ class Parquet(Source):
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
+
+
+class Workbook(Source):
+    """The rows of a worksheet below its first row with content."""
+
+    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
+        import python_calamine
+
+        self.name = stream.name
+        self._stream = stream.on_disk()
+        self.total = stream.size if stream.size is not None else self._stream.size
+        try:
+            self._book = python_calamine.CalamineWorkbook.from_path(str(self._stream.path))
+        except python_calamine.CalamineError as error:
+            reason = (
+                "protected by a password"
+                if isinstance(error, python_calamine.PasswordError)
+                else "damaged or no workbook"
+            )
+            raise SondeError(f"{self.name} is {reason}: save it again as .xlsx ({error})") from error
+        self._sheet = self._chosen(options.sheet)
+        self._top, self._names = self._header()
+        self.note = f"sheet {self._sheet!r}"
+        self.nothing = (
+            f"has a header ({', '.join(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
+        )
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """Rows with content; "row 12" is the row that a spreadsheet program numbers 12."""
+        sheet = self._book.get_sheet_by_name(self._sheet)
+        last = sheet.end[0] + 1 if sheet.end else 1
+        for number, cells in enumerate(sheet.iter_rows(), start=1):
+            if number > self._top and any(cell != "" for cell in cells):
+                meter.done = (self.total or 0) * number // last
+                yield Row(f"row {number}", dict(zip(self._names, map(_cell_value, cells), strict=True)))
+
+    def _header(self) -> tuple[int, list[str]]:
+        for number, cells in enumerate(self._book.get_sheet_by_name(self._sheet).iter_rows(), start=1):
+            if any(cell != "" for cell in cells):
+                return number, column_names([str(_cell_value(cell)) for cell in cells])
+        return 0, []
+
+    def _chosen(self, name: str | None) -> str:
+        names = self._book.sheet_names
+        if name is not None and name not in names:
+            near = did_you_mean(name, names)
+            said = f"{self.name} has no sheet {name!r}{near}; it has {', '.join(map(repr, names))}"
+            raise UsageError(said, code="not-found", field="sheet", value=name, alternatives=names)
+        chosen = name or next((sheet for sheet in names if self._book.get_sheet_by_name(sheet).height > 0), None)
+        if chosen is None:
+            raise SondeError(f"{self.name} is empty: none of its sheets ({', '.join(names)}) has a cell")
+        return chosen
+
+
+def _cell_value(cell: Any) -> Any:
+    """Excel knows no integers: a number without a fraction is meant as one."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

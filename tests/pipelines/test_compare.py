@@ -15,8 +15,7 @@ from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
-from sonde.pipelines.compare import Contrast, RunComparison
-from sonde.pipelines.compare.contrast import term_log_odds
+from sonde.pipelines.compare import Contrast, RunComparison, term_log_odds
 
 WORDS = {theme: set(f"{theme} {words}".split()) for theme, words in THEMES.items()}
 NAMES = list(THEMES)

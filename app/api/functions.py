@@ -1,0 +1,102 @@
+"""What the interfaces need beside a collection: files looked at and written, filters as text, models, training.
+
+Each name is imported from the package that owns it when it is first used, so that one of them loads no other.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...indexer.encoder import canonical_name, load_encoder_for
+    from ...indexer.encoder.models import is_local
+    from ...indexer.ingest import estimate_source
+    from ...indexer.ingest.index import encoder_for
+    from ...indexer.ingest.report import duration, size
+    from ...indexer.readers import preview
+    from ...indexer.readers.read import present
+    from ...indexer.store.export import check_export_target
+    from ...indexer.store.fields import json_value
+    from ...indexer.store.lock import being_written
+    from ...indexer.upkeep.delete import remove_collection
+    from ...indexer.upkeep.info import last_change, quick_look
+    from ...pipelines.cluster import read_candidates
+    from ...pipelines.label import read_labels
+    from ...pipelines.label.corrections import read_corrections, write_corrections
+    from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
+    from ...pipelines.plots import check_plot_target, write_plot
+    from ...pipelines.search.filters.compile import among, between, containing, every
+    from ...pipelines.search.results import to_csv, to_jsonl
+    from ...pipelines.topics import seed_words
+    from ...pipelines.train import train_nli, train_reranker
+    from ...pipelines.train.biencoder import train_biencoder
+
+_HOMES = {
+    "indexer.encoder": ("canonical_name", "load_encoder_for"),
+    "indexer.encoder.models": ("is_local",),
+    "indexer.ingest": ("estimate_source",),
+    "indexer.ingest.index": ("encoder_for",),
+    "indexer.ingest.report": ("duration", "size"),
+    "indexer.readers": ("preview",),
+    "indexer.readers.read": ("present",),
+    "indexer.store.export": ("check_export_target",),
+    "indexer.store.fields": ("json_value",),
+    "indexer.store.lock": ("being_written",),
+    "indexer.upkeep.delete": ("remove_collection",),
+    "indexer.upkeep.info": ("quick_look", "last_change"),
+    "pipelines.cluster": ("read_candidates",),
+    "pipelines.label": ("read_labels",),
+    "pipelines.label.corrections": ("read_corrections", "write_corrections"),
+    "pipelines.map.regions": ("density", "inside", "read_outlines", "spread_sample", "write_outlines"),
+    "pipelines.plots": ("check_plot_target", "write_plot"),
+    "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
+    "pipelines.search.results": ("to_csv", "to_jsonl"),
+    "pipelines.topics": ("seed_words",),
+    "pipelines.train": ("train_nli", "train_reranker"),
+    "pipelines.train.biencoder": ("train_biencoder",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "among",
+    "being_written",
+    "between",
+    "canonical_name",
+    "check_export_target",
+    "check_plot_target",
+    "containing",
+    "density",
+    "duration",
+    "encoder_for",
+    "estimate_source",
+    "every",
+    "inside",
+    "is_local",
+    "json_value",
+    "last_change",
+    "load_encoder_for",
+    "present",
+    "preview",
+    "quick_look",
+    "read_candidates",
+    "read_corrections",
+    "read_labels",
+    "read_outlines",
+    "remove_collection",
+    "seed_words",
+    "size",
+    "spread_sample",
+    "to_csv",
+    "to_jsonl",
+    "train_biencoder",
+    "train_nli",
+    "train_reranker",
+    "write_corrections",
+    "write_outlines",
+    "write_plot",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"...{_HOME_OF[name]}", __package__), name)
