@@ -10,11 +10,11 @@ from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_sou
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions
 from ...indexer.store.collection import StoredCollection
+from .arguments import PROGRESS, checked, settings_from
 from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
-from .opened import PROGRESS, settings_from
 from .search import Searching
 from .selections import Selecting
 from .upkeep import Upkeep
@@ -37,6 +37,7 @@ class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Looking, Se
     """What `sonde.index` did, on the collection that it returned."""
 
 
+@checked
 def open(path: str | Path, *, device: str = "auto") -> Collection:
     """Open an existing collection; its model is loaded when a search first needs it.
 
@@ -54,6 +55,7 @@ def open(path: str | Path, *, device: str = "auto") -> Collection:
     return Collection.open(path, device=device)
 
 
+@checked
 def index(
     source: Any,
     to: str | Path,
@@ -102,6 +104,7 @@ def index(
     return collection
 
 
+@checked
 def estimate(
     source: Any,
     to: str | Path,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.progress import Notify, silent
 from ...pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from .opened import PROGRESS, Opened, settings_from
+from .arguments import PROGRESS, settings_from
+from .opened import Opened
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality

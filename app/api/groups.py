@@ -13,7 +13,8 @@ from ...pipelines.compare import compare
 from ...pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
 from ...pipelines.map import Map, MapSettings, make_map, update_map
 from ...pipelines.topics import Topics, TopicSettings, make_topics
-from .opened import PROGRESS, Opened, check_options, settings_from
+from .arguments import PROGRESS, check_options, settings_from
+from .opened import Opened
 
 if TYPE_CHECKING:
     from ...pipelines.compare import Contrast, RunComparison

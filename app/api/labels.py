@@ -20,7 +20,8 @@ from ...pipelines.label import (
     label_collection,
     unsure,
 )
-from .opened import PROGRESS, Opened, settings_from
+from .arguments import PROGRESS, settings_from
+from .opened import Opened
 
 if TYPE_CHECKING:
     from ...pipelines.train.few_shot import LabelledExample

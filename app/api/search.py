@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.document import Value
-from ...indexer.errors import SondeError, Texts, as_text, as_texts
+from ...indexer.errors import Ids, SondeError, Texts, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
@@ -17,7 +17,8 @@ from ...pipelines.search.search import search, search_many
 from ...pipelines.search.settings import SearchSettings
 from ...pipelines.search.similar import like, similar
 from ...pipelines.search.why import best_passage
-from .opened import Opened, settings_from
+from .arguments import settings_from
+from .opened import Opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -275,7 +276,7 @@ class Searching(Opened):
             raise SondeError(f"there is no document with the id {key!r}")
         return found[key]
 
-    def documents(self, ids: Iterable[str]) -> dict[str, StoredDocument]:
+    def documents(self, ids: Ids) -> dict[str, StoredDocument]:
         """Return documents by id, in the order of the collection; unknown ids are left out.
 
         Raises:
@@ -286,7 +287,7 @@ class Searching(Opened):
             ['a', 'b']
         """
         with self.stored.view() as view:
-            numbers = numbers_by_id(view.catalog, ids)
+            numbers = numbers_by_id(view.catalog, as_texts(ids, "id"))
             return {document.id: document for document in view.documents(list(numbers.values())).values()}
 
     def matching(self, where: str, k: int = 10, length: int | None = None) -> tuple[int, list[DocumentText]]:

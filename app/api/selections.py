@@ -1,10 +1,11 @@
 """Selections: documents named by their numbers, as maps name them, and what can be done with them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ...indexer.errors import Ids, as_texts
 from ...indexer.store.documents import DocumentText, document_texts, numbers_by_id
 from ...indexer.store.export import write_export
 from ...indexer.store.runs import Run, assignments_of
@@ -24,7 +25,7 @@ class Selecting(Opened):
         >>> shop = sonde.index(rows, to=folder / "shop.sonde", id="id")
     """
 
-    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+    def numbers(self, ids: Ids) -> dict[str, int]:
         """Return the numbers of documents by id; unknown ids are left out.
 
         Raises:
@@ -35,7 +36,7 @@ class Selecting(Opened):
             ['0', '3']
         """
         with self.stored.view() as view:
-            return numbers_by_id(view.catalog, ids)
+            return numbers_by_id(view.catalog, as_texts(ids, "id"))
 
     def numbered(self, docs: Sequence[int]) -> list[StoredDocument]:
         """Return the documents with these numbers, in ascending order; numbers that no document has are left out.

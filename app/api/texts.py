@@ -15,7 +15,8 @@ from ...pipelines.search.rerank.stage import Reranker
 from ...pipelines.similarity import tokens
 from ...pipelines.similarity.similarity import Comparison, Similarity
 from ...pipelines.similarity.tokens import Attention, TokenMatrix, pair_attention
-from .opened import PROGRESS, Opened, settings_from
+from .arguments import PROGRESS, checked, settings_from
+from .opened import Opened
 
 __all__ = [
     "classify",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@checked
 def classify(
     texts: Texts,
     labels: Labels,
@@ -61,6 +63,7 @@ def classify(
     return label_texts(texts, labels, given, encoder=encoder, notify=progress)
 
 
+@checked
 def entail(
     premise: str,
     hypothesis: str,
@@ -95,6 +98,7 @@ def entail(
     return judge_pair(premise, hypothesis, load_nli(model, device=device, dtype=dtype, notify=progress))
 
 
+@checked
 def compare_texts(
     collection: Opened, first: str, second: str, second_stage: Reranker | str | None, nli: Callable[[str], PairModel]
 ) -> Similarity:

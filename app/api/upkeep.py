@@ -1,12 +1,12 @@
 """Looking after a collection: report, delete, compact, verify, repair, read out."""
 
 import reprlib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ...indexer.document import Document
-from ...indexer.errors import Ids, UsageError, as_text
+from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
@@ -131,7 +131,7 @@ class Upkeep(Opened):
         part = None if every else exporting.part_of(start, count)
         return exporting.rows(self.stored, vectors=vectors, choose=part)
 
-    def texts(self, ids: Iterable[str], length: int | None = None) -> dict[str, DocumentText]:
+    def texts(self, ids: Ids, length: int | None = None) -> dict[str, DocumentText]:
         """Return titles and texts of documents by id; unknown ids are left out.
 
         Args:
@@ -144,7 +144,7 @@ class Upkeep(Opened):
             'Apples'
         """
         with self.stored.view() as view:
-            return texts_by_id(view.catalog, ids, length)
+            return texts_by_id(view.catalog, as_texts(ids, "id"), length)
 
     def export(
         self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = ()

@@ -12,7 +12,7 @@ from ...indexer.progress import Notify, silent
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
 from ...pipelines.search.settings import SearchSettings
-from ..api.opened import S, settings_from
+from ..api.arguments import S, settings_from
 from .remote import READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
 from .wire import decode, encode
 

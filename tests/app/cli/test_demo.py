@@ -95,7 +95,7 @@ def test_leaves_out_what_is_private_and_pythons_own_tests(corpus):
 
 def test_runs_no_module_that_would_show_itself():
     script = (
-        "import sys; from sonde.app.demo import stdlib_docstrings; list(stdlib_docstrings());"
+        "import sys; from sonde.app.cli.demo import stdlib_docstrings; list(stdlib_docstrings());"
         "print(sorted({'antigravity', 'this', 'tkinter', 'turtle', 'readline', 'idlelib'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
