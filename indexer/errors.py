@@ -121,13 +121,24 @@ def as_text(value: object, field: str) -> str:
         field: What it is, for the message: "id", "query", "text" …
 
     Raises:
-        UsageError: It is neither a string nor an integer.
+        UsageError: It is neither a string nor an integer, or it has half of a surrogate pair.
     """
     if isinstance(value, str):
-        return value
+        return _whole(value, field)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
+
+
+def _whole(text: str, field: str) -> str:
+    """Return a text that can be stored; half of a character pair cannot."""
+    try:
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError as error:
+        said = f"{reprlib.repr(text)} is not a valid {field}: character {error.start + 1:,} is half of a pair"
+        raise UsageError(said, code="invalid-text", value=text) from None
+    return text
 
 
 def as_texts(values: object, field: str) -> list[str]:

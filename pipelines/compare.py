@@ -298,8 +298,9 @@ def compare(
     given = {"clusters": as_texts(clusters, "cluster"), "filters": where, "queries": queries, "runs": runs}
     named = {name: values for name, values in given.items() if values}
     if len(named) != 1 or any(len(values) != 2 for values in named.values()):
-        said = "; ".join(f"{name}: {', '.join(values)}" for name, values in named.items()) or "nothing"
-        raise UsageError(f"give two clusters, two filters, two queries or two runs, and nothing else, not {said}")
+        said = "; ".join(f"{name}: {', '.join(values)}" for name, values in named.items())
+        wanted = "give two clusters, two filters, two queries or two runs"
+        raise UsageError(f"{wanted}, and nothing else, not {said}" if said else wanted)
     if run is not None and not clusters:
         raise UsageError("a run is named for its clusters: give two of them")
     if clusters:

@@ -4,19 +4,22 @@ import inspect
 import os
 import reprlib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ...indexer.errors import UsageError, arg
+from ...indexer.errors import UsageError, arg, as_text, out_of_range
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 PROGRESS = ("settings", "progress")
 """Arguments that methods have beside their options."""
+COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
+"""Arguments that count something, and are never negative."""
 _WANTED = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
     Mapping: "a dictionary", Iterable: "a list", type(None): "None",
@@ -43,9 +46,11 @@ def settings_from(
     check_options(options, [field.name for field in fields(kind)], method, also)  # type: ignore[arg-type]
     if settings is not None and not isinstance(settings, kind):
         raise UsageError(f"settings is a {type(settings).__name__}: {method} takes sonde.{kind.__name__}")
+    hints = _hints(kind)
+    options = {name: conformed(name, value, hints[name]) for name, value in options.items()}
     given = kind(**options) if settings is None else replace(settings, **options)  # type: ignore[type-var]
-    for name, annotation in _hints(kind).items():
-        check_value(name, getattr(given, name), annotation)
+    for name, hint in hints.items():
+        conformed(name, getattr(given, name), hint)
     return given
 
 
@@ -59,7 +64,7 @@ def check_options(options: Iterable[str], known: Iterable[str], method: str, als
     for name in options:
         if name not in known:
             close = get_close_matches(name, [*known, *also], 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join([*known, *also])}"
             raise UsageError(f"{method} has no option {name!r}: {hint}")
 
 
@@ -70,41 +75,57 @@ def checked(method: F) -> F:
     or a list is meant. Only plain types are checked: `bool`, numbers, strings, paths, lists and dictionaries.
 
     Raises:
-        UsageError: By the function that is returned: an argument is of another type.
+        UsageError: By the function that is returned: an argument is of another type, or a count is negative.
     """
     signature = inspect.signature(method)
 
     @wraps(method)
     def call(*given: Any, **options: Any) -> Any:
         try:
-            bound = signature.bind(*given, **options).arguments
+            bound = signature.bind(*given, **options)
         except TypeError:
             return method(*given, **options)  # Python's own message says what is missing
-        for name, value in bound.items():
+        for name, value in bound.arguments.items():
             if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                check_value(name, value, _evaluated(method, name))
-        return method(*given, **options)
+                bound.arguments[name] = conformed(name, value, _evaluated(method, name))
+        return method(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]
 
 
-def check_value(name: str, value: Any, annotation: Any) -> None:
-    """Refuse a value that an annotation of plain types excludes; other annotations allow everything.
+def conformed(name: str, value: Any, annotation: Any) -> Any:
+    """Return a value as an annotation of plain types has it: numbers and arrays of NumPy become those of Python.
+
+    Other annotations leave every value as it is.
 
     Raises:
-        UsageError: The value is of another type.
+        UsageError: The value is of another type, a count is negative, or text has half a character.
     """
     kinds = _kinds(annotation)
-    if kinds is None or _normalised(kinds):
-        return
+    if kinds is None:
+        return value
+    value = _of_python(value, kinds)
+    if _normalised(kinds):
+        return value
     fitting = [kind for kind in kinds if _fits(value, kind)]
     if not fitting:
         wanted = [_WANTED.get(kind) or f"a {kind.__name__}" for kind in kinds if kind is not type(None)]
         said = f"{arg(name)} is {reprlib.repr(value)}: give {' or '.join(wanted)}"
         raise UsageError(said, code="wrong-type", field=name, value=value)
+    if name in COUNTS and isinstance(value, int) and value < 0:
+        raise out_of_range(name, value, "give a whole number from 0")
+    if isinstance(value, str):
+        as_text(value, name)
     if fitting == [Iterable] and isinstance(value, (list, tuple)):
-        for each in value:
-            check_value(name, each, kinds[Iterable])
+        return type(value)(conformed(name, each, kinds[Iterable]) for each in value)
+    return value
+
+
+def _of_python(value: Any, kinds: Mapping[Any, Any]) -> Any:
+    """Return a number, or an array where a list is allowed, of NumPy as Python's; other values as they are."""
+    if not hasattr(value, "dtype") or not hasattr(value, "tolist"):
+        return value
+    return value.tolist() if getattr(value, "ndim", 1) == 0 or Iterable in kinds else value
 
 
 @cache
@@ -133,11 +154,12 @@ def _kinds(annotation: Any) -> dict[Any, Any] | None:
     plain = get_origin(annotation) or annotation
     if plain is None or plain in (bool, int, float, str, type(None)):
         return {type(None) if plain is None else plain: Any}
-    if isinstance(plain, type) and issubclass(plain, os.PathLike):
+    if isinstance(plain, type) and issubclass(plain, Path):
         return {os.PathLike: Any}
     if isinstance(plain, type) and issubclass(plain, Mapping):
         return {Mapping: Any}
-    if isinstance(plain, type) and plain.__module__ in ("collections.abc", "builtins") and issubclass(plain, Iterable):
+    several = isinstance(plain, type) and issubclass(plain, (Iterable, Container))
+    if several and plain.__module__ in ("collections.abc", "builtins"):
         items = get_args(annotation)
         return {Iterable: items[0] if items else Any}
     return {plain: Any} if is_dataclass(plain) else None
@@ -149,7 +171,7 @@ def _normalised(kinds: Mapping[Any, Any]) -> bool:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+    if isinstance(value, bool):
         return kind is bool
     if kind is int:
         return isinstance(value, Integral)

@@ -1,11 +1,13 @@
 """`sonde.index`, `sonde.open`, and the `Collection` that they return."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
 from ...indexer.ann.library import has_gpu
 from ...indexer.encoder import Encoder
+from ...indexer.errors import UsageError
 from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions
@@ -96,6 +98,7 @@ def index(
         '1'
     """
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
+    _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
     report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
@@ -130,6 +133,15 @@ def estimate(
     """
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+
+
+def _check_reading(options: Mapping[str, Any], read: ReadOptions | None, columns: Mapping[str, Any]) -> None:
+    """Refuse settings of the reader that are given twice, or where they do not belong."""
+    given = [name for name, value in columns.items() if value is not None]
+    if read is not None and given:
+        raise UsageError(f"{given[0]} and read both name columns: give read=sonde.ReadOptions({given[0]}=…) alone")
+    if misplaced := next((each.name for each in fields(ReadOptions) if each.name in options), None):
+        raise UsageError(f"{misplaced} is a setting of the reader: give read=sonde.ReadOptions({misplaced}=…)")
 
 
 def index_device(device: str = "auto") -> Literal["cpu", "cuda"]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.errors import Ids
 from ...indexer.progress import Notify, silent
+from ...indexer.store.kinds import LABEL
+from ...indexer.store.runs import list_runs
 from ...pipelines.analysis.corpus import Change, Tagged, tag
 from ...pipelines.evaluate.judgements import Judgements, judge, judgements
 from ...pipelines.label import (
@@ -94,12 +96,12 @@ class Labelling(Opened):
         folder = None if fine_tune is None else Path(fine_tune)
         return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
 
-    def correct(self, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
+    def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> int:
         """Keep what a person says of documents' labels; the next labelling under the run's name applies it.
 
         Args:
             given: A label by document id, or several; "none of these" says that none fits.
-            run: The label run that is corrected.
+            run: The label run that is corrected, the newest if None; "labels" if there is none yet.
 
         Raises:
             UsageError: The label run has no such label.
@@ -109,18 +111,18 @@ class Labelling(Opened):
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             1
         """
-        return correct(self.stored, given, run)
+        return correct(self.stored, given, self._label_run(run))
 
-    def corrections(self, run: str = "labels") -> list[Correction]:
+    def corrections(self, run: str | None = None) -> list[Correction]:
         """Return the corrections of a label run in the order of the documents.
 
         Example:
             >>> [correction.labels for correction in fruit.corrections("kinds")]
             [('vehicles',)]
         """
-        return corrections(self.stored, run)
+        return corrections(self.stored, self._label_run(run))
 
-    def forget_corrections(self, ids: Ids, run: str = "labels") -> int:
+    def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
         """Forget the corrections of documents; return how many corrections are left.
 
         Raises:
@@ -132,7 +134,7 @@ class Labelling(Opened):
             >>> fruit.forget_corrections("1", run="kinds")
             1
         """
-        return forget_corrections(self.stored, ids, run)
+        return forget_corrections(self.stored, ids, self._label_run(run))
 
     def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
         """Return the documents whose label is least sure, the least sure first, without corrected ones.
@@ -197,3 +199,11 @@ class Labelling(Opened):
             {'q1': {'1': 1}}
         """
         return judgements(self.stored)
+
+    def _label_run(self, run: str | None) -> str:
+        """Return the run whose corrections are meant: the newest label run if none is named."""
+        if run is not None:
+            return run
+        with self.stored.view() as view:
+            runs = [each.name for each in list_runs(view.catalog, LABEL) if each.complete]
+        return runs[-1] if runs else "labels"

@@ -5,6 +5,7 @@ from types import FunctionType
 from typing import Any, Self
 
 from ...indexer.encoder import Encoder
+from ...indexer.encoder.settings import device_names
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from .arguments import checked
 
@@ -45,14 +46,22 @@ class Opened:
             loader: Loads the bi-encoder, in place of Sonde: collections of one model can share it that way.
 
         Raises:
+            UsageError: The name of the device is unknown.
             SondeError: There is no collection at `path`, or its format cannot be read.
         """
+        device_names(device)
         return cls(StoredCollection.open(path, encoder=encoder, device=device, loader=loader))
 
     @property
     def path(self) -> Path:
         """The collection's folder."""
         return self.stored.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the files that this thread has open."""
@@ -64,4 +73,3 @@ class Opened:
 
     def __repr__(self) -> str:
         return f"Collection({str(self.path)!r}, {len(self):,} documents)"
-

@@ -1,11 +1,12 @@
 """Searching: in words, by example, with an answer or none; and what helps to search: filters, examples, documents."""
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.document import Value
-from ...indexer.errors import Ids, SondeError, Texts, as_text, as_texts
+from ...indexer.errors import Ids, SondeError, Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
@@ -155,7 +156,7 @@ class Searching(Opened):
         """
         from ...pipelines.search.trec import read_queries, run_queries
 
-        given = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
+        given = read_queries(Path(queries)) if isinstance(queries, str | Path) else _pairs(queries)
         chosen = _search_settings("search_queries", k, settings, options)
         return run_queries(self.stored, given, chosen, None if run is None else Path(run), progress)
 
@@ -322,6 +323,20 @@ class Searching(Opened):
         """
         with self.stored.view() as view:
             return best_passage(view, id, query)
+
+
+def _pairs(queries: "Iterable[Query]") -> "list[Query]":
+    """Return queries with their ids.
+
+    Raises:
+        UsageError: One is not a pair of an id and a text.
+    """
+    pairs = list(queries)
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            said = f"{reprlib.repr(pair)} is not a valid query: give an id and a text, as ('q1', 'late parcel')"
+            raise UsageError(said, code="wrong-type", field="queries", value=pair)
+    return [(as_text(key, "id"), as_text(text, "query")) for key, text in pairs]
 
 
 def _search_settings(

@@ -2,6 +2,8 @@
 
 import reprlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -10,7 +12,9 @@ from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
+from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
+from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.runs import RunColumns
 from ...indexer.upkeep.delete import CompactReport, compact
 from ...indexer.upkeep.info import Info, info
@@ -49,8 +53,8 @@ class Upkeep(Opened):
             progress: Receives progress and messages.
 
         Raises:
-            UsageError: A document is neither, or has no id.
-            SondeError: No document can be used, or another process is writing.
+            UsageError: A document is neither, has no id, or has a value that the metadata field does not take.
+            SondeError: The collection is gone, no document can be used, or another process is writing.
 
         Example:
             >>> fruit.put([{"id": "pear", "text": "Pears are green."}]).added
@@ -60,7 +64,11 @@ class Upkeep(Opened):
         """
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
+        check_folder(self.path)
         given = [each if isinstance(each, Document) else _document(each) for each in documents]
+        with self.stored.view() as view:
+            fields = view.catalog.fields()
+        given = [_typed(document, fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)))
         return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
@@ -209,7 +217,43 @@ def _document(given: Mapping[str, Any]) -> Document:
     if given.get("id") is None or given.get("text") is None:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
-    return Document(given["text"], given.get("title", ""), key, dict(given.get("metadata", {})), origin=key)
+    metadata = {name: _of_python(value) for name, value in dict(given.get("metadata", {})).items()}
+    return Document(given["text"], given.get("title", ""), key, metadata, origin=key)
+
+
+def _of_python(value: Any) -> Any:
+    """Return a value of NumPy or pandas as Python's; what stands for a missing value there is None."""
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
+
+
+def _typed(document: Document, fields: Mapping[str, Field]) -> Document:
+    """Return a document whose metadata fit the collection's fields: a date may be given as text.
+
+    A value of another type would turn the whole field into text, and filters would compare it as text from then on.
+
+    Raises:
+        UsageError: A value has another type than its field.
+    """
+    metadata = dict(document.metadata)
+    for name, value in metadata.items():
+        known = fields[name].type if name in fields else None
+        if known == "date" and isinstance(value, str):
+            metadata[name] = value = _date(value)
+        if known not in (None, "text") and wider_type(known, type_of(value)) == "text":
+            shown = f"{name} of document {document.key!r} is {reprlib.repr(value)}"
+            said = f"{shown}, and the collection's {name} is of type {known}: give such a value, or leave it out"
+            raise UsageError(said, code="wrong-type", field=name, value=value)
+    return replace(document, metadata=metadata)
+
+
+def _date(text: str) -> date | str:
+    """Return a date or a time in ISO 8601, other texts as they are."""
+    try:
+        return datetime.fromisoformat(text) if len(text) > len("2024-03-01") else date.fromisoformat(text)
+    except ValueError:
+        return text
 
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:

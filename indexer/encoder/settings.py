@@ -68,6 +68,19 @@ class ModelSpec:
         return cls(**values)
 
 
+def device_names(device: str) -> list[str]:
+    """Return the names in a list of devices, whether this machine has them or not. Does not load torch.
+
+    Raises:
+        UsageError: A name is unknown.
+    """
+    names = [name.strip() for name in device.split(",")]
+    if bad := next((name for name in names if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name)), None):
+        said = f"unknown device {bad!r}: give auto, cpu, cuda, cuda:1, mps, or a list such as cuda:0,cuda:1"
+        raise UsageError(said, code="unknown-option", field="device", value=bad)
+    return names
+
+
 def resolve_devices(device: str) -> list[str]:
     """Return the devices that "auto", "cpu", "cuda", "cuda:1", "mps" or a list such as "cuda:0,cuda:1" stands for.
 
@@ -76,13 +89,10 @@ def resolve_devices(device: str) -> list[str]:
     Raises:
         UsageError: A name is unknown, or this machine has no such device.
     """
+    names = device_names(device)
     present = available_devices()
     if device == "auto":
         return [present[0]]
-    names = [name.strip() for name in device.split(",")]
-    if bad := next((name for name in names if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name)), None):
-        said = f"unknown device {bad!r}: give auto, cpu, cuda, cuda:1, mps, or a list such as cuda:0,cuda:1"
-        raise UsageError(said, code="unknown-option", field="device", value=bad)
     names = ["cuda:0" if name == "cuda" else name for name in names]
     if absent := next((name for name in names if name not in present), None):
         said = f"this machine has no device {absent!r}: it has {', '.join(present)}"

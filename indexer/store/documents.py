@@ -93,8 +93,12 @@ def language_counts(catalog: Catalog) -> list[tuple[str | None, int]]:
     return catalog.connection.execute(sql, (catalog.get("language"),)).fetchall()
 
 
+LONGEST = 2**31 - 1
+"""Above this, SQLite's `substr` gives an empty text."""
+
+
 def _columns(length: int | None) -> str:
-    text = "text" if length is None else f"substr(text, 1, {int(length)})"
+    text = "text" if length is None or length >= LONGEST else f"substr(text, 1, {int(length)})"
     return f"doc, key, title, {text}, language"
 
 

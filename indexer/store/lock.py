@@ -66,4 +66,6 @@ def _holder(note: Path) -> str:
         held = json.loads(note.read_text())
     except (OSError, ValueError):
         return "another process"
+    if held["pid"] == os.getpid():
+        return f"another thread of this program since {held['since']}"
     return f"process {held['pid']} since {held['since']}"

@@ -193,6 +193,10 @@ def rename_run(folder: Path, kind: RunKind, name: str, to: str) -> None:
         catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
 
 
+GIVEN = "renamed"
+"""In the data of an item: whether a person gave it its name."""
+
+
 def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
     """Rename a cluster, a topic or a label of a run.
 
@@ -200,7 +204,8 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
         SondeError: The run has no such item, or another process is writing.
     """
     with writing(folder) as catalog:
-        sql = "UPDATE run_items SET name = ? WHERE run = ? AND item = ?"
+        given = f"json_set(data, '$.{GIVEN}', json('true'))"
+        sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
 

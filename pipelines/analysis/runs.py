@@ -47,7 +47,7 @@ def members(
     """Return the documents of a cluster, topic or label, those that belong to it most first.
 
     Raises:
-        SondeError: There is no such run.
+        SondeError: There is no such run, or it has no such item.
         UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
     """
     if k < 1 or offset < 0:
@@ -56,6 +56,9 @@ def members(
     with collection.view() as view:
         run = named(view.catalog, name, kind)
         found = members_of(view.catalog, run, item, k, offset)
+        if not found and item not in {each.number for each in items_of(view.catalog, run)}:
+            said = f"the {run.kind} run {name!r} has no {run.kind.item} {item}"
+            raise SondeError(said, code="not-found", field="item", value=item)
         documents = view.documents([doc for doc, _ in found])
     return [Member(documents[doc].id, documents[doc].title, documents[doc].text, score) for doc, score in found]
 
@@ -118,14 +121,17 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
 
 
 def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
-    """Return the run of this name, whatever its kind where none is said.
+    """Return the run of this name, of any kind if none is given.
+
+    Corrections have the name of the run that they correct. Without a kind, the name means that run.
 
     Raises:
         SondeError: There is none; the message names those that exist.
-        UsageError: Several kinds have one of this name, or the kind is none.
+        UsageError: Several kinds have one of this name, or there is no such kind.
     """
     runs = list_runs(catalog, _kind(kind))
     found = [run for run in runs if run.name == name]
+    found = [run for run in found if run.kind.follows not in {other.kind for other in found}]
     if len(found) > 1:
         kinds = ", ".join(run.kind for run in found)
         said = f"several runs are named {name!r}: say which kind ({kinds}) with {arg('kind')}"

@@ -21,6 +21,7 @@ from ..analysis.describe import centroids, describe, silhouettes
 from ..search.filters import documents_where
 from . import choice, density, kmeans
 from .choice import stability
+from .given_names import carry_names
 from .labelled import label_groups, label_names
 from .settings import ClusterSettings
 
@@ -102,6 +103,8 @@ def cluster(
         items, typical = describe(view, corpus, found.labels, steady, settings.seed)
         if settings.labels:
             items = _labelled(view, corpus, items, typical, settings, notify)
+        if replace:
+            items = carry_names(view.catalog, name, items, corpus.snapshot.docs, found.labels[corpus.group], notify)
     report = _report(corpus, found, steady)
     taken = time.perf_counter() - began
     labels, scores = found.labels[corpus.group], found.scores[corpus.group].astype(float)

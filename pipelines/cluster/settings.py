@@ -8,6 +8,8 @@ from ..analysis.neighbours import SAMPLE
 from .labelled import check_labels
 
 Method = Literal["kmeans", "density"]
+MOST_FITS = 1_000
+"""Restarts and refits at most: more would take days without better clusters."""
 METHODS: tuple[Method, ...] = get_args(Method)
 Outliers = Literal["keep", "nearest", "recluster"]
 OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
@@ -31,7 +33,7 @@ class ClusterSettings:
             for KMeans and 1 for density, and 0 measures none.
         where: A filter on metadata and runs; only what passes is clustered.
         labels: Candidate names, "name" or "name: description": a cluster is named by the one that most of its typical
-            documents get. None names clusters by their terms.
+            documents get. Without candidates, clusters are named by their terms.
         engine: What chooses among the labels: "similarity" or "nli".
     """
 
@@ -73,6 +75,9 @@ class ClusterSettings:
         for name, low in least.items():
             if getattr(self, name) < low:
                 raise out_of_range(name, getattr(self, name), f"give a whole number from {low}")
+        for name in ("restarts", "refits"):
+            if (getattr(self, name) or 0) > MOST_FITS:
+                raise out_of_range(name, getattr(self, name), f"give a whole number up to {MOST_FITS:,}")
         if self.seed >= 2**31:
             raise out_of_range("seed", self.seed, f"give a whole number below {2**31}")
 

@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import NewRun, Snapshot, write_run
+from ...indexer.store.run_writing import GIVEN, NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -97,7 +97,8 @@ def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: 
         "cohesion": round(float(cosines.mean(dtype=np.float64)), 4), "stability": None,
     }  # fmt: skip
     before = [(str(term), float(weight)) for term, weight in first.data.get("terms", [])]
-    by_hand = first.name != group_name(before, first.number)
+    by_hand = GIVEN in first.data or first.name != group_name(before, first.number)
+    data |= {GIVEN: True} if by_hand else {}
     return Item(first.number, first.name if by_hand else group_name(own, first.number), data), mean
 
 

@@ -26,8 +26,7 @@ from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import existing
-from .labels import Label
-from .outcome import NONE, NONE_NAME
+from .labels import NONE, NONE_NAME, Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,10 @@ import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, arg, as_text, as_texts
 
+NONE = -1
+"""The number of "none of these"."""
+NONE_NAME = "none of these"
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -55,6 +59,9 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
     for number, label in enumerate(labels, 1):
         if not label.name:
             raise UsageError(f"label {number} of {len(labels)} is empty: leave it out", code="empty", field="labels")
+        if label.name.casefold() == NONE_NAME:
+            said = f"{label.name!r} is what Sonde calls a text that no label fits: use another name"
+            raise UsageError(said, code="reserved", field="labels", value=label.name)
         if (first := seen.setdefault(label.name.casefold(), number)) != number:
             said = f"label {number} {label.name!r} is there already, as label {first}: leave one out"
             raise UsageError(said, code="repeated", field="labels", value=label.name)

@@ -11,11 +11,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
-from .labels import Label, probabilities
-
-NONE = -1
-"""The number of "none of these"."""
-NONE_NAME = "none of these"
+from .labels import NONE, NONE_NAME, Label, probabilities
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from ..search.filters import documents_where
 from ..search.rerank.late import Rarity, rarity
 from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
-from .labels import Label, Labels, make_labels
+from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .outcome import NONE, NONE_NAME, Classified, LabelReport, classified, closeness, decide, heeded
+from .outcome import Classified, LabelReport, classified, closeness, decide, heeded
 from .scores import label_vectors
 from .settings import LabelSettings
 

@@ -12,9 +12,9 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import document_vectors
 from .engines import check_engine
-from .labels import Labels, make_labels
+from .labels import NONE_NAME, Labels, make_labels
 from .margins import LabelTexts, label_corpus
-from .outcome import NONE_NAME, Unsure, classified, closeness
+from .outcome import Unsure, classified, closeness
 from .run import judge_of, label_texts
 from .scores import ENOUGH, adapted_margins, label_vectors
 from .settings import LabelSettings

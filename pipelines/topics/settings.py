@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from ...indexer.errors import UsageError, as_texts, out_of_range, unknown_option
+from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_option
 from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
 
@@ -36,7 +36,7 @@ class TopicSettings:
     seed: int = 0
     min_size: int | None = None
     reduce_to: int | None = None
-    seed_words: tuple[tuple[str, ...], ...] = ()
+    seed_words: tuple[str | tuple[str, ...], ...] = ()
     outliers: Outliers = "nearest"
     neighbours: int = 15
     dimensions: int = 5
@@ -47,6 +47,9 @@ class TopicSettings:
 
     def __post_init__(self) -> None:
         """Take one text as one text: a word is a group of one word."""
+        if isinstance(self.seed_words, str):
+            said = f"{arg('seed_words')} is {self.seed_words!r}: give a list of groups of words"
+            raise UsageError(said, code="wrong-type", field="seed_words", value=self.seed_words)
         groups = tuple(tuple(as_texts(group, "seed word")) for group in self.seed_words)
         object.__setattr__(self, "seed_words", groups)
 

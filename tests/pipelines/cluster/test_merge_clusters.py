@@ -56,6 +56,20 @@ def test_a_name_given_by_hand_stays(shop: Collection) -> None:
     assert merge_clusters(shop.stored, [found["parcel"], found["screen"]], "k").name == "post"
 
 
+def test_a_name_given_by_hand_goes_to_the_cluster_that_replaces_it(shop: Collection) -> None:
+    shop.rename_run("k", "post", item=numbers(shop)["parcel"])
+    shop.cluster("k", k=4, refits=0, seed=7, replace=True)
+    named = {item.name: item.number for item in shop.run("k").items}
+    assert named["post"] == numbers(shop)["parcel"]
+    shop.cluster("k", k=4, refits=0, seed=8, replace=True)
+    assert {item.name: item.number for item in shop.run("k").items}["post"] == numbers(shop)["parcel"]
+    merge_clusters(shop.stored, [numbers(shop)["parcel"], numbers(shop)["refund"]], "k")
+    said: list[object] = []
+    shop.cluster("k", k=4, refits=0, replace=True, progress=said.append)
+    assert "no cluster has most of the documents of 'post' any more: that name is gone" in said
+    assert "post" not in {item.name for item in shop.run("k").items}
+
+
 def test_what_cannot_be_merged(shop: Collection) -> None:
     with pytest.raises(UsageError, match="merging needs two clusters or more"):
         merge_clusters(shop.stored, [1, 1])

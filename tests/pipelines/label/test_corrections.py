@@ -47,6 +47,30 @@ def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop:
     assert labels_of(shop) == before
 
 
+def test_what_is_unsure_and_what_is_corrected_are_of_the_same_run(shop: Collection) -> None:
+    shop.label(LABELS)
+    shop.label(LABELS, name="second")
+    assert shop.unsure(k=1) == shop.unsure("second", k=1)
+    shop.correct({"parcel-1": "battery"})
+    assert (
+        [found.id for found in shop.corrections("second")] == [found.id for found in shop.corrections()] == ["parcel-1"]
+    )
+    assert shop.corrections("labels") == []
+    assert shop.forget_corrections("parcel-1") == 0
+
+
+def test_a_name_means_the_run_and_not_its_corrections(shop: Collection) -> None:
+    shop.label(LABELS)
+    shop.correct({"parcel-1": "battery"})
+    assert shop.run("labels").run.kind == "label"
+    assert shop.run("labels", "correction").run.kind == "correction"
+    shop.rename_run("labels", "parcels", item=0)
+    assert [member.text for member in shop.members("labels", 0, k=2)] != []
+    shop.delete_run("labels")
+    assert [run.kind for run in shop.runs()] == ["correction"]
+    assert shop.run("labels").run.kind == "correction"
+
+
 @pytest.mark.parametrize("budget", [None, "160"])
 def test_a_judge_is_overruled_and_learned_from(shop: Collection, budget: str | None) -> None:
     class Wrong:
