@@ -1,8 +1,10 @@
 """The frame around every page: its head, the choice of the collection, and the list of pages."""
 
+import logging
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +18,20 @@ from .workspace import Workspace, admit
 
 ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
 STYLE = Path(__file__).with_name("style.css")
+
+
+def _matters(record: logging.LogRecord) -> bool:
+    """Whether a record of the web server is news: a page that was closed while it was being sent is not.
+
+    Streamlit then reads from the closed connection, and the server logs the traceback of that.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, (RuntimeError, TypeError)):
+        return True
+    return all(frame.f_code.co_name != "_websocket_endpoint" for frame, _ in walk_tb(error.__traceback__))
+
+
+logging.getLogger("uvicorn.error").addFilter(_matters)
 
 
 def show() -> None:

@@ -2,10 +2,13 @@
 # ruff: noqa: F811  (a fixture that is imported)
 
 import html
+import importlib
 import json
+import logging
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -238,3 +241,24 @@ def test_a_damaged_collection_and_one_being_made_are_sentences(pages: Pages) -> 
         page = pages.open(name, collection="reviews")
         assert "its catalog.db is damaged" in page.error[0].value.replace("\\", "")
         assert "Health" in shown(page)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "error", "logged"),
+    [
+        ("_websocket_endpoint", RuntimeError("WebSocket is not connected"), False),
+        ("_websocket_endpoint", ValueError("another mistake"), True),
+        ("elsewhere", RuntimeError("another mistake"), True),
+    ],
+)
+def test_a_page_that_is_closed_while_it_is_sent_is_not_logged(
+    caplog: pytest.LogCaptureFixture, endpoint: str, error: Exception, logged: bool
+) -> None:
+    importlib.import_module("sonde.app.ui.main")
+    names: dict[str, Any] = {"error": error}
+    exec(f"def {endpoint}():\n    raise error", names)
+    try:
+        names[endpoint]()
+    except Exception:
+        logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+    assert bool(caplog.records) is logged
