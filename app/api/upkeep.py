@@ -110,7 +110,7 @@ class Upkeep(Opened):
         """Rebuild what `verify` finds broken, as far as it can be derived; return what was done.
 
         Raises:
-            SondeError: Vectors are lost whose texts must be embedded anew and whose model is not available.
+            SondeError: Vectors are lost whose texts must be embedded again and whose model is not available.
 
         Example:
             >>> fruit.repair()

@@ -103,7 +103,7 @@ def _collection(shelf: Workspace) -> Collection | None:
     except SondeError as error:
         if not shelf.jobs.running(name):
             st.error(escape_markdown(str(error)))
-            st.markdown(f"The page [Data]({data}&do=Health) finds out what is wrong and mends what can be derived.")
+            st.markdown(f"The page [Data]({data}&do=Health) finds what is wrong and rebuilds what it can.")
             return None
     if shelf.jobs.running(name):
         empty("Nothing committed yet", f"This collection is being made. The page [Data]({data}) shows how far it is.")

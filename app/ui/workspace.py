@@ -31,7 +31,7 @@ def _encoder(spec: str, device: str) -> Encoder:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _opened(path: str, device: str, made: tuple[int, int]) -> Collection:
-    del made  # part of the key: a collection made anew under an old name is another one
+    del made  # part of the key: a new collection under an old name is another one
     return Collection.open(path, device=device, loader=shared_encoder)
 
 

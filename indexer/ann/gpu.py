@@ -29,7 +29,7 @@ class GpuIndex:
         self._index = place(self._resources, 0, index)
 
     def candidates(self, queries: np.ndarray, count: int, breadth: int) -> np.ndarray | None:
-        """The nearest nodes, int64 [m, count], -1 where there are none; None where the GPU cannot tell so many."""
+        """The nearest nodes, int64 [m, count], -1 where there are none; None where the GPU cannot return that many."""
         if max(count, breadth) > MOST_CANDIDATES:
             return None
         params = faiss().SearchParametersIVF(nprobe=breadth) if self._probes else None

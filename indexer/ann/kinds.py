@@ -30,7 +30,7 @@ def is_graph(kind: Kind) -> bool:
 
 
 def create_index(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
-    """An empty index that is fit for about so many vectors, inner product."""
+    """An empty index that is fit for about this many vectors, inner product."""
     module = faiss()
     metric, quantizer = module.METRIC_INNER_PRODUCT, module.ScalarQuantizer
     if kind == "exact":
@@ -126,15 +126,15 @@ def parameters(kind: Kind, index: Any, breadth: int, factor: int) -> dict[str, i
 
 
 EXACT_BYTES = 40 << 20
-"""A scan of so many bytes takes about 2 ms on 2 cores (measured: 38 MB, 50,000 x 384 float16, in 1.6 ms)."""
+"""A scan of this many bytes takes about 2 ms on 2 cores (measured: 38 MB, 50,000 x 384 float16, in 1.6 ms)."""
 GRAPH_VECTORS = 2_000_000
-"""Above so many vectors a graph takes the better part of an hour to build on 2 cores; inverted files do not."""
+"""Above this many vectors a graph takes the better part of an hour to build on 2 cores; inverted files do not."""
 GPU_SCAN_VECTORS = 5_000_000
 BUDGET_SHARE = 0.25
 
 
 def choose_kind(settings: AnnSettings, dimension: int, vectors: int) -> tuple[Kind, str]:
-    """The kind to build for so many distinct vectors, and one line that says why."""
+    """The kind to build for this many distinct vectors, and one line that says why."""
     if settings.kind not in (None, "auto"):
         kind, why = settings.kind, "as asked"
     else:

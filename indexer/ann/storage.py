@@ -59,7 +59,7 @@ class Nodes:
         return Nodes._sorted(node, np.concatenate([self.rows, rows]))
 
     def moved_last(self, chosen: np.ndarray) -> "Nodes":
-        """The same nodes numbered anew, the `chosen` ones (node numbers) after all others."""
+        """The same nodes renumbered, the `chosen` ones (node numbers) after all others."""
         last = np.zeros(len(self), dtype=bool)
         last[chosen] = True
         number = np.empty(len(self), dtype=np.int64)

@@ -98,7 +98,7 @@ class Planner:
         changed: list[tuple[str, Document, Identity, bool]] = []
         for key, (document, again) in keyed.items():
             identity, before = Identity.of(document), known.get(key)
-            # What an earlier batch wrote may be in a commit that is still to come: write it anew.
+            # What an earlier batch wrote may be in a commit that is still to come: write it again.
             if before == identity and not again:
                 batch.unchanged += 1
             elif before and before.content == identity.content and not again:

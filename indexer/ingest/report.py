@@ -177,7 +177,7 @@ class Tally:
     shown: list[Skipped] = field(default_factory=list)
 
     def skip(self, rows: list[Skipped]) -> None:
-        """Count skipped rows and append them to the file, which starts anew with the run's first one."""
+        """Count skipped rows and append them to the file, which starts again with the run's first one."""
         if not rows:
             return
         with self.file.open("a" if self.skipped else "w", encoding="utf-8") as stream:

@@ -12,7 +12,7 @@ from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
 from .writer import LexicalState, LexicalWriter, check_files, confirm, damaged_index, read_state, tantivy_errors
 
 UNION_ROWS = 1_000
-"""Up to so many rows, a union of single terms is faster than Tantivy's term set."""
+"""Up to this many rows, a union of single terms is faster than Tantivy's term set."""
 
 
 def any_term(schema: Schema, counts: Mapping[str, int]) -> Query:

@@ -260,7 +260,7 @@ def _legacy(sample: bytes) -> str:
     high = set(re.findall(rb"[\x80-\xff]", lines))
     accents = len(re.findall(rb"[\x80-\xff]", lines)) < _MOST_ACCENTS * len(lines)
     western = accents and all(byte.decode("cp1252", "replace") in _WESTERN for byte in high)
-    if len(high) <= _FEW:  # too little to go by for a statistical guess
+    if len(high) <= _FEW:  # too little for a statistical guess
         cut_utf8 = re.search(rb"[\xc2-\xf4][\x80-\xbf]", lines)
         return "cp1252" if western and not cut_utf8 else "utf-8"
     if western and b"\xf5" not in high:  # with that byte it may as well be Hungarian

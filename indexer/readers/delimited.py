@@ -32,7 +32,7 @@ class CsvDialect:
     share: float = 0.0
 
     def reader(self, lines: Iterator[str]) -> Iterator[list[str]]:
-        """A reader of rows; quotes out of place are taken as they stand."""
+        """A reader of rows; misplaced quotes are kept as text."""
         quoting = csv.QUOTE_NONE if self.quotechar is None else csv.QUOTE_MINIMAL
         return csv.reader(
             lines,
@@ -141,7 +141,7 @@ class Delimited(Source):
         self.nothing = f"has a header ({', '.join(self._header)}) but no rows: give a file with content"
 
     def items(self, meter: Meter) -> Iterator[Item]:
-        """Rows as they stand in the file; "row 1" follows the header."""
+        """Rows in the order of the file; "row 1" follows the header."""
         with self._stream.open(meter) as file, decoded_lines(file, self._encoding) as lines:
             records = _Records(lines, self.dialect)
             rows = islice(records, 1, None) if self._named else iter(records)

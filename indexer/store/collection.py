@@ -176,7 +176,7 @@ class StoredCollection:
                 generation = None
             if generation and generation.lexical:
                 return generation
-            # `compact` replaced the files that this transaction still names: look at the catalog anew.
+            # `compact` replaced the files that this transaction still names: read the catalog again.
             catalog.connection.execute("ROLLBACK")
             catalog.connection.execute("BEGIN")
             if generation and generation.number == catalog.get("generation", 0):

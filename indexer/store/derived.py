@@ -30,13 +30,13 @@ BUILT = "ann_epoch"
 """Property of the catalog: the epoch whose FAISS index was saved, None where there never was one."""
 
 TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
-"""Newer rows that are left to an exact scan: at most so many, or this share of the collection if that is more."""
+"""Newer rows that are left to an exact scan: at most this many, or this share of the collection if that is more."""
 
 DEAD_SHARE = 0.3
-"""Share of tombstones among the indexed rows above which the FAISS index is built anew."""
+"""Share of tombstones among the indexed rows above which the FAISS index is rebuilt."""
 
 SETTLED_ROWS, SETTLED_SHARE = 20_000, 0.05
-"""Up to so many passages, the lexical index never keeps the statistics of deleted ones; above, at most this share."""
+"""Up to this many passages, the lexical index never keeps the statistics of deleted ones; above, at most this share."""
 
 
 def ann_folder(folder: Path, epoch: int) -> Path:
@@ -113,7 +113,7 @@ class LexicalFollower:
         path = lexical_folder(folder, catalog.get("epoch", 1))
         self._index = _opened(path)
         self._writer = self._index.writer()
-        # A writer killed between both commits leaves rows here that the catalog does not know, and will number anew.
+        # A writer killed between both commits leaves rows here that the catalog does not know, and will number again.
         self._through = min(self._index.state.through_row, catalog.rows())
         self._language = catalog.get("language")
 
@@ -234,7 +234,7 @@ def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
 
 
 def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> AnnIndex | None:
-    """Return the index that is there, unless it should be built anew."""
+    """Return the index that is there, unless it should be rebuilt."""
     try:
         index = load_index(path)
     except SondeError:

@@ -78,7 +78,7 @@ class RunKind(str):
         heading: What the UI calls its items.
         score: What the score of a document in an item is called.
         payload: The table of its results: items with their documents, or places.
-        numbered: Whether its items go by number and name; else by name alone.
+        numbered: Whether its items have a number and a name; else only a name.
         groups: Whether its items group the documents, so that they can be merged, compared, charted and evaluated.
         colors: Whether a map can be coloured by it.
         update: The words of the `sonde` command that brings a run up to date, its name comes last; empty if none does.

@@ -13,7 +13,7 @@ from ..errors import SondeError
 from ..files import sha256, write_durably
 
 SCATTERED = 1_024
-"""Up to so many rows of a file are read one by one."""
+"""Up to this many rows of a file are read one by one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Repairing a collection: what can be derived is derived anew; texts are never touched."""
+"""Repairing a collection: whatever can be rebuilt is rebuilt; texts are never touched."""
 
 import shutil
 from contextlib import closing
@@ -32,7 +32,7 @@ AT_ONCE = 1_024
 def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     """Rebuild what `verify` finds broken; return what was done, nothing where all was well.
 
-    Derived indexes are rebuilt from the vectors and texts; vectors of a lost or damaged segment are embedded anew
+    Derived indexes are rebuilt from the vectors and texts; vectors of a lost or damaged segment are embedded again
     from the texts. An older format is brought up to date.
 
     Raises:
@@ -83,7 +83,7 @@ def _embed_anew(collection: StoredCollection, catalog: Catalog, segment: Segment
     number = 1 + max(known.number for known in catalog.segments())
     written = write_segment(collection.vectors_path, number, segment.start, vectors)
     with catalog.transaction(write=True):
-        # The lost vectors of tombstones cannot be embedded anew, and nothing may reuse them.
+        # The lost vectors of tombstones cannot be embedded again, and nothing may reuse them.
         remove_tombstones(catalog, segment)
         replace_segment(catalog, segment, written)
         catalog.advance()
@@ -120,7 +120,7 @@ def _orphans(catalog: Catalog) -> list[str]:
 
 
 def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
-    """Split documents anew whose passages are not those of their text; vectors that are still there are reused."""
+    """Split documents again whose passages are not those of their text; vectors that are still there are reused."""
     docs = [doc for doc, _ in astray(catalog, collection.spec.fingerprint)]
     for offset in range(0, len(docs), AT_ONCE):
         planned = _planned(collection, catalog, docs[offset : offset + AT_ONCE])

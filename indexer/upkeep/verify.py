@@ -81,7 +81,7 @@ class Finding:
 def verify(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection; an empty list means that all is well.
 
-    Digests of all segments and documents are computed anew, so it reads the whole collection.
+    Digests of all segments and documents are recomputed, so it reads the whole collection.
     """
     catalog = collection.open_catalog()
     if problems := damage(catalog):

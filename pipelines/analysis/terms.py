@@ -19,7 +19,7 @@ LENGTH = 2_000
 ENOUGH = 50
 """Texts from which on a term must occur in two of them."""
 KNOWN = 100_000
-"""Different words whose parts are kept at hand: most words of a corpus come again."""
+"""Different words whose parts are cached: most words of a corpus come again."""
 LIFT = 2
 """How many times more frequent a distinctive term is in its group than in the others."""
 

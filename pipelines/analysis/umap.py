@@ -59,7 +59,7 @@ def _scales(beyond: np.ndarray, total: float) -> np.ndarray:
 
 
 AGAIN = 50
-"""After so many steps the other way is tried again."""
+"""After this many steps the other way is tried again."""
 WEIGHT = 0.3
 """Of the last step in the time that one is expected to take."""
 
@@ -265,7 +265,7 @@ LARGE = 10_000
 EPOCHS, EPOCHS_LARGE = 500, 200
 """Rounds of the layout up to `LARGE` points and beyond: UMAP's own."""
 FEW = 4
-"""UMAP starts from eigenvectors of the graph; below so many points per dimension, from chance."""
+"""UMAP starts from eigenvectors of the graph; below this many points per dimension, from chance."""
 
 
 def project(

@@ -118,7 +118,7 @@ class Point:
 
 
 def ks(count: int, most: int = MOST) -> list[int]:
-    """Return the k that are tried for so many vectors: 2, 3 and so on, then steps of about a fifth."""
+    """Return the k that are tried for this many vectors: 2, 3 and so on, then steps of about a fifth."""
     found, k = [], 2
     while k <= min(most, max(2, count // LEAST_SIZE)) and k < count:
         found.append(k)

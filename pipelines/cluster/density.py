@@ -134,7 +134,7 @@ class DenseClusters:
 
 
 def smallest(settings: ClusterSettings, count: int) -> int:
-    """Return the fewest vectors of a cluster among so many: what was asked for, or as docs/clusters.md says."""
+    """Return the fewest vectors of a cluster among this many: what was asked for, or as docs/clusters.md says."""
     return settings.min_size or max(LEAST_SIZE, min(ENOUGH, count // 100), round(count**0.5 / 5))
 
 

@@ -15,7 +15,7 @@ from ..analysis.neighbours import one_thread
 
 ROUNDS = 25
 POINTS_PER_CENTROID = 256
-"""FAISS learns a centroid from at most so many vectors on average; more change little."""
+"""FAISS learns a centroid from at most this many vectors on average; more change little."""
 SEEDING = 64
 """Vectors per centroid that the seeds are drawn from."""
 TRIALS = 3

@@ -136,7 +136,7 @@ class Updated:
 def update(collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> Updated:
     """Put the documents that a cluster run does not know into the nearest of its clusters; numbers and names stay.
 
-    KMeans goes by the nearest centroid, density by the votes of the nearest documents that were fitted: a document that
+    KMeans uses the nearest centroid, density the votes of the nearest documents that were fitted: a document that
     is farther from them than all but 5 % of the cluster's own are from each other is an outlier, unless the run left
     none. A run over a filter takes those that pass it.
 
@@ -194,7 +194,7 @@ def _place(
 
 
 def _resized(items: list[Item], labels: np.ndarray) -> list[Item]:
-    """Return the items with their sizes counted anew; outliers that were none before get an item of their own."""
+    """Return the items with their sizes recounted; outliers that were none before get an item of their own."""
     sizes = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
     if -1 in sizes and all(item.number != -1 for item in items):
         items = [Item(-1, OUTLIERS, {}), *items]

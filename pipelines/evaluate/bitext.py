@@ -104,7 +104,7 @@ def evaluate_bitext(
     """Judge a model on files of translations.
 
     Args:
-        files: In each, a sentence and its translation stand beside each other.
+        files: In each, a sentence and its translation are side by side.
         model: A bi-encoder.
         k: Neighbours that a margin is taken over.
         prompt: Put in front of every sentence.

@@ -174,7 +174,7 @@ def watched(before: int, device: str = "cpu") -> Iterator[Cost]:
 
 
 def reset_gpu(device: str) -> None:
-    """Begin to count a GPU's memory anew; nothing on other devices."""
+    """Reset the peak of a GPU's memory; nothing on other devices."""
     if device.startswith("cuda"):
         import torch
 

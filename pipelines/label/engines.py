@@ -142,7 +142,7 @@ def load_judge(
         engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
         model: "bundled", a model's folder or a hub name; where None, the bundled NLI model. For reranker
             "late" or a cross-encoder; "late" where None.
-        late: Makes the judge "late" from the bi-encoder at hand.
+        late: Makes the judge "late" from the given bi-encoder.
         template: The hypothesis template of NLI; where None, the one that suits the model.
         device: "auto", "cpu", "cuda" …
         dtype: "auto", "float32", "bfloat16" or "float16".

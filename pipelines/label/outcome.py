@@ -99,7 +99,7 @@ def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.nda
     return texts[order], labels[order], scores[order]
 
 
-def heeded(
+def apply_corrections(
     texts: np.ndarray, labels: np.ndarray, scores: np.ndarray, known: np.ndarray, truth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what `decide` found, with the labels that a person gave in place of those of the texts `known`.

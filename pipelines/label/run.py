@@ -26,7 +26,7 @@ from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .outcome import Classified, LabelReport, classified, closeness, decide, heeded
+from .outcome import Classified, LabelReport, apply_corrections, classified, closeness, decide
 from .scores import label_vectors
 from .settings import LabelSettings
 
@@ -40,7 +40,7 @@ def label_collection(
     """Label a collection's documents and store that as a label run.
 
     A run that was killed goes on where it stopped when it is started again under the same settings. Corrections that
-    are kept under the run's name are heeded, and learned from.
+    are kept under the run's name are applied and learned from.
 
     Args:
         collection: The collection.
@@ -77,7 +77,7 @@ def label_collection(
             notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
         of_labels = label_vectors(collection.encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
-        texts, numbers, scores = heeded(
+        texts, numbers, scores = apply_corrections(
             *decide(found.margins, settings.multi_label, settings.least), corpus.known, corpus.truth
         )
         model = judge.model if judge else collection.spec.name

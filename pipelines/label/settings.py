@@ -58,7 +58,7 @@ class LabelSettings:
         multi_label: Whether a text may get several labels, each by itself, or none.
         threshold: Probability below which a label is not given; 0.5 with `multi_label`, else none.
         template: NLI's hypothesis template; by the model where None.
-        shortlist: A judge reads a text against so many labels, the most similar ones; 0 for all.
+        shortlist: A judge reads a text against this many labels, the most similar ones; 0 for all.
         budget: Judgements ("5000") or time ("5m"); None judges every text.
         where: A filter on metadata; only what passes is labelled.
         name: The run's name.
@@ -66,7 +66,7 @@ class LabelSettings:
         device: Where the judge runs.
         dtype: Its precision.
         seed: Decides which texts are judged under a budget.
-        corrections: Whether what a person said of documents, kept under the run's name, is heeded and learned from.
+        corrections: Whether what a person said of documents, kept under the run's name, is applied and learned from.
     """
 
     engine: str | None = None

@@ -166,7 +166,7 @@ def _places_of_new(corpus: Corpus, places: np.ndarray, placed: np.ndarray, notif
 
 
 def _resized(items: list[Item], places: np.ndarray) -> list[Item]:
-    """Return regions with their sizes counted anew; their names and places stay."""
+    """Return regions with their sizes recounted; their names and places stay."""
     regions = stored_regions(items)
     if not len(regions.centres):
         return items

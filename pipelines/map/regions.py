@@ -160,7 +160,7 @@ def find_regions(places: np.ndarray, seed: int) -> Regions:
 def region_items(view: View, corpus: Corpus, places: np.ndarray, regions: Regions, seed: int) -> list[Item]:
     """Return one item for each region, the large ones first.
 
-    Its data: `level` (1: large, 2: small), `x` and `y` (where its name stands: the place of the text in its middle),
+    Its data: `level` (1: large, 2: small), `x` and `y` (where its name is shown: the place of the text in its middle),
     `centre`, `size` (documents), `terms` (with c-TF-IDF weights) and, of a small one, `within` (the large one's
     number).
 

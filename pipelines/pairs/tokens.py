@@ -70,7 +70,7 @@ class PairTemplate:
         return np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int64)
 
     def token_types(self, first: int, second: int) -> np.ndarray:
-        """Return int64 [length], the token types of a pair whose texts have so many tokens."""
+        """Return int64 [length], the token types of a pair whose texts have these numbers of tokens."""
         before, one, between, two, after = self.types
         return np.array([*before, *[one] * first, *between, *[two] * second, *after], np.int64)
 
@@ -171,7 +171,7 @@ class PlainPairs:
 class PairTokenizer:
     """Turns pairs into tokens with a model's tokenizer.
 
-    Where the tokenizer joins two texts by a template, each distinct text is tokenised once; special tokens that stand
+    Where the tokenizer joins two texts by a template, each distinct text is tokenised once; special tokens that are
     in a text as plain words are then read as words. Elsewhere every pair goes through the tokenizer.
     """
 

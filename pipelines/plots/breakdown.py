@@ -20,11 +20,11 @@ class LinesPlot:
 
     Attributes:
         title: Above them.
-        periods: What stands along the horizontal axis.
+        periods: What the horizontal axis shows.
         names: Of the lines, the most important first.
         values: float [lines, periods].
         hovers: For each line, what is known of each period, for the mouse.
-        unit: What stands along the vertical axis.
+        unit: What the vertical axis shows.
     """
 
     title: str
@@ -90,7 +90,7 @@ class BarsPlot:
         names: Of the parts of a bar, the most important first.
         values: float [names, classes].
         hovers: For each name, what is known of each class, for the mouse.
-        unit: What stands along the horizontal axis.
+        unit: What the horizontal axis shows.
     """
 
     title: str

@@ -20,7 +20,7 @@ def one_line(text: str, length: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that Plotly shows as it stands: it would take tags for markup."""
+    """Return text that Plotly shows unchanged: it would take tags for markup."""
     return html.escape(text, quote=True)
 
 

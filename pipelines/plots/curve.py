@@ -22,7 +22,7 @@ class HistogramPlot:
         title: Above them.
         names: What each holds.
         values: float [n] for each.
-        unit: What stands along the horizontal axis.
+        unit: What the horizontal axis shows.
     """
 
     title: str

@@ -56,7 +56,7 @@ class Match:
         word: The word in the hit.
         start: Its first character in the document's text, or in its title.
         end: The character after the last.
-        title: Whether it stands in the title.
+        title: Whether it is in the title.
         similarity: The cosine of both words in their contexts, -1 to 1.
     """
 

@@ -72,7 +72,7 @@ def best_passage(view: View, key: str, query: str) -> str:
 
 def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:
     text = passage_text(hit.title, hit.passage.text)
-    # The passage stands at the end of what was read; what is before it is the title.
+    # The passage is at the end of what was read; what is before it is the title.
     before = len(text) - len(hit.passage.text) if hit.passage.text.strip() else len(text)
     found = []
     for match in reranker.matches(query, text):

@@ -64,7 +64,7 @@ def token_names(encoder: Encoder, ids: Sequence[int]) -> list[str]:
 
 
 def shortened_matrix(tokens: Tokens, most: int) -> Tokens:
-    """Return at most so many tokens of a text, its last one, which is often a special one, kept."""
+    """Return at most this many tokens of a text, its last one, which is often a special one, kept."""
     if len(tokens.ids) <= most:
         return tokens
     return Tokens(np.concatenate([tokens.ids[: most - 1], tokens.ids[-1:]]), tokens.total, tokens.query)

@@ -170,7 +170,7 @@ def load_topic_model(view: View, run: Run) -> TopicModel:
 
 
 def automatic_size(count: int) -> int:
-    """Return the fewest texts of a topic for so many distinct texts: three quarters of the square root, 5 or more."""
+    """Return the fewest texts of a topic for this many distinct texts: three quarters of the square root, 5 or more."""
     return max(5, round(0.75 * count**0.5))
 
 

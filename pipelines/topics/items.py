@@ -23,7 +23,7 @@ from .model import Assigned, TopicModel
 CANDIDATES = 15
 """Words of a topic that are compared with its vector, and as many pairs at most."""
 PAIR_TEXTS = 3
-"""A pair of words must stand in so many of the topic's typical texts."""
+"""A pair of words must occur in this many of the topic's typical texts."""
 RARITY = 0.3
 """The weight of a term counts with this power beside its cosine."""
 
@@ -96,7 +96,7 @@ class Before:
 
     Attributes:
         items: By topic.
-        matched: Whether an item may name a topic whose leaves are others now (a run made anew), if a person named it.
+        matched: Whether an item may name a topic whose leaves are others now (a run made again), if a person named it.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def words_of(view: View) -> Words:
 
 
 def embedder(collection: StoredCollection, choice: str, notify: Notify = silent) -> Embed | None:
-    """Return what embeds terms: the collection's model, or None if it is not wanted, or not at hand.
+    """Return what embeds terms: the collection's model, or None if it is not wanted, or not available.
 
     Raises:
         SondeError: It is wanted ("model") and is not available.
@@ -177,7 +177,7 @@ def topic_items(
         model: The topics.
         assigned: Where the corpus's vectors belong.
         parameters: Of the run: how topics are named.
-        known: What the run knew before: a topic that stays as it was is not named anew.
+        known: What the run knew before: a topic that stays as it was is not renamed.
         notify: Receives sentences.
     """
     terms, typical = model.terms(), _typical(corpus, model, assigned)

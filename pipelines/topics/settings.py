@@ -27,7 +27,7 @@ class TopicSettings:
         dimensions: To which UMAP reduces.
         sample: Distinct texts that it is fitted on, at most; the others get the topic of their neighbours.
         names: How topics are named: by "terms" alone, or by the "model", which compares terms with the topic's texts;
-            "auto" takes the model if it is at hand.
+            "auto" takes the model if it is available.
         labels: Candidate names, "name" or "name: description": a topic is named by the one that most of its typical
             documents get.
         engine: What chooses among the labels: "similarity" or "nli".

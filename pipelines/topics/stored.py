@@ -108,7 +108,7 @@ class Node:
 
 
 class Topics(Sequence[Topic]):
-    """The topics of a run by number; what changes them writes the run anew and returns it as it then is."""
+    """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 
     def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
         """Open a run, the newest if no name is given.
@@ -300,7 +300,7 @@ class Topics(Sequence[Topic]):
         return self._changed(self.model.split(number), {"split": number})
 
     def update(self) -> "Topics":
-        """Tell the topic of documents that are new or changed, by the run's own rule, without fitting anew.
+        """Tell the topic of documents that are new or changed, by the run's own rule, without fitting again.
 
         Raises:
             SondeError: Another process is writing.

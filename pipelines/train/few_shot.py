@@ -23,7 +23,7 @@ from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.labels import Label
 from ..label.margins import Margins
-from ..label.outcome import LabelReport, closeness, decide, heeded
+from ..label.outcome import LabelReport, apply_corrections, closeness, decide
 from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, label_texts
 from ..label.settings import LabelSettings
 from .biencoder.examples import Examples, groups_of
@@ -161,7 +161,7 @@ def label_by_examples(
         if doc is not None:
             margins[docs == doc] = np.where(np.arange(len(names)) == names.index(example.label), 10.0, -10.0)
     known = np.searchsorted(docs, truths.docs)
-    chosen, numbers, scores = heeded(*decide(margins, False, settings.least), known, truths.shares)
+    chosen, numbers, scores = apply_corrections(*decide(margins, False, settings.least), known, truths.shares)
     name = str(fine_tune) if fine_tune else collection.spec.name
     seconds = time.monotonic() - began
     report = _report(labels, settings, ENGINE, name, Margins(margins), numbers, len(docs), len(known), seconds)

@@ -105,7 +105,7 @@ def _windows(order: np.ndarray, tokens: np.ndarray, budget: int) -> list[np.ndar
 
 def _cut(window: np.ndarray, longest: np.ndarray, sizes: np.ndarray, budget: int) -> list[np.ndarray]:
     batches, start, pairs = [], 0, 0
-    for place, group in enumerate(window):  # sorted, so the group at hand is the longest yet
+    for place, group in enumerate(window):  # sorted, so the current group is the longest yet
         if place > start and (pairs + sizes[group]) * longest[group] > budget:
             batches.append(window[start:place])
             start, pairs = place, 0

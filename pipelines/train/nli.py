@@ -56,7 +56,7 @@ def train_nli(
     """Train a cross-encoder of entailment, neutral and contradiction; a killed run goes on when called again.
 
     Args:
-        pairs: JSONL with premise, hypothesis and label. Lines of one premise that stand together are compared
+        pairs: JSONL with premise, hypothesis and label. Neighbouring lines of one premise are compared
             with each other.
         to: The new model's folder.
         base: The bi-encoder to begin with: the default, a folder, or the hub's "org/name".
@@ -111,7 +111,7 @@ def save_model(model: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def split(premises: Sequence[Premise], share: float, seed: int) -> tuple[list[Premise], list[Premise]]:
-    """Return what to train on and what to hold out; a text is on one side only, wherever in the file it stands.
+    """Return what to train on and what to hold out; a text is on one side only, wherever it is in the file.
 
     Raises:
         SondeError: There are too few different texts.

@@ -113,7 +113,7 @@ class TrainingQuery:
 
 
 def read_training_queries(path: Path) -> list[TrainingQuery]:
-    """Read queries; lines of the same query, wherever they stand, become one `Query`.
+    """Read queries; lines of the same query, wherever they are, become one `Query`.
 
     Args:
         path: JSONL, perhaps gzipped, with "query" and "passage" in each line and, if wanted, "negatives", a list.

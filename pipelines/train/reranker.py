@@ -172,7 +172,7 @@ def _divided(
 
 
 def _lists(query: TrainingQuery) -> list[Premise]:
-    """Return a list for each right passage, which stands first, with all wrong ones."""
+    """Return a list for each right passage, which comes first, with all wrong ones."""
     wrong = tuple((text, WRONG) for text in query.wrong)
     return [Premise(query.text, ((text, RIGHT), *wrong)) for text in query.right]
 

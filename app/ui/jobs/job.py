@@ -114,7 +114,7 @@ class Job:
 
     @cached_property
     def state(self) -> State:
-        """How it stands; "killed" is a process that ended without a word."""
+        """Its state; "killed" is a process that ended without a word."""
         alive = self.alive()  # asked first: a process that ends in between has left its exit code
         try:
             code = int((self.folder / "exit").read_text("utf-8"))

@@ -26,7 +26,7 @@ def name_of(collection: Collection) -> str:
 
 
 def start(shelf: Workspace, collection: Collection, title: str, command: str, *arguments: str) -> None:
-    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page anew.
+    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page again.
 
     Raises:
         UsageError: Another job works on this collection.

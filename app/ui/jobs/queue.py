@@ -102,7 +102,7 @@ ENDED = 60
 
 
 class Jobs:
-    """The jobs that one folder keeps; any process may look at them, so a page may be loaded anew at any time."""
+    """The jobs that one folder keeps; any process may look at them, so a page may be reloaded at any time."""
 
     def __init__(self, folder: Path) -> None:
         """Take the folder; it is made when the first job starts."""

@@ -24,7 +24,7 @@ def truths(collection: Collection) -> list[str]:
 
 
 def measure(shelf: Workspace, collection: Collection, title: str, subject: str, *arguments: str) -> None:
-    """Start `sonde evaluate SUBJECT C.sonde …` as a job, and draw the page anew.
+    """Start `sonde evaluate SUBJECT C.sonde …` as a job, and draw the page again.
 
     Raises:
         UsageError: Another job works on this collection.

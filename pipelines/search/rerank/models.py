@@ -23,7 +23,7 @@ from .late import LateInteraction, is_measured, maxsim, rarity
 from .stage import Reranker, TokenMatch, Unit
 
 WEIGHT = 0.7
-"""Share in the fusion. Not measured: no cross-encoder's weights were at hand when this was written."""
+"""Share in the fusion. Not measured: no cross-encoder's weights were available when this was written."""
 
 UNITS: dict[str, Unit] = {"Sigmoid": "probability", "Identity": "logit"}
 
@@ -100,7 +100,7 @@ def _activation(kind: str, name: str) -> Any:
 
 
 MULTIVECTOR_WEIGHT = 0.4
-"""Share in the fusion, as for late interaction: no such model's weights were at hand to measure another."""
+"""Share in the fusion, as for late interaction: no such model's weights were available to measure another."""
 
 
 class MultiVectorReranker:

@@ -231,7 +231,7 @@ def _several(path: Path, made: Examples) -> Examples:
 def divided(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
     """Return what to train on and what to hold out; examples of one group stay together.
 
-    A group of more than a hundredth of all examples is trained on, since a boilerplate text binds so many together.
+    A group of more than a hundredth of all examples is trained on, since a boilerplate text binds that many together.
 
     Raises:
         SondeError: There are too few groups.

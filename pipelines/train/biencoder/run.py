@@ -153,7 +153,7 @@ def train_biencoder(
     with quiet():
         model.save(str(made), create_model_card=False)
     digest = weights_digest(made)
-    if kept(work / "tuned.json", lambda: digest) != digest:  # trained anew from an earlier checkpoint, elsewhere
+    if kept(work / "tuned.json", lambda: digest) != digest:  # trained again from an earlier checkpoint, elsewhere
         raise SondeError(f"{work} holds measurements of other weights: remove the folder to start again")
     tuned = _tuned(made, encoder, place, dtype)
     after = kept_outcome(work / "after", lambda: outcome(held, taught, tuned, corpus, work / "after", notify))

@@ -1,4 +1,4 @@
-"""Corrections of labels: kept, heeded by the next run, and learned from."""
+"""Corrections of labels: kept, applied by the next run, and learned from."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
-from sonde.pipelines.label.outcome import closeness, heeded
+from sonde.pipelines.label.outcome import apply_corrections, closeness
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
 from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples
@@ -193,7 +193,7 @@ def test_closeness_by_hand() -> None:
 
 def test_heeded_by_hand() -> None:
     texts, labels, scores = np.array([0, 1, 2]), np.array([1, 0, 1]), np.array([0.6, 0.7, 0.8])
-    found = heeded(texts, labels, scores, np.array([1, 2]), np.array([[0.0, 1.0], [0.0, 0.0]]))
+    found = apply_corrections(texts, labels, scores, np.array([1, 2]), np.array([[0.0, 1.0], [0.0, 0.0]]))
     assert [part.tolist() for part in found] == [[0, 1, 2], [1, 1, -1], [0.6, 1.0, 1.0]]
 
 

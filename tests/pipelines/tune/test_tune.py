@@ -1,4 +1,4 @@
-"""Tuning: queries with known answers, settings that are chosen on one half, checked on the other, and heeded after."""
+"""Tuning: queries with known answers, settings that are chosen on one half, checked on the other, and used after."""
 
 import json
 from pathlib import Path

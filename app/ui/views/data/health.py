@@ -25,7 +25,7 @@ def show_damaged(shelf: Workspace, name: str) -> bool:
     if found.problem:
         st.error(escape_markdown(found.problem))
         if may_write():
-            st.markdown("Health finds out what is wrong and mends what can be derived; Delete removes the collection.")
+            st.markdown("Health finds what is wrong and rebuilds what it can. Delete removes the collection.")
         return True
     if found.model is None:
         job = shelf.jobs.running(name)
@@ -43,7 +43,7 @@ def _unreadable(shelf: Workspace, name: str) -> bool:
         len(shelf.open(name))
     except SondeError as error:
         st.error(escape_markdown(str(error)))
-        st.markdown("Health finds out what is wrong and mends what can be derived.")
+        st.markdown("Health finds what is wrong and rebuilds what it can.")
         return True
     return False
 
@@ -171,7 +171,7 @@ def _finding(shelf: Workspace, name: str, job: Job) -> None:
     elif not found:
         st.error(escape_markdown(job.error))
     else:
-        st.warning(f"{counted(len(found), 'problem')}. Repair mends what can be derived.")
+        st.warning(f"{counted(len(found), 'problem')}. Repair rebuilds what it can.")
         for sentence in found:
             st.text(sentence)
     mended = [other for other in shelf.jobs.of(name) if other.started > job.started and other.command[0] == "repair"]

@@ -190,7 +190,7 @@ def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
 
 
 def _resume(jobs: Jobs, job: Job) -> None:
-    """Called before the page is drawn: a run that finds other jobs running begins anew and would forget the click."""
+    """Called before the page is drawn: a run that finds other jobs running starts again and would forget the click."""
     try:
         jobs.resume(job)
     except UsageError as error:

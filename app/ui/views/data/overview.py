@@ -1,4 +1,4 @@
-"""The collections at hand in a table, with the work on each beside it, and the jobs below."""
+"""All collections in a table, with the work on each beside it, and the jobs below."""
 
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ REFRESH = 1.0
 
 
 def show_overview(shelf: Workspace, name: str | None) -> None:
-    """Show all collections and jobs; this part alone is drawn anew while something runs."""
+    """Show all collections and jobs; this part alone is redrawn while something runs."""
     running = _running(shelf.jobs.all())
     st.fragment(_overview, run_every=REFRESH if running else None)(shelf, name, running)
 

@@ -122,7 +122,7 @@ def show(shelf: Workspace, name: str | None) -> None:
         return
     tasks = [*TASKS, NEW] if may_write() else ["About"]
     if not may_write():
-        st.caption("Your key may read. Adding, deleting and mending texts needs one that may write.")
+        st.caption("Your key may read. To add or delete texts, or to repair, you need a key that may write.")
     task = st.segmented_control(
         "Task", tasks, default=tasks[0], required=True, key="do", bind="query-params", label_visibility="collapsed"
     )

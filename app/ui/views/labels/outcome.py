@@ -164,7 +164,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
     )
     repeatable = run.parameters.get("engine") in ENGINES
     if may_write() and kept and not repeatable:
-        right.caption("Made from examples: run its command again to heed the corrections.")
+        right.caption("Made from examples: run its command again to apply the corrections.")
     elif may_write() and kept:
         idle = may_start(running)
         with (

@@ -97,14 +97,14 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
     budget = ""
     if settings.engine != "similarity":
         budget = st.text_input("Budget", "5m", key="budget", help="5000 judgements, 90s, 5m or 1h. Empty: every text.")
-    heed = _heeded(collection, name)
+    applied = _applies(collection, name)
     if st.button("Label all documents", type="primary", key="run_labels", disabled=not name):
         options = ["--engine", str(settings.engine), "--name", name, *replace]
         options += ["--multi-label"] if settings.multi_label else []
         options += ["--threshold", f"{settings.threshold:g}"] if settings.threshold else []
         options += ["--where", where.strip()] if where.strip() else []
         options += ["--budget", budget.strip()] if budget.strip() else []
-        options += [] if heed else ["--no-corrections"]
+        options += [] if applied else ["--no-corrections"]
         st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
         start(
             shelf,
@@ -117,7 +117,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         )
 
 
-def _heeded(collection: Collection, name: str) -> bool:
+def _applies(collection: Collection, name: str) -> bool:
     try:
         kept = len(collection.corrections(name)) if name else 0
     except SondeError:

@@ -119,7 +119,7 @@ def _newer(shelf: Workspace, collection: Collection, points: Points, running: bo
 
 
 def _colored(collection: Collection, color: str, runs: list[Run]) -> tuple[object, ...]:
-    """Return what tells colours from those of a run of the same name made anew, or with other names inside."""
+    """Return a key for colours: it changes when the run is made again, or when its items are renamed."""
     run = next((run for run in runs if run.kind.column(run.name) == color), None)
     if run is None:
         return (color,)

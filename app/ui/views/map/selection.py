@@ -25,7 +25,7 @@ FORMATS = {"CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
 
 @st.fragment
 def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
-    """Show what is selected; what happens here does not draw the map anew."""
+    """Show what is selected; what happens here does not redraw the map."""
     st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
     if not len(docs):
         st.text("No document lies inside.")

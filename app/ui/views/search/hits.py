@@ -18,7 +18,7 @@ CLOSEST = "<span class='sonde-closest'>{}</span>"
 EXCERPT = 520
 """Characters of a passage that are shown."""
 BEFORE = 120
-"""Of these, how many at most stand before the closest sentence."""
+"""Of these, how many at most come before the closest sentence."""
 
 Span = tuple[int, int]
 
@@ -35,7 +35,7 @@ def title_html(hit: Hit) -> str:
 
 
 def passage_html(hit: Hit) -> str:
-    """Return the best passage or, of a long one, what stands around the closest sentence."""
+    """Return the best passage or, of a long one, what is around the closest sentence."""
     terms = hit.why.terms if hit.why else ()
     closest = [(sentence.start, sentence.end) for sentence in (hit.why.sentences[:1] if hit.why else ())]
     begin, end = excerpt(hit.passage.text, closest[0][0] - hit.passage.start if closest else 0)

@@ -14,7 +14,7 @@ from ......pipelines.map.regions import Outline
 SCRIPTS = ("view.js", "points.js", "near.js", "overlay.js", "hand.js", "chart.js")
 """In the order in which they name each other; `chart.js` has the function that Streamlit calls."""
 DIMMED = 0.15
-"""The opacity of points while hits stand out."""
+"""The opacity of points while hits are highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A hit that stands out, with what is shown over it."""
+    """A highlighted hit, with what is shown over it."""
 
     x: float
     y: float
