@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
+from ..store.fields import Field
 from ..store.integrity import sweep
 from ..store.lock import writer_lock
 from ..store.members import Seen
@@ -183,10 +184,11 @@ def _run(
         Ahead(planner.batches(documents)) as batches,
     ):
         lexical.follow()
-        committer = Committer(folder, catalog, lexical, encoder, tally)
+        committer, fields = Committer(folder, catalog, lexical, encoder, tally), catalog.fields()
         for batch in batches:
             began = time.monotonic()
             committer.commit(batch)
+            fields = _with_notes(fields, catalog.fields(), notify)
             done += batch.read
             notify(Progress("embedding", done, None, "documents"))
             if settings.batch is None:
@@ -194,6 +196,15 @@ def _run(
     _refuse_nothing(tally)
     if settings.sync:
         _delete_vanished(catalog, seen, tally)
+
+
+def _with_notes(before: Mapping[str, Field], now: dict[str, Field], notify: Notify) -> dict[str, Field]:
+    """Return the fields as they are now, after a sentence about each that a value has turned into text."""
+    for name, field in before.items():
+        if field.type != "text" and now[name].type == "text":
+            what = f"{name} was of type {field.type} and is text from now on, because a value does not fit"
+            notify(f"{what}: filters compare it as text")
+    return now
 
 
 def _next_size(size: int, batch: Batch, seconds: float) -> int:

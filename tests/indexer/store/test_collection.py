@@ -375,3 +375,14 @@ def test_a_failing_source_keeps_what_was_committed(tmp_path: Path) -> None:
     assert len(opened(folder)) == 6 and problems(folder) == []
     report, embedded = index(made(), folder)
     assert (report.added, report.unchanged, embedded) == (4, 6, 4)
+
+
+def test_a_value_that_turns_a_field_into_text_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index([Document(f"text {number}", key=str(number), metadata={"stars": number}) for number in range(4)], folder)
+    said: list[object] = []
+    odd = [Document("text 3", key="3", metadata={"stars": "many"})]
+    index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
+    what = "stars was of type integer and is text from now on, because a value does not fit"
+    assert [sentence for sentence in said if "from now on" in str(sentence)] == [f"{what}: filters compare it as text"]
+    assert [row["stars"] for row in opened(folder).rows()] == ["0", "1", "2", "many"]
