@@ -1,5 +1,6 @@
 """`sonde serve`, `sonde key`, `sonde mcp` and `sonde ui`."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -49,13 +50,18 @@ def serve(
     del fastapi, prometheus_client
     from ..http.hosted import Hosts
     from ..http.service import create_app
-    from ..http.settings import ServeSettings
+    from ..http.settings import ServeSettings, listening
 
     settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate)
     settings.check_exposure()
     service = create_app(Hosts.open(collections, settings), settings)
-    say(f"serving {', '.join(service.state.context.hosts.hosted)} at http://{host}:{port}, stop with Ctrl-C")
-    uvicorn.run(service, host=host, port=port, log_level="warning", timeout_graceful_shutdown=30)
+    bound = listening(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    names = ", ".join(service.state.context.hosts.hosted)
+    say(f"serving {names} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
+    server = uvicorn.Server(uvicorn.Config(service, log_level="warning", timeout_graceful_shutdown=30))
+    with bound, suppress(KeyboardInterrupt):
+        server.run([bound])
 
 
 def key(

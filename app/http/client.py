@@ -5,15 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
-from ...indexer.document import Document, Value
-from ...indexer.errors import MissingExtraError, SondeError, Texts, UsageError, as_text, as_texts
+from ...indexer.document import Document
+from ...indexer.errors import (
+    MissingExtraError,
+    NothingToIndexError,
+    SondeError,
+    Texts,
+    UsageError,
+    WriterBusyError,
+    arg,
+    as_texts,
+    is_finite,
+)
 from ...indexer.progress import Notify, silent
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
-from ...pipelines.search.results import Hit, Match, Passage, Reranking, Results, Scores, Sentence, Why
-from ...pipelines.search.settings import SearchSettings
-from ..api.arguments import S, settings_from
-from .remote import READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
+from ..api.arguments import S, checked, settings_from
+from .remote import NOTHING, READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
 from .wire import decode, encode
 
 if TYPE_CHECKING:
@@ -30,6 +39,8 @@ AT_ONCE = 500
 """Documents in one request."""
 PAGE = 1_000
 """Documents that are read in one request."""
+PATIENCE = 60.0
+"""Seconds that a call waits for an answer, unless the caller chose a time or the call writes."""
 
 
 class RemoteCollection(Local):
@@ -39,9 +50,15 @@ class RemoteCollection(Local):
     a model or a device are refused: the service decides those. `progress` is not called.
     """
 
-    def __init__(self, http: "httpx2.Client", collection: str | None = None) -> None:
-        """Take an open HTTP client whose base is the service, and the collection's name there."""
+    def __init__(
+        self, http: "httpx2.Client", collection: str | None = None, *, for_writes: "httpx2.Timeout | None" = None
+    ) -> None:
+        """Take an open HTTP client whose base is the service, and the collection's name there.
+
+        Calls that write wait as `for_writes` says, or as the client does.
+        """
         self._http = http
+        self._for_writes = for_writes
         self.collection = collection
 
     def __enter__(self) -> Self:
@@ -63,44 +80,17 @@ class RemoteCollection(Local):
     def __len__(self) -> int:
         return self.info().documents
 
+    def __repr__(self) -> str:
+        name = f", collection={self.collection!r}" if self.collection else ""
+        return f"RemoteCollection({self._url!r}{name})"
+
+    @property
+    def _url(self) -> str:
+        return str(self._http.base_url).rstrip("/")
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    def search(
-        self, query: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
-    ) -> Results:
-        """Return the k documents that answer the query best; `options` as the service's `/search` takes them.
-
-        Raises:
-            UsageError: A setting, the filter or the query is not valid.
-            SondeError: The service cannot be reached, refuses the key, or is too busy.
-        """
-        given = _chosen(SearchSettings, settings, options, "search", k)
-        return _results(self._post("/search", {"query": as_text(query, "query"), **given}))
-
-    def similar(
-        self, id: str | int, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
-    ) -> Results:
-        """Return the k documents most similar to the stored document `id`, itself left out.
-
-        Raises:
-            SondeError: There is no such document, or as for `search`.
-        """
-        given = _chosen(SearchSettings, settings, options, "similar", k)
-        return _results(self._post("/similar", {"id": as_text(id, "id"), **given}))
-
-    def like(
-        self, text: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
-    ) -> Results:
-        """Return the k documents most similar to an example text.
-
-        Raises:
-            UsageError: The text is empty or a setting is not valid.
-            SondeError: As for `search`.
-        """
-        given = _chosen(SearchSettings, settings, options, "like", k)
-        return _results(self._post("/similar", {"text": as_text(text, "text"), **given}))
 
     def classify(
         self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, **options: Any
@@ -116,6 +106,7 @@ class RemoteCollection(Local):
         found = self._post("/label", given | _chosen(LabelSettings, settings, options, "classify"))["texts"]
         return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
 
+    @checked
     def entail(self, premise: str, hypothesis: str) -> Entailment:
         """Say whether a sentence follows from another.
 
@@ -126,6 +117,7 @@ class RemoteCollection(Local):
         check_sentences(premise, hypothesis)
         return Entailment(**self._call("POST", "/entail", json={"premise": premise, "hypothesis": hypothesis}))
 
+    @checked
     def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
         """Return float32 [n, d], the texts' vectors from the service's model.
 
@@ -136,6 +128,7 @@ class RemoteCollection(Local):
 
         return np.array(self._post("/embed", {"texts": as_texts(texts, "text"), "query": query})["vectors"], np.float32)
 
+    @checked
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents or replace those of the same id; see the local method. Each 500 are one commit.
 
@@ -145,15 +138,23 @@ class RemoteCollection(Local):
         """
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-        parts = [documents[at : at + AT_ONCE] for at in range(0, len(documents), AT_ONCE)] or [[]]
-        return reduce(_together, (self.call("write/put", {"documents": list(part)}) for part in parts))
+        given = list(documents)
+        parts = [given[at : at + AT_ONCE] for at in range(0, len(given), AT_ONCE)] or [[]]
+        return reduce(_together, (self.call("write/put", {"documents": part}) for part in parts))
 
+    @checked
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield every document as a dictionary, a page of 1,000 at a time; see the local method.
 
         Raises:
+            UsageError: `start` or `count` is below 0.
             SondeError: As for `search`.
         """
+        if start < 0 or (count is not None and count < 0):
+            raise UsageError(f"start is {start} and count {count}: neither may be below 0")
+        return self._pages(vectors, start, count)
+
+    def _pages(self, vectors: bool, start: int, count: int | None) -> Iterator[dict[str, Any]]:
         end = None if count is None else start + count
         while end is None or start < end:
             page = PAGE if end is None else min(PAGE, end - start)
@@ -163,6 +164,7 @@ class RemoteCollection(Local):
                 return
             start += page
 
+    @checked
     def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
         """Return all documents with their metadata as a DataFrame.
 
@@ -174,18 +176,22 @@ class RemoteCollection(Local):
 
         return frame_of(self.rows(vectors=vectors))
 
+    @checked
     def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":
         """Find topics, keep them as a run, and return them; see the local method."""
         return RemoteTopics(self, self._made("topics", name, options))
 
+    @checked
     def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> "RemoteTopics":
         """Return the topics of a run that is kept, the newest if no name is given."""
         return RemoteTopics(self, self.call("read/topic_run/name", {}, name))
 
+    @checked
     def map(self, name: str = "map", **options: Any) -> "RemoteMap":
         """Lay out the documents on a plane, keep that as a run, and return it; see the local method."""
         return RemoteMap(self, self._made("map", name, options))
 
+    @checked
     def map_run(self, name: str | None = None) -> "RemoteMap":
         """Return a map that is kept, the newest if no name is given."""
         return RemoteMap(self, self.call("read/map_run/name", {}, name))
@@ -198,8 +204,8 @@ class RemoteCollection(Local):
             options: Its arguments by name.
             run: Name of the run, for methods of topics and maps.
         """
-        body = {"options": {name: encode(value) for name, value in options.items()}} | ({"run": run} if run else {})
-        return decode(self._post(f"/{method}", body)["result"])
+        encoded = {name: _encoded(name, value) for name, value in options.items()}
+        return decode(self._post(f"/{method}", {"options": encoded} | ({"run": run} if run else {}))["result"])
 
     def _made(self, method: str, name: str, options: dict[str, Any]) -> str:
         return self.call(f"write/{method}", {"name": name, **options_of(options)})
@@ -211,51 +217,135 @@ class RemoteCollection(Local):
         return self._call("POST", path, json=self._named() | body)
 
     def _call(self, method: str, path: str, **given: Any) -> Any:
+        writes = path.startswith("/write/")
+        if writes and self._for_writes is not None:
+            given["timeout"] = self._for_writes
+        answer = self._sent(method, path, given, again=not writes)
+        if not answer.is_success:
+            raise _refusal(answer, self._url)
+        try:
+            return answer.json()
+        except ValueError:
+            raise SondeError(f"{self._url} does not answer like `sonde serve`: is this its address?") from None
+
+    def _sent(self, method: str, path: str, given: Mapping[str, Any], *, again: bool) -> "httpx2.Response":
+        """Return the answer to a request.
+
+        Args:
+            method: Of HTTP.
+            path: Below the service's address.
+            given: What `httpx2.Client.request` takes.
+            again: Whether to send it once more if the connection was closed before an answer, as servers do with
+                connections that were idle. Only for requests that read: a write may have happened.
+
+        Raises:
+            UsageError: A text has no UTF-8.
+            SondeError: The connection is closed, or there is no answer.
+        """
         import httpx2
 
+        if self._http.is_closed:
+            raise SondeError("the connection is closed: open another with sonde.connect()")
         try:
-            answer = self._http.request(method, path, **given)
+            return self._http.request(method, path, **given)
+        except UnicodeEncodeError as error:
+            text = reprlib.repr(error.object)
+            raise UsageError(f"{text} holds half a surrogate pair: give valid Unicode", code="wrong-type") from None
+        except httpx2.ConnectTimeout:
+            raise SondeError(f"{self._url} cannot be reached{_within(self._http.timeout.connect)}") from None
+        except httpx2.TimeoutException:
+            raise SondeError(
+                f"no answer from {self._url}{_within(self._http.timeout.read)}; the service may still be working: "
+                "give sonde.connect() a longer timeout"
+            ) from None
         except httpx2.HTTPError as error:
-            raise SondeError(f"{self._http.base_url} cannot be reached: {error}") from None
-        if answer.is_success:
-            return answer.json()
-        try:
-            problem = answer.json()
-            detail, code = problem["detail"], problem.get("code")
-            field = (problem.get("errors") or [{}])[0].get("field")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            detail, code, field = f"{self._http.base_url} answers with status {answer.status_code}", None, None
-        kind = UsageError if answer.status_code == 422 else SondeError
-        raise kind(detail, code=code, field=field)
+            broken = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
+            if broken and again:
+                return self._sent(method, path, given, again=False)
+            raise SondeError(f"{self._url} cannot be reached: {error}") from None
 
 
+def _within(seconds: float | None) -> str:
+    return "" if seconds is None else f" within {seconds:g} s"
+
+
+def _encoded(name: str, value: Any) -> Any:
+    try:
+        return encode(value)
+    except TypeError:
+        kind = type(value).__name__
+        said = f"{arg(name)} is {reprlib.repr(value)}: values of the type {kind} cannot be sent to a service"
+        raise UsageError(said, code="wrong-type", field=name, value=value) from None
+
+
+def _refusal(answer: "httpx2.Response", url: str) -> SondeError:
+    """Return the error of an answer that refuses, of the class that the local method raises."""
+    try:
+        problem = answer.json()
+        detail, code = problem["detail"], problem.get("code")
+        field = (problem.get("errors") or [{}])[0].get("field")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        detail, code, field = f"{url} answers with status {answer.status_code}", None, None
+    kinds = {(409, NOTHING): NothingToIndexError, (409, WriterBusyError.code): WriterBusyError}
+    kind = UsageError if answer.status_code == 422 else kinds.get((answer.status_code, code or ""), SondeError)
+    return kind(detail, code=code, field=field)
+
+
+@checked
 def connect(
-    url: str, *, key: str | None = None, collection: str | None = None, timeout: float = 60.0
+    url: str, *, key: str | None = None, collection: str | None = None, timeout: float | None = None
 ) -> RemoteCollection:
-    """Open a collection that `sonde serve` serves.
+    """Open a collection that `sonde serve` serves; the first call connects.
 
     Args:
-        url: The service, "http://127.0.0.1:8080".
+        url: The service, "http://127.0.0.1:8080"; http:// may be left out.
         key: An API key, where the service asks for one.
         collection: Its name there; may be left out where there is only one.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds to wait for an answer to each call. By default, a call that reads waits 60 s, and a call that
+            writes, such as `cluster`, as long as it takes.
 
     Raises:
+        UsageError: The address, the key or the timeout is not valid.
         MissingExtraError: httpx2 is not installed.
     """
     try:
         import httpx2
     except ImportError:
         raise MissingExtraError("httpx2", "serve", "`sonde.connect`") from None
+    base = _address(url)
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise UsageError("the key is not valid: give one as `sonde key` printed it", code="invalid", field="key")
+    if timeout is not None and not (is_finite(timeout) and timeout > 0):
+        said = f"{arg('timeout')} is {timeout!r}: give seconds, more than 0"
+        raise UsageError(said, code="out-of-range", field="timeout", value=timeout)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return RemoteCollection(httpx2.Client(base_url=url, headers=headers, timeout=timeout), collection)
+    client = httpx2.Client(base_url=base, headers=headers, timeout=timeout or PATIENCE)
+    return RemoteCollection(
+        client, collection, for_writes=None if timeout else httpx2.Timeout(PATIENCE, read=None, write=None)
+    )
 
 
-def _chosen(
-    kind: type[S], settings: S | None, options: dict[str, Any], method: str, k: int | None = None
-) -> dict[str, Any]:
+def _address(url: str) -> str:
+    """Return the address of a service, with http:// if it has no scheme.
+
+    Raises:
+        UsageError: It is not an address.
+    """
+    full = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(full)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or not full.isascii() or any(character.isspace() for character in full):
+        said = f"{url!r} is not the address of a service: give one such as http://127.0.0.1:8080"
+        raise UsageError(said, code="invalid", field="url", value=url)
+    return full
+
+
+def _chosen(kind: type[S], settings: S | None, options: dict[str, Any], method: str) -> dict[str, Any]:
     """Return the fields that differ from their defaults: the service knows those, and not every field."""
-    given = settings_from(kind, settings, options if k is None else {"k": k, **options}, method)
+    given = settings_from(kind, settings, options, method)
     given.check()  # type: ignore[attr-defined]
     values = {field.name: getattr(given, field.name) for field in fields(kind)}  # type: ignore[arg-type]
     default = kind()
@@ -270,27 +360,3 @@ def _together(one: "BuildReport", two: "BuildReport") -> "BuildReport":
         if isinstance(getattr(one, each.name), int | float)
     }
     return replace(two, **sums, skipped_rows=(*one.skipped_rows, *two.skipped_rows))
-
-
-def _results(found: dict[str, Any]) -> Results:
-    hits = tuple(_hit(hit) for hit in found["hits"])
-    notes = tuple(found["notes"])
-    times = {"seconds": found["seconds"], "loading_seconds": found.get("loading_seconds", 0.0)}
-    return Results(found["query"], found["mode"], hits, found["strategy"], notes, **times)
-
-
-def _hit(values: dict[str, Any]) -> Hit:
-    metadata: dict[str, Value] = values["metadata"]
-    known = {field.name for field in fields(Scores)}
-    scores = Scores(**{name: value for name, value in values["scores"].items() if name in known})
-    passage, why, second = Passage(**values["passage"]), values.get("why"), values.get("reranker")
-    return Hit(
-        values["rank"], values["id"], values["score"], values["title"], values["text"], metadata, scores, passage,
-        _why(why) if why else None, Reranking(**second) if second else None,
-    )  # fmt: skip
-
-
-def _why(values: dict[str, Any]) -> Why:
-    terms, title_terms = (tuple((start, end) for start, end in values[name]) for name in ("terms", "title_terms"))
-    sentences = tuple(Sentence(**sentence) for sentence in values["sentences"])
-    return Why(terms, title_terms, sentences, tuple(Match(**match) for match in values.get("matches", ())))

@@ -23,6 +23,7 @@ from .settings import ServeSettings
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+HALF_A_PAIR = "the text holds half a surrogate pair"
 
 
 class Metrics:
@@ -150,7 +151,7 @@ class Context:
         if not text.strip():
             raise ProblemError(422, "the text is empty", field)
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise ProblemError(422, "the text holds half a surrogate pair", field)
+            raise ProblemError(422, HALF_A_PAIR, field)
 
     def check_count(self, count: int, field: str) -> None:
         """Refuse too many texts.

@@ -1,8 +1,10 @@
 """The collections that a service holds open, each with its batches of searches."""
 
 import asyncio
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from ...indexer.encoder import Encoder
@@ -70,8 +72,13 @@ class Hosts:
             raise ProblemError(422, f"name one of the collections: {', '.join(self.hosted)}", "collection")
         found = next(iter(self.hosted.values())) if name is None else self.hosted.get(name)
         if found is None:
-            raise ProblemError(404, f"there is no such collection; there are: {', '.join(self.hosted)}", "collection")
+            raise ProblemError(404, f"there is no collection {reprlib.repr(name)}: {self._hint(name)}", "collection")
         return found
+
+    def _hint(self, name: str | None) -> str:
+        bare = (name or "").removesuffix(".sonde")
+        close = [bare] if bare in self.hosted else get_close_matches(bare, self.hosted, 1)
+        return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.hosted)}"
 
     def warm(self) -> None:
         """Load models and indexes, so that no first request waits for them."""

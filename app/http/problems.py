@@ -1,13 +1,16 @@
 """Errors as problem details (RFC 9457): never a stack trace, and the field that is wrong where there is one."""
 
 import logging
+from collections.abc import Mapping
+from difflib import get_close_matches
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import SondeError, UsageError, WriterBusyError
 from .batcher import BusyError
@@ -65,7 +68,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(SondeError, _failed)
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(TimeoutError, _late)
-    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(Unbroken)
 
 
 def _problem(_: Request, error: Any) -> JSONResponse:
@@ -73,10 +76,38 @@ def _problem(_: Request, error: Any) -> JSONResponse:
     return problem(error.status, error.detail, errors, error.headers, error.code)
 
 
-def _invalid(_: Request, error: Any) -> JSONResponse:
-    errors = [{"field": _field(found["loc"]), "problem": str(found["msg"])} for found in error.errors()[:20]]
+def _invalid(request: Request, error: Any) -> JSONResponse:
+    errors = [_described(request, found) for found in error.errors()[:20]]
     first = errors[0]
-    return problem(422, f"{first['field']}: {first['problem']}", errors)
+    whole = error.errors()[0]["type"] in ("extra_forbidden", "json_invalid")
+    return problem(422, first["problem"] if whole else f"{first['field']}: {first['problem']}", errors)
+
+
+def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the field that is wrong and what is wrong with it."""
+    place, kind = found["loc"], found["type"]
+    if kind == "json_invalid":
+        why = found.get("ctx", {}).get("error", "")
+        return {"field": "body", "problem": f"the body is not valid JSON: {why} at character {int(place[-1]) + 1}"}
+    said = str(found["msg"])
+    if kind == "extra_forbidden":
+        close = get_close_matches(str(place[-1]), known := _fields_beside(request, place), 1)
+        hint = f": did you mean {close[0]!r}?" if close else f": use {', '.join(known)}" if known else ""
+        said = f"there is no option {str(place[-1])!r}{hint}"
+    return {"field": _field(place), "problem": said}
+
+
+def _fields_beside(request: Request, place: tuple[Any, ...]) -> list[str]:
+    """Return the fields that a part of the body can have, by the place of one that it cannot have."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    kind: Any = getattr(getattr(body, "field_info", None), "annotation", None)
+    for part in place[1:-1]:
+        if isinstance(part, str):
+            found = getattr(kind, "model_fields", {}).get(part)
+            kind = found.annotation if found else None
+        else:
+            kind = next(iter(get_args(kind)), None)
+    return list(getattr(kind, "model_fields", {}))
 
 
 def _field(place: tuple[Any, ...]) -> str:
@@ -107,6 +138,30 @@ def _late(_: Request, __: Any) -> JSONResponse:
     return busy("the answer took too long: try again, or ask for less")
 
 
-def _broken(request: Request, error: Any) -> JSONResponse:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, FAILED)
+class Unbroken:
+    """Middleware that answers an unexpected error with 500.
+
+    Starlette's own handler answers too, but then raises the error again, for which the server closes the connection:
+    the client's next request on it would fail.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on; log an error, and answer it if nothing was sent yet."""
+        begun = False
+
+        async def watch(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        except Exception as error:
+            if begun or scope["type"] != "http":
+                raise
+            log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            answer: ASGIApp = problem(500, FAILED)
+            await answer(scope, receive, send)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...indexer.wording import counted
+
 if TYPE_CHECKING:  # to a type checker, what is remote is what it stands for
     from ...pipelines.map import Map as MapLike
     from ...pipelines.topics import Topic
@@ -21,25 +23,37 @@ READING = (
     "cluster_run",
     "clusters_near",
     "compare",
+    "compare_runs",
+    "contrast",
     "corrections",
+    "counted_run",
     "counts",
     "documents",
     "duplicates",
     "evaluate_clusters",
     "evaluate_labels",
     "example_queries",
+    "export_notes",
     "facets",
     "fields",
+    "generation",
     "get",
     "info",
+    "items",
     "judgements",
+    "like",
     "matching",
     "members",
+    "model",
     "model_warning",
     "run",
     "runs",
+    "search",
     "search_defaults",
     "search_many",
+    "similar",
+    "texts",
+    "uncounted_runs",
     "unsure",
     "verify",
 )
@@ -61,6 +75,35 @@ WRITING = (
     "update_map",
 )
 """Methods that the service calls by name: those that read, and those that write."""
+OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "topic_run": (
+        ("by", "documents", "name", "newer", "of", "outliers", "over", "run", "search", "topic", "topics", "tree"),
+        ("merge", "reduce", "split", "update"),
+    ),
+    "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
+}
+"""By the method that opens a run: what reads topics or a map, and what changes them."""
+NOTHING = "nothing-to-index"
+"""The code of `NothingToIndexError`, by which the client knows it."""
+_FILES = "it needs files of the service's machine: run it there, on the collection itself"
+_NUMBERS = "it takes documents by number, for the web UI: use the methods that take ids or `where`"
+_ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
+ABSENT: Mapping[str, str] = {
+    **dict.fromkeys(("export", "export_lines"), _ROWS),
+    **dict.fromkeys(("evaluate_search", "label_by_examples", "tune_search", "tune_threshold"), _FILES),
+    **dict.fromkeys(("beginnings", "coloring", "colorings", "contrast_with_rest"), _NUMBERS),
+    **dict.fromkeys(("documents_of", "export_numbered", "numbered", "numbers", "tag_numbered"), _NUMBERS),
+    "search_queries": "use search_many()",
+    "try_labels": "use classify() on the texts of some documents",
+    "device": "the service decides where its models run",
+    "model_at_hand": "the service loads its models",
+    "open": "use sonde.connect()",
+    "path": "the folder is on the service's machine: `info().path` is the collection's name there",
+    "report": "use what put() returns",
+    "documents_state": "use generation",
+    "state": "use generation",
+}
+"""What only a local collection has, with what to do instead."""
 
 
 class Calls(Protocol):
@@ -72,7 +115,8 @@ class Calls(Protocol):
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call as the service takes them: `settings` as the fields that are not the defaults."""
-    options = {name: value for name, value in given.items() if name not in ("settings", "progress")}
+    left = [name for name, value in given.items() if name in ("settings", "progress") or (name, value) == ("k", None)]
+    options = {name: value for name, value in given.items() if name not in left}
     settings = given.get("settings")
     if settings is None:
         return options
@@ -83,19 +127,20 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != getattr(default, name)} | options  # type: ignore[arg-type]
 
 
-def remote_method(name: str) -> Callable[..., Any]:
-    """Return a method that the service calls by name, with the signature of the one of `sonde.Collection`.
+def remote_method(name: str) -> "Callable[..., Any] | property":
+    """Return a method or a property that the service reads by name, with the signature of the one of a `Collection`.
 
     Made when it is first used: a program that only searches does not load what clusters and topics need.
 
     Raises:
-        AttributeError: There is none of this name.
+        AttributeError: There is none of this name; the message says what to use instead.
     """
     if name not in (*READING, *WRITING):
-        raise AttributeError(f"a remote collection has no {name!r}")
+        raise AttributeError(f"a remote collection has no {name!r}" + (f": {ABSENT[name]}" if name in ABSENT else ""))
     from ..api import Collection
 
-    return _method(f"{'read' if name in READING else 'write'}/{name}", getattr(Collection, name))
+    path, local = f"{'read' if name in READING else 'write'}/{name}", getattr(Collection, name)
+    return property(lambda self: self.call(path, {})) if isinstance(local, property) else _method(path, local)
 
 
 def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,6 +176,11 @@ class RemoteTopics(TopicsLike):
         """The run's name."""
         return self._run_name
 
+    @property
+    def topics(self) -> "list[Topic]":
+        """All topics by number, without outliers, as they were when this object was made."""
+        return list(self._topics)
+
     def __len__(self) -> int:
         return len(self._topics)
 
@@ -140,10 +190,16 @@ class RemoteTopics(TopicsLike):
     def __iter__(self) -> "Iterator[Topic]":
         return iter(self._topics)
 
+    def __repr__(self) -> str:
+        return f"RemoteTopics({self.name!r}, {counted(len(self), 'topic')}, {self._collection!r})"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_names("topic_run")})
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _of_run(self._collection, "topic_run", self.name, name, RemoteTopics)
+        return _of_run(self._collection, "topic_run", self._run_name, name, RemoteTopics)
 
 
 class RemoteMap(MapLike):
@@ -161,18 +217,37 @@ class RemoteMap(MapLike):
     def __len__(self) -> int:
         return len(self.places)
 
+    def __repr__(self) -> str:
+        return f"RemoteMap({self.name!r}, {self._collection!r})"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_names("map_run")})
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _of_run(self._collection, "map_run", self.name, name, RemoteMap)
+        return _of_run(self._collection, "map_run", self._run_name, name, RemoteMap)
 
 
 ATTRIBUTES = ("newer", "outliers", "places", "regions", "run")
 CHANGES = ("merge", "reduce", "split", "update")
+SHOWN = {"topic_run": "remote topics", "map_run": "a remote map"}
+
+
+def _names(opened: str) -> tuple[str, ...]:
+    reading, changing = OF_RUNS[opened]
+    return (*reading, *changing)
 
 
 def _of_run(collection: Calls, opened: str, run: str, name: str, kind: Callable[[Calls, str], Any]) -> Any:
-    """Return an attribute of a remote run, or a function that calls its method."""
+    """Return an attribute of a remote run, or a function that calls its method.
+
+    Raises:
+        AttributeError: The service offers no such thing; the message lists what it offers.
+    """
+    if name not in _names(opened):
+        have = "has" if opened == "map_run" else "have"
+        raise AttributeError(f"{SHOWN[opened]} {have} no {name!r}: there are {', '.join(_names(opened))}")
     if name in ATTRIBUTES:
         return collection.call(f"read/{opened}/{name}", {}, run)
     if name in CHANGES:

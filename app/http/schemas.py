@@ -3,7 +3,19 @@
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+)
+
+from ...pipelines.label import make_labels
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -34,6 +46,7 @@ class SearchRequest(Found):
     fusion: Literal["convex", "rrf"] = "convex"
     explain: bool = Field(False, description="Say why each hit matched.")
     rerank: bool = Field(False, description="Let a second stage read the best documents again and reorder them.")
+    rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
     rerank_depth: int | None = Field(
         None, ge=1, le=200, description="Documents that the second stage reads: 50, or what was tuned."
     )
@@ -78,13 +91,22 @@ class Vectors(BaseModel):
     vectors: list[list[float]]
 
 
+def _named(labels: Any) -> Any:
+    """Return a list of labels as names with descriptions, as Python's `classify` reads it."""
+    if isinstance(labels, list) and all(isinstance(label, str) for label in labels):
+        return {label.name: label.description for label in make_labels(labels, several=True)}
+    return labels
+
+
 class LabelRequest(Body):
     """Texts to be labelled; the collection tells which bi-encoder."""
 
     texts: list[Text] = Field(min_length=1, examples=[["My parcel never came."]])
-    labels: dict[Text, str] = Field(
-        description="Names, with a description or an empty one.",
-        examples=[{"refund": "the customer wants money back", "delivery": ""}],
+    labels: Annotated[dict[Text, str], BeforeValidator(_named, json_schema_input_type=dict[Text, str] | list[Text])] = (
+        Field(
+            description="Names with a description or an empty one, or a list of names.",
+            examples=[{"refund": "the customer wants money back", "delivery": ""}, ["refund", "delivery"]],
+        )
     )
     engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default where left out.")
     multi_label: bool = Field(False, description="Each label by itself: a text may get several, or none.")

@@ -40,9 +40,9 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     app.state.ready = asyncio.Event()
     for router in ROUTERS:
         app.include_router(router)
-    problems.register(app)
     app.add_middleware(BodyLimit, most=settings.max_body)
     app.add_middleware(Measured, metrics=app.state.metrics)
+    problems.register(app)
     return app
 
 

@@ -1,10 +1,15 @@
 """What the service is told."""
 
+import errno
 import ipaddress
+import os
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
+
+_WANTED = {"timeout": "seconds, more than 0", "rate": "requests a second, more than 0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class ServeSettings:
         rate: Requests a second for each key, or for each address where no key is asked for; None: no limit.
 
     Raises:
-        UsageError: A limit is not positive.
+        UsageError: A limit is not a number above 0, or the port is not valid.
     """
 
     host: str = "127.0.0.1"
@@ -43,11 +48,12 @@ class ServeSettings:
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout"):
-            if getattr(self, name) <= 0:
-                raise UsageError(f"{name} is {getattr(self, name)}: it must be positive")
-        if self.rate is not None and self.rate <= 0:
-            raise UsageError(f"the rate is {self.rate}: it counts requests a second, more than 0")
+        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout", "rate"):
+            value = getattr(self, name)
+            if not (is_finite(value) and value > 0) and (name, value) != ("rate", None):
+                raise out_of_range(name, value, f"give {_WANTED.get(name, 'a whole number from 1')}")
+        if not 0 <= self.port <= 65_535:
+            raise out_of_range("port", self.port, "give one from 1 to 65535, or 0 for a free one")
 
     def check_exposure(self) -> None:
         """Refuse to listen beyond this machine without keys.
@@ -60,6 +66,42 @@ class ServeSettings:
                 f"listening on {self.host} lets other machines in, so it needs --keys FILE: "
                 "`sonde key FILE --name NAME` makes one"
             )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that its address is known and is ours before anybody is told.
+
+    Raises:
+        UsageError: The host is not an address of this machine.
+        SondeError: The port is in use, or this user must not listen on it.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind)
+    except (OSError, UnicodeError):
+        raise _no_address(host) from None
+    try:
+        if os.name == "posix":  # on Windows it would share the port with another process
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen()
+    except OSError as error:
+        made.close()
+        raise _unbound(host, port, error) from None
+    return made
+
+
+def _unbound(host: str, port: int, error: OSError) -> SondeError:
+    if error.errno == errno.EADDRNOTAVAIL:
+        return _no_address(host)
+    why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not allowed to this user"}
+    said = why.get(error.errno or 0, f"cannot be used ({error.strerror})")
+    return SondeError(f"port {port} of {host} {said}: choose another with {arg('port')}", field="port", value=port)
+
+
+def _no_address(host: str) -> UsageError:
+    said = f"{arg('host')} is {host!r}: it is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
+    return UsageError(said, code="invalid", field="host", value=host)
 
 
 def is_loopback(host: str) -> bool:

@@ -4,7 +4,7 @@ What JSON lacks is an object with one key that begins with "$". Only the classes
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -18,6 +18,7 @@ from ...indexer.store.kinds import RunKind, kind_of
 TYPES = {
     "indexer.document": ("Document", "Skipped"),
     "indexer.ingest": ("BuildReport",),
+    "indexer.store.documents": ("DocumentText",),
     "indexer.store.runs": ("Item", "Run"),
     "indexer.store.view": ("StoredDocument",),
     "indexer.upkeep.delete": ("CompactReport",),
@@ -32,7 +33,7 @@ TYPES = {
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
     "pipelines.label.corrections": ("Correction",),
     "pipelines.search.facets": ("Facet",),
-    "pipelines.label": ("Classified", "Entailment", "LabelReport", "Unsure"),
+    "pipelines.label": ("Classified", "Entailment", "Label", "LabelReport", "Unsure"),
     "pipelines.search.ask": ("Answer",),
     "pipelines.search.results": (
         "Hit", "Match", "Passage", "Reranking", "Results", "Scores", "Sentence", "Why",
@@ -63,17 +64,24 @@ def encode(value: Any) -> Any:
     if isinstance(value, date):
         return {"$date": value.isoformat()}
     if is_dataclass(value):
-        return _encode_result(value)
+        return _encode_result(value, [field.name for field in fields(value)])
     if hasattr(value, "dtype"):  # NumPy's arrays and numbers, without importing it
-        return encode(value.item()) if value.ndim == 0 else {"$array": value.tolist(), "dtype": str(value.dtype)}
+        return _encode_numbers(value)
     return _encode_many(value)
 
 
-def _encode_result(value: Any) -> dict[str, Any]:
-    name = type(value).__name__
-    if not any(name in names for names in TYPES.values()):
-        raise TypeError(f"{name} does not cross the wire")
-    return {"$result": name} | {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+def _encode_result(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    kind = type(value).__name__
+    if not any(kind in known for known in TYPES.values()):
+        raise TypeError(f"{kind} does not cross the wire")
+    return {"$result": kind} | {name: encode(getattr(value, name)) for name in names}
+
+
+def _encode_numbers(value: Any) -> Any:
+    if not hasattr(value, "ndim") or value.ndim == 0:
+        return encode(value.item())
+    listed = value.tolist()
+    return {"$array": listed, "dtype": str(value.dtype)} if str(value.dtype) in DTYPES else encode(listed)
 
 
 def _encode_many(value: Any) -> Any:
@@ -84,8 +92,9 @@ def _encode_many(value: Any) -> Any:
     if isinstance(value, AbstractSet):
         return {"$set": [encode(each) for each in sorted(value, key=repr)]}
     if isinstance(value, tuple):
-        return {"$tuple": [encode(each) for each in value]}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        named = getattr(value, "_fields", None)
+        return _encode_result(value, named) if named else {"$tuple": [encode(each) for each in value]}
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [encode(each) for each in value]
     raise TypeError(f"{type(value).__name__} does not cross the wire")
 

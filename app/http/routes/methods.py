@@ -1,38 +1,37 @@
 """Methods of a collection by name: what `sonde.connect` calls where no other route fits."""
 
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from ....indexer.errors import SondeError, UsageError, WriterBusyError
+from ....indexer.errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, as_text
 from ....indexer.ingest import BuildReport
 from ....indexer.upkeep.info import Info
-from ..context import PROBLEMS, Context, Reader, Writer
-from ..hosted import Hosted
+from ....pipelines.search.settings import SearchSettings
+from ...api.arguments import settings_from
+from ..context import HALF_A_PAIR, PROBLEMS, Context, Reader, Writer
+from ..hosted import Hosted, SearchJob
 from ..problems import FAILED, ProblemError
-from ..remote import READING, WRITING
+from ..remote import NOTHING, OF_RUNS, READING, WRITING
 from ..schemas import Call
 from ..wire import decode, encode
 
 router = APIRouter(tags=["methods"], responses=PROBLEMS)
 
-OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "topic_run": (
-        ("by", "documents", "name", "newer", "of", "outliers", "over", "run", "search", "topic", "topics", "tree"),
-        ("merge", "reduce", "split", "update"),
-    ),
-    "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
-}
-"""By the method that opens a run: what reads topics or a map, and what changes them."""
 RUNS_BY_NAME = ("Topics", "Map")
 NOT_OVER_THE_WIRE = ("device", "dtype", "model", "rerank_model", "settings", "progress")
 """Options that choose what the service loads: a request must not make it fetch a model or open a folder."""
+OWN_RERANKER = "late"
+"""The reranker that needs no model but the collection's: a request may name it."""
+SEARCHES = ("like", "search", "search_many", "similar")
 COUNTS = ("k", "count")
 """Options of reading methods that say how much is returned at once."""
 FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
@@ -41,6 +40,8 @@ FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
 @router.post("/read/{method}", summary="Call a method of a collection that reads")
 async def read(method: str, body: Call, context: Reader) -> JSONResponse:
     """Return what the method of the Python API returns, in the form that `sonde.connect` reads."""
+    if method == "search":
+        return await _searched(body, context)
     host, work = _work(context, body, method, (*READING, "rows"), lambda host: host.collection)
     return await _answered(host, context.in_thread(work))
 
@@ -68,6 +69,26 @@ async def write_run(opened: str, method: str, body: Call, context: Writer) -> JS
     host, work = _work(context, body, method, known, lambda host: _opened(host, opened, body.run))
     async with host.writing:
         return await _answered(host, run_in_threadpool(work))
+
+
+async def _searched(body: Call, context: Context) -> JSONResponse:
+    """Return the results of a search, which is answered together with those that arrive at the same time.
+
+    Raises:
+        UsageError: A setting or the query is not valid.
+    """
+    options = _options(context, body, "search")
+    if "query" not in options:
+        raise ProblemError(422, "search: missing a required argument: 'query'", "query")
+    query = as_text(options.pop("query"), "query")
+    settings = settings_from(SearchSettings, None, options, "search")
+    settings.check()
+    host = context.hosts.find(body.collection)
+
+    async def work() -> Any:
+        return encode(await context.in_time(host.searches.submit(SearchJob(query, settings))))
+
+    return await _answered(host, work())
 
 
 def _opened(host: Hosted, opened: str, name: str | None) -> Any:
@@ -98,24 +119,53 @@ def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
         ProblemError: One is not valid, too large, or not taken over the wire (422).
     """
     try:
+        json.dumps(body.options, ensure_ascii=False).encode()  # half a surrogate pair has no UTF-8
         options = {name: decode(value) for name, value in body.options.items()}
+    except UnicodeEncodeError:
+        raise ProblemError(422, HALF_A_PAIR, "options") from None
     except (ValueError, TypeError, KeyError, RecursionError, SondeError) as error:
         raise ProblemError(422, f"the options are not valid: {error}", "options") from None
-    if refused := [name for name in NOT_OVER_THE_WIRE if name in options]:
+    own = [name for name, value in options.items() if value is None or _own_reranker(name, value)]
+    if refused := [name for name in NOT_OVER_THE_WIRE if name in options and name not in own]:
         raise ProblemError(422, f"{refused[0]} cannot be chosen over HTTP: the service decides it", refused[0])
     if method == "rows":
         options.setdefault("count", context.settings.max_k)
     for name, value in options.items():
-        if isinstance(value, (list, tuple)):
-            context.check_count(len(value), name)
-        if isinstance(value, str) and len(value) > context.settings.max_text:
-            raise ProblemError(
-                422, f"{len(value):,} characters, and at most {context.settings.max_text:,} are taken", name
-            )
-        many = name in COUNTS and method not in WRITING and isinstance(value, int) and value > context.settings.max_k
-        if many:
-            raise ProblemError(422, f"{name} is {value:,}, and at most {context.settings.max_k:,} are returned", name)
+        _check_size(context, name, value)
+    if method not in WRITING:
+        _check_counts(context, options, method)
     return options
+
+
+def _own_reranker(name: str, value: Any) -> bool:
+    return name == "rerank_model" and isinstance(value, str) and value == OWN_RERANKER
+
+
+def _check_size(context: Context, name: str, value: Any) -> None:
+    """Refuse a list or a text that is longer than the service takes elsewhere.
+
+    Raises:
+        ProblemError: It is (422).
+    """
+    if isinstance(value, (list, tuple, np.ndarray)):
+        context.check_count(np.size(value) if isinstance(value, np.ndarray) else len(value), name)
+    if isinstance(value, str) and len(value) > context.settings.max_text:
+        raise ProblemError(422, f"{len(value):,} characters, and at most {context.settings.max_text:,} are taken", name)
+
+
+def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> None:
+    """Refuse to return more at once than the service does elsewhere.
+
+    Raises:
+        ProblemError: A count is too large (422).
+    """
+    most = context.settings.max_k
+    for name in COUNTS:
+        if isinstance(value := options.get(name), int) and value > most:
+            raise ProblemError(422, f"{name} is {value:,}, and at most {most:,} are returned", name)
+    total = [options.get("k", SearchSettings().k), options.get("offset", 0)]
+    if method in SEARCHES and all(isinstance(each, int) for each in total) and sum(total) > most:
+        raise ProblemError(422, f"k and offset are {sum(total):,}, and at most {most:,} hits are counted", "k")
 
 
 def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) -> Any:
@@ -141,6 +191,8 @@ async def _answered(host: Hosted, waited: Awaitable[Any]) -> JSONResponse:
         return JSONResponse({"result": await waited})
     except (UsageError, WriterBusyError):
         raise
+    except NothingToIndexError as error:
+        raise ProblemError(409, _without_folders(str(error), host), "documents", code=NOTHING) from None
     except SondeError as error:
         raise ProblemError(409, _without_folders(str(error), host), error.field, code=error.code) from None
 

@@ -38,8 +38,8 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
     context.check_text(body.query, "query")
     settings = _settings(
         context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, rerank=body.rerank,
-        rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget, rerank_weight=body.rerank_weight,
-        weight=body.weight, depth=body.depth, breadth=body.breadth,
+        rerank_model=body.rerank_model, rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
+        rerank_weight=body.rerank_weight, weight=body.weight, depth=body.depth, breadth=body.breadth,
     )  # fmt: skip
     results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
     return JSONResponse(answer(results))

@@ -175,7 +175,16 @@ def test_label(client: TestClient, local: Collection) -> None:
     assert found[0]["scores"] == pytest.approx(dict(expected[0].scores))
     remote = RemoteCollection(client)  # type: ignore[arg-type]
     assert remote.classify(**body) == expected
-    for wrong, field in ({"labels": {}}, "labels"), ({"labels": {"a": ""}}, "labels"), ({"texts": [" "]}, "texts.0"):
+    listed = client.post("/label", json=body | {"labels": ["battery", "screen: it broke"]})
+    assert listed.json()["texts"] == found
+    refused(client.post("/label", json=body | {"labels": ["a", "A"]}), 422, "'A' is there already", field="labels")
+    refused(client.post("/label", json=body | {"labels": ["a", 1]}), 422, field="labels")
+    for wrong, field in (
+        ({"labels": {}}, "labels"),
+        ({"labels": []}, "labels"),
+        ({"labels": {"a": ""}}, "labels"),
+        ({"texts": [" "]}, "texts.0"),
+    ):
         refused(client.post("/label", json=body | wrong), 422, field=field)
     many = {str(n): "" for n in range(10_000)}
     refused(client.post("/label", json=body | {"labels": many}), 422, "10,000 labels", field="labels")
@@ -210,6 +219,9 @@ def test_rerank(client: TestClient, local: Collection) -> None:
     assert ordered["texts"][0] == {"place": 1, "score": pytest.approx(1.0, abs=0.01)}
     wrong = {"query": "a", "rerank": True, "rerank_budget": "5 parsecs"}
     refused(client.post("/search", json=wrong), 422, "5 parsecs", field="rerank_budget")
+    late = {"query": "battery died", "rerank": True, "rerank_model": "late"}
+    assert client.post("/search", json=late).json()["hits"][0]["reranker"]["model"]
+    refused(client.post("/search", json=late | {"rerank_model": "/etc"}), 422, field="rerank_model")
 
 
 def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
@@ -278,7 +290,7 @@ def test_one_string_is_one_id_to_the_client_too(client: TestClient) -> None:
     assert remote.embed("battery").shape == (1, 16)
     assert len(remote.classify("the battery died", "battery,screen")) == 1
     for call in (remote.search, remote.similar, remote.like, remote.get, remote.delete, remote.embed):
-        with pytest.raises(UsageError, match=r"^None is not a valid (query|id|text): give a string"):
+        with pytest.raises(UsageError, match=r"^(None is not a valid (query|id|text)|text is None): give a string"):
             call(None)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^\{'id': '1'\} is not a list of documents: give"):
+    with pytest.raises(UsageError, match=r"^documents is \{'id': '1'\}: give a list$"):
         remote.put({"id": "1"})  # type: ignore[arg-type]

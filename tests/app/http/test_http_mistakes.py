@@ -20,7 +20,17 @@ MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
     "k of a million": ("/search", {"query": "a", "k": 10**6}, 422, "k", ("1,000",)),
     "k as text": ("/search", {"query": "a", "k": "many"}, 422, "k", ()),
     "a mode that is none": ("/search", {"query": "a", "mode": "psychic"}, 422, "mode", ("hybrid",)),
-    "a typo": ("/search", {"query": "a", "treshold": 1}, 422, "treshold", ()),
+    "a typo": ("/search", {"query": "a", "treshold": 1}, 422, "treshold", ("did you mean 'threshold'?",)),
+    "a collection with its suffix": (
+        *("/search", {"query": "a", "collection": "reviews.sonde"}, 404, "collection"),
+        ("there is no collection 'reviews.sonde': did you mean 'reviews'?",),
+    ),
+    "half a surrogate pair in a call": (
+        *("/read/search", '{"options": {"query": "a\\ud800"}}', 422, "options"),
+        ("the text holds half a surrogate pair",),
+    ),
+    "a call without a query": ("/read/search", {}, 422, "query", ("missing a required argument: 'query'",)),
+    "a deep offset": ("/read/search", {"options": {"query": "a", "offset": 999}}, 422, "k", ("1,009", "1,000")),
     "an unknown column": ("/search", {"query": "a", "where": "price > 1"}, 422, "where", ("price", "stars")),
     "an injection": ("/search", {"query": "a", "where": "1=1; DROP TABLE documents"}, 422, "where", ()),
     "a union": ("/search", {"query": "a", "where": "stars IN (SELECT doc FROM documents)"}, 422, "where", ()),
@@ -57,6 +67,31 @@ def test_a_body_that_is_no_json_object(client: TestClient, body: bytes) -> None:
     answer = client.post("/search", content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "detail"),
+    [
+        ("/search", '{"query": "a", "kk": 1}', "kk", "there is no option 'kk': did you mean 'k'?"),
+        ("/embed", '{"texts": ["a"], "zzz": 1}', "zzz", "there is no option 'zzz': use collection, texts, query"),
+        (
+            "/search",
+            '{"query": "a" "k": 1}',
+            "body",
+            "the body is not valid JSON: Expecting ',' delimiter at character 15",
+        ),
+    ],
+)
+def test_options_and_json_that_are_not_valid(client: TestClient, path: str, body: str, field: str, detail: str) -> None:
+    answer = client.post(path, content=body, headers={"content-type": "application/json"})
+    refused(answer, 422, field=field)
+    assert answer.json()["detail"] == answer.json()["errors"][0]["problem"] == detail
+
+
+def test_an_option_of_one_of_several_documents(client: TestClient) -> None:
+    documents = [{"id": "8", "text": "a"}, {"id": "9", "text": "b", "titel": "c"}]
+    answer = client.put("/documents", json={"documents": documents})
+    refused(answer, 422, "there is no option 'titel': did you mean 'title'?", field="documents.1.titel")
 
 
 def test_a_body_that_is_too_large_is_not_read(folder: Path) -> None:

@@ -1,39 +1,27 @@
 """A remote collection is the local one: each test runs over both, with the same results and the same errors."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import re
 from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from fastapi.testclient import TestClient
-from http_service import ROWS, client, client_of, folder, local, refused  # noqa: F401  (fixtures)
+from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
 
 import sonde
 from sonde.app.api import Collection
 from sonde.app.http.client import RemoteCollection
-from sonde.app.http.remote import READING, WRITING
-from sonde.indexer.errors import SondeError, UsageError
+from sonde.app.http.remote import ABSENT, OF_RUNS, READING, WRITING
+from sonde.indexer.errors import NothingToIndexError, SondeError, UsageError, WriterBusyError
+from sonde.indexer.store.documents import DocumentText
+from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.store.runs import Item, Run
 from sonde.pipelines.evaluate.judgements import Judgements
-
-LOCAL = {
-    *("open", "path", "report", "device", "model", "model_at_hand"),  # where it lies, what is loaded here
-    *("generation", "state", "documents_state", "uncounted_runs", "counted_run", "items"),  # what pages keep
-    *("numbers", "numbered", "beginnings", "documents_of", "colorings", "coloring"),  # points of a map, by number
-    *("contrast_with_rest", "tag_numbered", "export_numbered", "contrast", "compare_runs"),
-    "try_labels",  # a page's experiment
-    *(
-        "evaluate_search",
-        "label_by_examples",
-        "search_queries",
-        "tune_search",
-        "tune_threshold",
-    ),  # files of this machine
-    *("export", "export_lines", "export_notes", "texts"),
-}
-"""What only the process that opened a collection can ask, most of it for the pages of the web UI."""
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -47,14 +35,30 @@ def both(client: TestClient, local: Collection) -> tuple[Collection, Collection]
     return local, RemoteCollection(client)  # type: ignore[arg-type]
 
 
+def test_a_collection_shows_itself_without_a_call() -> None:
+    with sonde.connect("http://127.0.0.1:1/", collection="so") as remote:
+        assert repr(remote) == "RemoteCollection('http://127.0.0.1:1', collection='so')"
+
+
 def test_every_public_method_is_there_under_the_same_name(client: TestClient) -> None:
     remote = RemoteCollection(client)  # type: ignore[arg-type]
     here = {name for name in dir(Collection) if not name.startswith("_")}
     there = {name for name in dir(remote) if not name.startswith("_") and getattr(remote, name, 0) != 0}
-    with pytest.raises(AttributeError, match="a remote collection has no 'colorings'"):
-        remote.colorings()
-    assert here - there == LOCAL
+    assert here - there == set(ABSENT)
+    said = r"^a remote collection has no 'export': .* use to_pandas\(\) or rows\(\), and write the file here$"
+    with pytest.raises(AttributeError, match=said):
+        remote.export("a.csv")
+    with pytest.raises(AttributeError, match=r"^a remote collection has no 'nonsense'$"):
+        remote.nonsense  # type: ignore[attr-defined]  # noqa: B018
     assert set(READING) & set(WRITING) == set()
+
+
+def test_the_documentation_lists_what_a_remote_collection_lacks() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
+    _, table = text.split("| a remote collection lacks | why, and what to use |")
+    rows = [line.split("|")[1] for line in table.split("\n\n")[0].splitlines()[2:]]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(ABSENT)
 
 
 def test_searches(both: tuple[Collection, Collection]) -> None:
@@ -140,6 +144,73 @@ def test_documents(both: tuple[Collection, Collection]) -> None:
             each.get("nope")
 
 
+def test_metadata_has_the_types_of_the_collection(both: tuple[Collection, Collection]) -> None:
+    made = {
+        "id": "9",
+        "text": "New screen.",
+        "metadata": {"bought": date(2024, 5, 6), "at": datetime(2024, 5, 6, 7, 8)},
+    }
+    assert both[1].put([made]).added == 1
+    asked = (
+        lambda c: c.search("new screen", 1).hits,
+        lambda c: c.like("New screen.", 1).hits,
+        lambda c: c.similar("a/b", where="bought > '2024-01-01'").hits,
+        lambda c: next(c.search_many("new screen", 1)).hits,
+    )
+    for ask in asked:
+        here, there = (ask(each) for each in both)
+        assert there == here
+        assert there[0].metadata["bought"] == date(2024, 5, 6)
+        assert isinstance(there[0].metadata["bought"], date)
+    assert both[1].get("9") == both[0].get("9")
+
+
+def test_arguments_of_many_kinds(both: tuple[Collection, Collection]) -> None:
+    here, there = both
+    for ask in (
+        lambda c: c.search("battery", k=np.int64(2)).hits,
+        lambda c: c.search("battery", rerank=True, rerank_model="late").hits[0].scores,
+        lambda c: c.search("battery", k=None, settings=sonde.SearchSettings(k=1)).hits,
+        lambda c: c.documents(np.array(["1", "2"])),
+        lambda c: c.documents(np.array(["1", "2"], object)),
+        lambda c: c.documents(np.array([1, 2])),
+        lambda c: c.documents(each for each in ("2", "a/b")),
+        lambda c: [found.hits for found in c.search_many(text for text in ("battery", "screen"))],
+        lambda c: c.embed(np.array(["battery"])).tolist(),
+        lambda c: c.embed(text for text in ["battery"]).tolist(),
+        lambda c: c.matching("stars > 1", k=1, length=5),
+        lambda c: c.texts(["1", "2"], 5),
+        lambda c: [c.model, c.generation, c.export_notes(), c.uncounted_runs()],
+        lambda c: c.contrast(["stars <= 2", "stars > 2"]),
+    ):
+        assert ask(there) == ask(here)
+    assert [type(each) for each in there.matching("stars > 1")[1]] == [DocumentText] * 2
+    labels = [sonde.Label("phone", "it rings"), sonde.Label("tablet")]
+    assert there.label(labels, engine="similarity", name="objects").counts.keys() == {"phone", "tablet"}
+    run = here.uncounted_runs()[0]
+    assert (there.items(run), there.counted_run(run)) == (here.items(run), here.counted_run(run))
+    assert there.put(document for document in [{"id": "9", "text": "New."}]).added == 1  # type: ignore[arg-type]
+    there.cluster("two", k=2)
+    there.cluster("three", k=3)
+    assert there.compare_runs("two", "three") == here.compare_runs("two", "three")
+
+
+def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any) -> None:
+    with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable document \(0 skipped\)$"):
+        either.put([])
+    with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written by|is writing"):
+        either.delete("1")
+
+
+def test_text_that_is_not_unicode(client: TestClient) -> None:
+    remote = RemoteCollection(client)  # type: ignore[arg-type]
+    for call in (remote.search, remote.like, remote.embed, lambda text: remote.put([{"id": "1", "text": text}])):
+        with pytest.raises(UsageError, match=r"holds half a surrogate pair: give valid Unicode$"):
+            call("a\ud800b")
+    with pytest.raises(UsageError, match=r"^ids is .*: values of the type object cannot be sent to a service$"):
+        remote.documents(object())  # type: ignore[arg-type]
+
+
 def test_looking_after_it(either: Collection) -> None:
     assert len(either) == 3
     assert either.info().documents == 3
@@ -163,7 +234,16 @@ def test_looking_after_it(either: Collection) -> None:
     [
         (lambda c: c.search("phone", tresh=1), UsageError, "search has no option 'tresh': did you mean 'threshold'?"),
         (lambda c: c.search("phone", where="star <= 2"), UsageError, "star"),
-        (lambda c: c.search(" "), UsageError, "empty"),
+        (lambda c: c.search(" "), UsageError, "^the query is empty: say what to look for$"),
+        (lambda c: c.search(""), UsageError, "^the query is empty: say what to look for$"),
+        (lambda c: c.search("a", where=""), UsageError, "^the filter is empty: write a condition"),
+        (lambda c: c.search("a", k="2"), UsageError, "^k is '2': give a whole number$"),
+        (lambda c: c.search("a", rerank="late"), UsageError, "^rerank is 'late': give True or False$"),
+        (lambda c: c.like(" "), UsageError, "^the example text is empty$"),
+        (lambda c: c.rows(count=-1), UsageError, "^start is 0 and count -1: neither may be below 0$"),
+        (lambda c: c.rows(start=float("nan")), UsageError, "^start is nan: give a whole number$"),
+        (lambda c: c.put(["a"]), UsageError, "^documents is 'a': give a Document or a dictionary$"),
+        (lambda c: c.embed(3.5), UsageError, "^3.5 is not a valid text: give a string or a list of strings$"),
         (lambda c: c.similar("nope"), SondeError, "there is no document with the id 'nope'"),
         (lambda c: c.delete(), UsageError, "say which documents to delete"),
         (lambda c: c.delete(3.5), UsageError, "3.5 is not a valid id"),
@@ -207,6 +287,16 @@ def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     assert drawn.name == "map"
     assert drawn.places.tolist() == stored.places.tolist()
     assert (len(drawn), drawn.newer, drawn.regions) == (64, 0, stored.regions)
+    whose = "RemoteCollection('http://testserver')"
+    assert repr(drawn) == f"RemoteMap('map', {whose})"
+    assert repr(made) == f"RemoteTopics('topics', {len(made)} topics, {whose})"
+    assert set(dir(drawn)) >= {name for names in OF_RUNS["map_run"] for name in names}
+    assert set(dir(made)) >= {name for names in OF_RUNS["topic_run"] for name in names}
+    assert made.topics == list(made)
+    with pytest.raises(AttributeError, match=r"^a remote map has no 'draw': there are name, newer, places, regions"):
+        drawn.draw("map.html")
+    with pytest.raises(AttributeError, match=r"^remote topics have no 'draw_tree': there are by, documents, name"):
+        made.draw_tree("tree.html")  # type: ignore[arg-type]
 
 
 def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestClient) -> None:

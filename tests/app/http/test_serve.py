@@ -118,8 +118,55 @@ def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(son
     sonde("serve", folder, "--host", "0.0.0.0").refused("--keys", "sonde key", code=2)
     sonde("serve", folder.parent / "none.sonde").refused("there is no collection at")
     sonde("serve", folder, "--keys", folder / "keys.json").refused("cannot read the keys")
-    sonde("serve", folder, "--rate", "0").refused("rate is 0", code=2)
+    sonde("serve", folder, "--host", "192.0.2.7", "--keys", folder / "keys.json").refused("cannot read the keys")
     sonde("serve").refused("C.sonde", code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--port 99999", "--port is 99999: give one from 1 to 65535, or 0 for a free one"),
+        ("--port -1", "--port is -1: give one from 1 to 65535, or 0 for a free one"),
+        ("--rate nan", "--rate is nan: give requests a second, more than 0"),
+        ("--rate 0", "--rate is 0.0: give requests a second, more than 0"),
+        ("--timeout nan", "--timeout is nan: give seconds, more than 0"),
+        ("--timeout 0", "--timeout is 0.0: give seconds, more than 0"),
+        ("--queue -1", "--queue is -1: give a whole number from 1"),
+    ],
+)
+def test_options_that_are_not_valid_are_named(sonde: Command, folder: Path, options: str, message: str) -> None:
+    ran = sonde("serve", folder, *options.split())
+    assert (ran.code, ran.out, ran.err) == (2, "", f"sonde: {message}\n")
+
+
+def test_a_port_in_use_and_a_host_of_another_machine(sonde: Command, folder: Path, tmp_path: Path) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = sonde("serve", folder, "--port", port)
+    said = f"sonde: port {port} of 127.0.0.1 is in use: choose another with --port\n"
+    assert (ran.code, ran.out, ran.err) == (1, "", said)
+    sonde("key", tmp_path / "keys.json", "--name", "a")
+    elsewhere = sonde("serve", folder, "--host", "192.0.2.7", "--keys", tmp_path / "keys.json")
+    said = "sonde: --host is '192.0.2.7': it is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all\n"
+    assert (elsewhere.code, elsewhere.err) == (2, said)
+
+
+def test_a_service_that_says_where_it_is_can_be_reached(
+    sonde: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import uvicorn
+
+    reached: list[str] = []
+
+    def run(_: object, sockets: list[socket.socket]) -> None:
+        with closing(socket.create_connection(sockets[0].getsockname(), 5)):
+            reached.append(f"http://127.0.0.1:{sockets[0].getsockname()[1]}")
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    ran = sonde("serve", folder, "--port", "0")
+    assert (ran.code, ran.err) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n")
 
 
 def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
