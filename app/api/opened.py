@@ -64,4 +64,3 @@ class Opened:
 
     def __repr__(self) -> str:
         return f"Collection({str(self.path)!r}, {len(self):,} documents)"
-
