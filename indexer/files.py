@@ -3,11 +3,12 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from .errors import SondeError
+from .errors import SondeError, UsageError, arg
+from .wording import either
 
 
 def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -19,10 +20,60 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.filename == str(temporary):
+            error.filename = str(path)  # the name that a user knows
+        raise
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def check_target(path: Path, suffixes: Sequence[str], action: str) -> None:
+    """Check where a file is to be written, before the work is done.
+
+    Args:
+        path: Of the file.
+        suffixes: Those that can be written, lower case.
+        action: What is done, for the message: "export to", "draw".
+
+    Raises:
+        UsageError: It is a folder, or its suffix is none of these.
+        SondeError: Its folder does not exist.
+    """
+    ends = f"must end in {either(suffixes)}"
+    if path.is_dir():
+        raise UsageError(f"cannot {action} {str(path)!r}: it is a folder; give a file, whose name {ends}")
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"cannot {action} {path.name!r}: the name {ends}")
+    check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """Check that a file that is to be written is not a folder, and that its folder exists.
+
+    Raises:
+        UsageError: It is a folder.
+        SondeError: Its folder does not exist.
+    """
+    if path.is_dir():
+        raise UsageError(f"cannot write {str(path)!r}: it is a folder; give a file")
+    if not path.absolute().parent.is_dir():
+        raise SondeError(f"cannot write {path}: the folder {path.parent} does not exist")
+
+
+def check_different(**targets: Path | None) -> None:
+    """Check that no two outputs go to one file; the names are those of the arguments in Python.
+
+    Raises:
+        UsageError: Two of them do.
+    """
+    seen: dict[Path, str] = {}
+    for name, path in targets.items():
+        if path is not None and (first := seen.setdefault(path.resolve(), name)) != name:
+            raise UsageError(f"{arg(first)} and {arg(name)} are both {path}: give two different files")
 
 
 def sync_folder(folder: Path) -> None:

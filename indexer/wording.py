@@ -1,6 +1,6 @@
 """Numbers and names in sentences: "1 document", "3.2 MB"; "there is only a", "there are a, b"."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LISTED = 20
 """Names that a sentence lists, at most."""
@@ -17,6 +17,11 @@ def existing(names: Iterable[object], nothing: str = "there is none") -> str:
     if len(known) < 2:
         return f"there is only {known[0]}" if known else nothing
     return f"there are {', '.join(known[:LISTED])}{' …' if len(known) > LISTED else ''}"
+
+
+def either(names: Sequence[str]) -> str:
+    """Return names to choose from: "a", "a or b", "a, b or c"."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def per_second(rate: float) -> str:

@@ -137,7 +137,10 @@ def test_packages_inside_packages_have_a_row(checkout):
 
 OWN_FIELD = {"found.stored"}
 """What a report of tuning says of itself, which is not a collection's storage."""
-PURE = ("sonde.indexer.wording.", "sonde.indexer.files.", "sonde.pipelines.plots.colors.one_line")
+PURE = (
+    *("sonde.indexer.wording.", "sonde.indexer.files.", "sonde.indexer.errors.out_of_range"),
+    "sonde.pipelines.plots.colors.one_line",
+)
 """Functions below app/api that doors may call: they know texts and files, no collection."""
 INSIDES = {"Catalog", "StoredCollection", "View"}
 """Types below app/api that doors have no use for: app/api hands out what they find."""

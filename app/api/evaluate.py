@@ -89,11 +89,11 @@ class Evaluating(Opened):
 
         return evaluate_labels(self.stored, run, truth)
 
-    def evaluate_clusters(self, run: str, truth: str | None = None) -> "ClusterQuality":
+    def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
         """Measure a cluster or topic run.
 
         Args:
-            run: Its name.
+            run: Its name; the newest cluster or topic run where None.
             truth: A metadata column with each document's class, for NMI, ARI, V-measure and purity.
 
         Raises:

@@ -76,14 +76,13 @@ def bitext(
 def _check(threshold: float | None, to: Path | None) -> None:
     from math import isfinite
 
-    from ...indexer.errors import SondeError, UsageError
+    from ...indexer.errors import UsageError
+    from ...indexer.files import check_target
 
     if threshold is not None and not isfinite(threshold):
         raise UsageError(f"--threshold {threshold} is no margin: give a number, such as 1.05")
-    if to is not None and to.suffix.lower() not in (".tsv", ".tab"):
-        raise UsageError(f"cannot write {to.name!r}: the name must end in .tsv; for other programs use --json")
-    if to is not None and not to.absolute().parent.is_dir():
-        raise SondeError(f"cannot write {to}: the folder {to.absolute().parent} does not exist")
+    if to is not None:
+        check_target(to, (".tsv", ".tab"), "write pairs to")
 
 
 def _write(path: Path, found: "list[Translation]") -> None:
@@ -130,9 +129,11 @@ def evaluate_bitext(
       sonde evaluate bitext deu.tsv fra.tsv --model ./multilingual --json
     """
     from ...indexer.encoder import DEFAULT_MODEL
+    from ...indexer.files import check_different
     from ..api.models import check_bitext, read_pair_file
     from ..api.models import evaluate_bitext as run
 
+    check_different(histogram=histogram, map=map)
     check_bitext(len(files), histogram, map, seed)
     pairs = [read_pair_file(file, columns=columns) for file in files]
     with progress(quiet=json) as notify:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def evaluate_clusters(
     collection: CollectionPath,
-    run: Annotated[str, typer.Option("--run", metavar="NAME", help="A cluster or topic run.")],
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="NAME", help="A cluster or topic run; the newest by default.")
+    ] = None,
     truth: Annotated[
         str | None, typer.Option("--truth", metavar="COLUMN", help="Metadata column with each document's class.")
     ] = None,
@@ -104,12 +106,9 @@ def evaluate_models(
 
 
 def _check_target(path: Path) -> None:
-    from ...indexer.errors import SondeError, UsageError
+    from ...indexer.files import check_target
 
-    if path.suffix.lower() not in (".md", ".markdown"):
-        raise UsageError(f"cannot write {path.name!r}: the name must end in .md; for other programs use --json")
-    if not path.absolute().parent.is_dir():
-        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+    check_target(path, (".md", ".markdown"), "write the table to")
 
 
 def register(app: typer.Typer) -> None:
@@ -138,7 +137,8 @@ def evaluate_search(
         Path | None, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")
     ] = None,
     modes: Annotated[
-        str, typer.Option("--modes", help="Modes to compare, also rerank; differences are to the first.")
+        str,
+        typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank."),
     ] = "dense,lexical,hybrid",
     fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
     rerank_model: Annotated[
@@ -235,6 +235,7 @@ def evaluate_labels(
     if json:
         print_json(found.to_dict())
         return
+    print(f"run {found.run}")
     width = min(40, max(len(quality.label) for quality in found.classes))
     print(f"{'class':<{width}} {'precision':>9} {'recall':>7} {'F1':>6} {'documents':>9}")
     for quality in found.classes:

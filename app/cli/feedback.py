@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.wording import counted
+from ...indexer.wording import counted, existing
 from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label.corrections import Correction
     from ...pipelines.label.outcome import Unsure
+    from ..api import Collection
 
 
 def register_correct(app: typer.Typer) -> None:
@@ -50,7 +51,8 @@ def correct(
       sonde correct tickets.sonde --to kept.jsonl
       sonde label tickets.sonde --labels open,spam --replace
     """
-    from ...indexer.errors import UsageError
+    from ...indexer.errors import UsageError, out_of_range
+    from ...indexer.files import check_target
     from ..api import open as open_collection
     from ..api.functions import read_corrections
 
@@ -59,8 +61,12 @@ def correct(
         raise UsageError("choose one of --label, --from, --forget and --unsure")
     if bool(ids) != bool(label or forget):
         raise UsageError("a correction needs ids and --label, or ids and --forget")
+    if to is not None:
+        check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
     if unsure:
+        if k < 1:
+            raise out_of_range("k", k, "show 1 document or more")
         for found in opened.unsure(run, k):
             print_json(found.to_dict()) if json else _print_unsure(found)
         return
@@ -71,8 +77,19 @@ def correct(
         given = read_corrections(file) if file else dict.fromkeys(ids or (), label or [])
         count = opened.correct(given, run)
         say(f"{run}: {counted(len(given), 'document')} corrected, {counted(count, 'correction')} kept")
+        _say_missing(opened, run)
     else:
         _list(opened.corrections(run), to, json)
+
+
+def _say_missing(opened: "Collection", run: str) -> None:
+    """Say that a label run does not exist yet, which is allowed but may be a slip."""
+    from difflib import get_close_matches
+
+    names = [each.name for each in opened.runs("label")]
+    if run not in names:
+        near = get_close_matches(run, names, 1)
+        say(f"note: there is no label run {run!r} yet: {f'did you mean {near[0]!r}?' if near else existing(names)}")
 
 
 def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
@@ -82,10 +99,16 @@ def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
         write_corrections(found, to)
         say(f"{counted(len(found), 'correction')} written to {to}")
         return
-    for each in found:
-        print_json(each.to_dict()) if json else print(f"{', '.join(each.labels) or 'none of these'}\t{each.id}")
     if not found:
         say("nothing was corrected")
+    elif json:
+        for each in found:
+            print_json(each.to_dict())
+    else:
+        shown = [("label", "id"), *((", ".join(each.labels) or "none of these", each.id) for each in found)]
+        width = max(len(label) for label, _ in shown)
+        for label, id in shown:
+            print(f"{label:<{width}}  {id}")
 
 
 def _print_unsure(found: "Unsure") -> None:
@@ -206,10 +229,12 @@ def judgements(
       sonde judgements judged.sonde --to qrels.tsv --queries queries.jsonl
     """
     from ...indexer.errors import UsageError
+    from ...indexer.files import check_different
     from ..api import open as open_collection
 
     if queries and not to:
         raise UsageError("--queries needs --to: it names the queries of the qrels")
+    check_different(to=to, queries=queries)
     found = open_collection(collection).judgements()
     if to:
         found.write(to, queries)

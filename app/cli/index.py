@@ -87,6 +87,7 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
+    from ...indexer.errors import out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
@@ -97,6 +98,8 @@ def index(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
         encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()),
     )  # fmt: skip
+    if memory is not None and memory < 1:
+        raise out_of_range("memory", memory, "give a number of MB from 1")
     budget = None if memory is None else memory * 1_000_000
     kind = cast("Kind | None", ann)  # AnnSettings refuses any other string
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))

@@ -161,7 +161,10 @@ class _Plain:
             say(f"{event.stage}: {event.done:,}{of} {event.unit}{pace}")
 
 
-OTHERS = {"k": "-k", "kinds": "--by", "made_of": "--pairs", "ids": "ID", "query": "QUERY", "texts": "TEXT"}
+OTHERS = {
+    "k": "-k", "kinds": "--by", "made_of": "--pairs", "ids": "ID", "query": "QUERY", "texts": "TEXT",
+    "target_recall": "--recall", "memory_budget": "--memory",
+}  # fmt: skip
 """What has another name here than in Python, or none: a positional argument has that of the help text."""
 
 

@@ -116,9 +116,14 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> N
 
 def _breakdown(opened: "Collection", name: str, column: str, kind: str | None, json: bool) -> None:
     found = opened.breakdown(name, column, kind)
+    if json:
+        for row in found.rows():
+            print_json(row)
+        return
+    print(f"{'documents':>9}  {snippet(column, 20):<20}  {'number':>6}  name")
     for row in found.rows():
         part = row[found.period or "class"]
-        print_json(row) if json else print(f"{row['documents']:>9,}  {part:<20}  {row['number']} {row['name']}")
+        print(f"{row['documents']:>9,}  {part:<20}  {row['number']:>6}  {row['name']}")
 
 
 def _show(found: "RunDetails", json: bool) -> None:

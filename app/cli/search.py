@@ -83,6 +83,7 @@ def search(
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
     from ...indexer.errors import UsageError
+    from ...indexer.files import check_different, check_file
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
 
@@ -90,6 +91,9 @@ def search(
         raise UsageError("give a query, or a file of queries with --queries")
     if run and queries is None:
         raise UsageError("--run needs --queries: a TREC run holds the hits of many queries")
+    if run:
+        check_different(queries=queries, run=run)
+        check_file(run)
     settings = SearchSettings(
         k=k, offset=offset, mode=cast("Mode", mode), where=where, threshold=threshold, explain=explain,
         fusion=cast("Fusion", fusion), weight=weight,

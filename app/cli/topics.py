@@ -1,9 +1,11 @@
 """`sonde topics` makes a topic run; `sonde topic` looks into one and changes it."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
@@ -15,10 +17,19 @@ if TYPE_CHECKING:
 SHADES = " ▁▂▃▄▅▆▇█"
 
 
+class NegativeNumbers(TyperCommand):
+    """A command whose argument may be a negative number, which Click would take for options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Leave `-1` to the arguments; other unknown options are still refused, as arguments too many."""
+        ctx.ignore_unknown_options = any(re.fullmatch(r"-\d+", each) for each in args)
+        return super().parse_args(ctx, args)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("topics")(topics)
-    app.command("topic")(topic)
+    app.command("topic", cls=NegativeNumbers)(topic)
 
 
 def topics(

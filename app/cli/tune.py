@@ -80,14 +80,21 @@ def tune_search(
       sonde tune articles.sonde --clicks clicks.csv --dry-run
       sonde tune articles.sonde --reset
     """
+    from ...indexer.errors import UsageError, out_of_range
     from ...pipelines.tune import TuneSettings
+    from ...pipelines.tune.queries import FEWEST
     from ..api import open as open_collection
 
+    if reset and dry:
+        raise UsageError("--reset removes what was tuned, and --dry-run changes nothing: choose one")
+    if count < FEWEST:
+        raise out_of_range("count", count, f"give a whole number from {FEWEST}")
+    settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
+    settings.check()
     opened = open_collection(collection, device=device)
     if reset:
         print(f"{collection}: forgot {opened.forget_tuning()}")
         return
-    settings = TuneSettings(rerank=rerank, queries=count, seed=seed, keep=not dry)
     with progress() as notify:
         found = opened.tune_search(queries=queries, qrels=qrels, clicks=clicks, settings=settings, progress=notify)
     if json:

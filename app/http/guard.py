@@ -15,7 +15,7 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.files import write_durably
+from ...indexer.files import check_file, write_durably
 from .problems import ProblemError, problem
 
 Rights = Literal["read", "write"]
@@ -52,7 +52,8 @@ class Keys:
         except OSError as error:
             raise SondeError(f"cannot read the keys in {path}: {error.strerror}") from None
         except (ValueError, TypeError, KeyError):
-            raise SondeError(f"{path} is no file of keys: make one with `sonde key {path} --name NAME`") from None
+            said = f"{path} is not a file of keys: make one under another name with `sonde key FILE --name NAME`"
+            raise SondeError(said, code="not-keys") from None
         if not keys:
             raise SondeError(f"{path} holds no key: make one with `sonde key {path} --name NAME`")
         return cls(keys)
@@ -75,7 +76,8 @@ def add_key(path: Path, name: str, rights: Rights) -> str:
     """
     if rights not in ("read", "write"):
         raise UsageError(f"there are no rights {rights!r}: use read or write")
-    known = Keys.load(path).keys if path.exists() else []
+    check_file(path)
+    known = _kept(path) if path.exists() else []
     if not name.strip() or any(key.name == name for key in known):
         raise UsageError(f"{name!r} cannot name a new key: " + ("it is taken" if name.strip() else "it is empty"))
     key = PREFIX + secrets.token_urlsafe(BYTES)
@@ -86,6 +88,16 @@ def add_key(path: Path, name: str, rights: Rights) -> str:
     finally:
         os.umask(before)
     return key
+
+
+def _kept(path: Path) -> list[Key]:
+    """Return the keys of a file that exists, to which one is to be added."""
+    try:
+        return Keys.load(path).keys
+    except SondeError as error:
+        if error.code != "not-keys":
+            raise
+        raise SondeError(f"{path} exists and is not a file of keys: give another name") from None
 
 
 def key_digest(key: str) -> str:

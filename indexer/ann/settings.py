@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg
 
 Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq"]
 Metric = Literal["cosine", "dot"]
@@ -39,10 +39,10 @@ class AnnSettings:
         if self.device == "cuda" and self.kind not in (None, "auto", *GPU_KINDS):
             raise UsageError(f"FAISS has no GPU form of {self.kind!r}; with device 'cuda' use {', '.join(GPU_KINDS)}")
         if self.target_recall is not None and not 0 < self.target_recall <= 1:
-            said = f"target recall is {self.target_recall}; it must lie above 0 and be at most 1"
+            said = f"{arg('target_recall')} is {self.target_recall}: give a number above 0 and at most 1"
             raise UsageError(said, code="out-of-range", field="recall", value=self.target_recall)
         if self.memory_budget is not None and self.memory_budget <= 0:
-            said = f"memory budget is {self.memory_budget} bytes; it must be positive"
+            said = f"{arg('memory_budget')} is {self.memory_budget} bytes: give a number above 0"
             raise UsageError(said, code="out-of-range", field="memory", value=self.memory_budget)
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"threads is {self.threads}; it must be at least 1")

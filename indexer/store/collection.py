@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -199,9 +200,11 @@ def check_folder(folder: Path) -> Path:
         SondeError: It does not exist, or is no collection; the message says which.
     """
     if not folder.exists():
-        near = sorted(folder.parent.glob("*.sonde")) if folder.parent.is_dir() else []
-        hint = f"; here are: {', '.join(path.name for path in near[:5])}" if near else ""
-        raise SondeError(f"there is no collection at {folder}{hint}")
+        names = sorted(path.name for path in folder.parent.glob("*.sonde")) if folder.parent.is_dir() else []
+        close = get_close_matches(folder.name.removesuffix(".sonde"), [name[: -len(".sonde")] for name in names], 1)
+        hint = f": did you mean {close[0]}.sonde?" if close else ""
+        shown = f"; here are: {', '.join([*names[:5], *(['…'] if len(names) > 5 else [])])}" if names else ""
+        raise SondeError(f"there is no collection at {folder}{hint or shown}")
     if not (folder / "catalog.db").is_file():
         raise no_collection(folder, "it holds no catalog.db")
     return folder

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError, SondeError, UsageError
-from ..files import write_durably
+from ..errors import MissingExtraError
+from ..files import check_target, write_durably
 from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
 from .documents import document_numbers
@@ -96,13 +96,10 @@ def check_export_target(path: Path) -> None:
     """Check where an export is to go, before the work is done.
 
     Raises:
-        UsageError: Its suffix is none that can be written.
+        UsageError: It is a folder, or its suffix is none that can be written.
         SondeError: Its folder does not exist.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"cannot export to {path.name!r}: the name must end in {', '.join(SUFFIXES)}")
-    if not path.absolute().parent.is_dir():
-        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+    check_target(path, SUFFIXES, "export to")
 
 
 def write_export(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, out_of_range
 from ...indexer.progress import Notify, silent
 from ..analysis.neighbours import neighbours
 from ..analysis.umap import project
@@ -231,7 +231,7 @@ def write_plots(sides: Sides, model: str, histogram_to: Path | None, map_to: Pat
 def check_seed(seed: int) -> int:
     """Return the seed; UsageError where it is negative."""
     if seed < 0:
-        raise UsageError(f"the seed is {seed}: give 0 or more")
+        raise out_of_range("seed", seed, "give 0 or more")
     return seed
 
 

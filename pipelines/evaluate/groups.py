@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers
 from ...indexer.store.kinds import LABEL, group_kinds
-from ...indexer.store.runs import Item, assignments_of, find_run, items_by_document, items_of
+from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
 from ..analysis.corpus import texts_of
@@ -66,12 +67,12 @@ class ClusterQuality:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None = None) -> ClusterQuality:
+def evaluate_clusters(collection: StoredCollection, run: str | None = None, truth: str | None = None) -> ClusterQuality:
     """Judge a cluster or topic run.
 
     Args:
         collection: That keeps the run.
-        run: Its name.
+        run: Its name; the newest cluster or topic run where None.
         truth: A metadata column with each document's class; documents without a value are left out.
 
     Raises:
@@ -79,10 +80,10 @@ def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None 
         UsageError: There is no such column, it holds lists, or the run is a map or a labelling.
     """
     with collection.view() as view:
-        found = named(view.catalog, run)
+        found = _newest(view.catalog) if run is None else named(view.catalog, run)
         if not found.kind.groups:
             raise UsageError(
-                f"{run!r} is a {found.kind} run: clusters are judged of a {' or '.join(group_kinds())} run"
+                f"{found.name!r} is a {found.kind} run: clusters are judged of a {' or '.join(group_kinds())} run"
             )
         docs, labels, _ = assignments_of(view.catalog, found)
         docs, first = np.unique(docs, return_index=True)
@@ -90,15 +91,25 @@ def evaluate_clusters(collection: StoredCollection, run: str, truth: str | None 
         if truth is not None:
             docs, labels, classes = _with_truth(view, docs, labels, truth)
         if not len(docs):
-            raise SondeError(f"the run {run!r} says nothing of any document" + (f" with a {truth}" if truth else ""))
+            raise SondeError(
+                f"the run {found.name!r} says nothing of any document" + (f" with a {truth}" if truth else "")
+            )
         items = items_of(view.catalog, found)
         inner = _without_truth(view, docs, labels, items)
     outer = agreement(classes, labels) if classes is not None else dict.fromkeys(AGREEMENT)
     share = float((labels < 0).mean())
     return ClusterQuality(
-        run=run, documents=len(docs), clusters=int(np.unique(labels[labels >= 0]).size), outlier_share=share,
+        run=found.name, documents=len(docs), clusters=int(np.unique(labels[labels >= 0]).size), outlier_share=share,
         truth=truth, classes=None if classes is None else len(np.unique(classes)), **outer, **inner,
     )  # fmt: skip
+
+
+def _newest(catalog: Catalog) -> Run:
+    runs = [run for run in list_runs(catalog) if run.kind.groups and run.complete]
+    if not runs:
+        said = f"there is no {' or '.join(group_kinds())} run in this collection: make one with `sonde cluster`"
+        raise SondeError(said, code="not-found", field="run")
+    return runs[-1]
 
 
 def _with_truth(
@@ -267,6 +278,7 @@ def _quality(
     pairs = Counter((one[0], two[0]) for one, two in zip(true, guessed, strict=True) if not several)
     confusion = tuple((one, two, count) for (one, two), count in pairs.most_common())
     missing = sorted({name for names in true for name in names} - known)
-    notes = (f"the run has no label for {', '.join(missing[:5])}, which are in {column}",) if missing else ()
+    listed = ", ".join([*missing[:5], *(["…"] if len(missing) > 5 else [])])
+    notes = (f"the run has no label for these values of {column!r}: {listed}",) if missing else ()
     f1 = sum(quality.f1 for quality in each) / len(each)
     return LabelQuality(run, column, len(right), sum(right) / len(right), f1, each, confusion, notes)

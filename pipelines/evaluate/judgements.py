@@ -15,7 +15,7 @@ from typing import IO, Any
 from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import write_durably
+from ...indexer.files import check_different, check_file, write_durably
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
@@ -95,8 +95,13 @@ class Judgements:
         """Write TREC qrels (tabs between the cells) and, if a file is named, the queries as JSONL with _id and text.
 
         Raises:
+            UsageError: Both are one file, or one is a folder.
             SondeError: There are none, or a file cannot be written.
         """
+        check_different(qrels=qrels, queries=queries)
+        for path in (qrels, queries):
+            if path is not None:
+                check_file(path)
         if not self.kept:
             raise SondeError("nothing has been judged in this collection: judge hits first, with `sonde judge`")
         rows = [(key, id, grade) for key, grades in self.qrels.items() for id, grade in grades.items()]

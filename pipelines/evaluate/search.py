@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.errors import MissingExtraError, SondeError
+from ...indexer.errors import MissingExtraError, SondeError, UsageError
 from ...indexer.store.collection import StoredCollection
 from ..search.results import Mode, Results
-from ..search.settings import SearchSettings
+from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
 
 if TYPE_CHECKING:
@@ -210,7 +210,15 @@ def evaluate_search(
 
 
 def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
-    """Return one variant for each mode; "rerank" is hybrid with a second stage, the other modes go without one."""
+    """Return one variant for each mode; "rerank" is hybrid with a second stage, the other modes go without one.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    for name in names:
+        if name not in (*MODES, RERANK):
+            said = f"there is no mode {name!r}: use {', '.join(MODES)} or {RERANK}"
+            raise UsageError(said, code="unknown-option", field="modes", value=name, alternatives=(*MODES, RERANK))
     plain = replace(settings, rerank=False, rerank_model=None, rerank_budget=None)
     return [
         (name, replace(settings, mode="hybrid", rerank=True) if name == RERANK else replace(plain, mode=name))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import write_durably
+from ...indexer.files import check_target, write_durably
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
@@ -27,6 +27,9 @@ from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import existing
 from .labels import NONE, NONE_NAME, Label
+
+SUFFIXES = (".csv", ".jsonl")
+_ADVICE = f"give a label, or {NONE_NAME!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,16 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
 
     Args:
         collection: Where they are.
-        given: A label by document id, or several; "none of these", or no label at all, says that none fits.
+        given: A label by document id, or several; "none of these" says that none fits.
         run: The label run that is corrected.
 
     Raises:
-        UsageError: The label run has no such label, or it gives one label each and several are given.
+        UsageError: A label is empty, the label run has no such label, or it gives one label each and several are given.
         SondeError: An id does not exist, or another process is writing.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f"{reprlib.repr(given)} is not a valid correction: give labels by id, as {{'12': 'refund'}}")
-    said = {as_text(id, "id"): _names(labels) for id, labels in given.items()}
+    said = {as_text(id, "id"): _names(labels, id) for id, labels in given.items()}
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         known, several = _labels_of(catalog, run)
@@ -131,14 +134,14 @@ def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
 
 
 def read_corrections(path: Path) -> dict[str, list[str]]:
-    """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`.
+    """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`; one row for each document.
 
     Raises:
-        UsageError: The suffix is neither, or a column is missing.
+        UsageError: The suffix is neither, a column is missing, a label is empty, or two rows of one document differ.
         SondeError: The file cannot be read.
     """
-    if path.suffix.lower() not in (".csv", ".jsonl"):
-        raise UsageError(f"cannot read corrections from {path.name!r}: the name must end in .csv or .jsonl")
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"cannot read corrections from {str(path)!r}: the name must end in .csv or .jsonl")
     try:
         text = path.read_text("utf-8-sig")
         rows: Iterable[Any] = (
@@ -146,7 +149,7 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
             if path.suffix.lower() == ".csv"
             else [json.loads(line) for line in text.splitlines() if line.strip()]
         )
-        return dict(_row(row, number, path) for number, row in enumerate(rows, 1))
+        return _by_id([_row(row, number, path) for number, row in enumerate(rows, 1)], path)
     except OSError as error:
         raise SondeError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
@@ -157,11 +160,10 @@ def write_corrections(found: Sequence[Correction], path: Path) -> None:
     """Write corrections to a CSV or JSONL file that `read_corrections` reads; several labels need JSONL.
 
     Raises:
-        UsageError: The suffix is neither, or a document has several labels and the file is CSV.
-        SondeError: The file cannot be written.
+        UsageError: The suffix is neither, `path` is a folder, or a document has several labels and the file is CSV.
+        SondeError: The folder does not exist.
     """
-    if path.suffix.lower() not in (".csv", ".jsonl"):
-        raise UsageError(f"cannot write corrections to {path.name!r}: the name must end in .csv or .jsonl")
+    check_target(path, SUFFIXES, "write corrections to")
     if path.suffix.lower() == ".jsonl":
         text = "".join(json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in found)
     else:
@@ -177,13 +179,37 @@ def write_corrections(found: Sequence[Correction], path: Path) -> None:
 def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
     if not isinstance(row, dict) or row.get("id") is None or not {"label", "labels"} & set(row):
         raise UsageError(f"row {number} of {path} needs an id and a label: its columns are id and label")
-    labels = row["labels"] if isinstance(row.get("labels"), list) else [row.get("label")]
-    return str(row["id"]), [str(label) for label in labels if label]
+    listed = row.get("labels")
+    labels = listed if isinstance(listed, list) and listed else [row.get("label")]
+    names = ["" if label is None else str(label).strip() for label in labels]
+    if not all(names):
+        raise UsageError(f"row {number} of {path} gives {str(row['id'])!r} an empty label: {_ADVICE}")
+    return str(row["id"]), names
 
 
-def _names(labels: str | Sequence[str]) -> list[str]:
-    names = as_texts(labels, "label")
-    return [" ".join(name.split()) for name in names if name.strip() and name != NONE_NAME]
+def _by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str, list[str]]:
+    """Return the labels of each document.
+
+    Raises:
+        UsageError: Two rows give a document different labels.
+    """
+    found: dict[str, tuple[int, list[str]]] = {}
+    for number, (id, names) in enumerate(rows, 1):
+        first, known = found.setdefault(id, (number, names))
+        if known != names:
+            both = f"{', '.join(known)} and {', '.join(names)}"
+            raise UsageError(
+                f"rows {first} and {number} of {path} give {id!r} different labels, {both}: keep one row for each "
+                "document; several labels need a .jsonl file with a list of labels"
+            )
+    return {id: names for id, (_, names) in found.items()}
+
+
+def _names(labels: str | Sequence[str], id: object) -> list[str]:
+    names = [" ".join(name.split()) for name in as_texts(labels, "label")]
+    if not names or not all(names):
+        raise UsageError(f"document {str(id)!r} has an empty label: {_ADVICE}", code="empty", field="given", value=id)
+    return [name for name in names if name != NONE_NAME]
 
 
 def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:

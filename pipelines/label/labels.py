@@ -35,13 +35,14 @@ class Label:
 Labels = Iterable[str | Label] | Mapping[str, str] | Label | str
 
 
-def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
+def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, ...]:
     """Return the labels that a user gave.
 
     Args:
         given: Names, "name: description" texts or `Label`s; a mapping of names to descriptions; or one
             comma-separated text.
-        several: Whether a text may get several labels; a single label then asks for yes or no.
+        several: Whether a text may get several labels; a single label then asks for yes or no. None where that is no
+            choice of the caller's.
 
     Raises:
         UsageError: There is none, only one to choose from, an empty one, or one that comes twice.
@@ -67,7 +68,8 @@ def make_labels(given: Labels, *, several: bool = False) -> tuple[Label, ...]:
             raise UsageError(said, code="repeated", field="labels", value=label.name)
     if len(labels) == 1 and not several:
         name = labels[0].name
-        said = f"{name!r} is the only label, so every text would get it: give two or more, or {arg('multi_label')}"
+        other = "" if several is None else f", or {arg('multi_label')}"
+        said = f"{name!r} is the only label, so every text would get it: give two or more{other}"
         raise UsageError(said, code="too-few", field="labels", value=name)
     return labels
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...indexer.files import write_durably
+from ...indexer.errors import MissingExtraError
+from ...indexer.files import check_target, write_durably
 
 SUFFIXES = (".html", ".png")
 DOTS_PER_INCH = 150
@@ -28,14 +28,11 @@ def check_plot_target(path: Path) -> None:
     """Check where a plot is to be written, before anything is computed.
 
     Raises:
-        UsageError: The suffix is neither .html nor .png.
+        UsageError: It is a folder, or the suffix is neither .html nor .png.
         SondeError: The folder does not exist.
         MissingExtraError: The library that draws it is not installed.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"cannot draw {path.name!r}: the name must end in {' or '.join(SUFFIXES)}")
-    if not path.absolute().parent.is_dir():
-        raise SondeError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
+    check_target(path, SUFFIXES, "draw")
     plotly() if path.suffix.lower() == ".html" else matplotlib()
 
 
@@ -43,7 +40,7 @@ def write_plot(plot: Plot, path: Path) -> None:
     """Write a plot by the file's suffix; the file appears when it is whole.
 
     Raises:
-        UsageError: The suffix is neither .html nor .png.
+        UsageError: It is a folder, or the suffix is neither .html nor .png.
         SondeError: The file cannot be written.
         MissingExtraError: The library that draws it is not installed.
     """

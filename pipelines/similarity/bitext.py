@@ -12,7 +12,7 @@ import numpy as np
 
 from ...indexer.document import Document
 from ...indexer.encoder import DEFAULT_MODEL, Encoder
-from ...indexer.errors import SondeError, Texts, UsageError, as_texts
+from ...indexer.errors import SondeError, Texts, as_texts, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions, read_source
 from ...indexer.readers.formats import TEXT_FORMATS, format_by_name
@@ -80,7 +80,7 @@ def mine_pairs(first: np.ndarray, second: np.ndarray, k: int = NEIGHBOURS, score
         SondeError: A side is empty.
     """
     if k < 1:
-        raise UsageError(f"k is {k}: take the margin over at least 1 neighbour")
+        raise out_of_range("k", k, "take the margin over at least 1 neighbour")
     if not len(first) or not len(second):
         raise SondeError("one side has no sentence: give two files with sentences")
     forth, forth_cosines = neighbours(first, second, k)

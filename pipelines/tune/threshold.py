@@ -14,6 +14,7 @@ from ..plots.colors import escaped
 from ..plots.file import new_figure, plotly
 from ..search.search import search_many
 from ..search.settings import SearchSettings
+from .queries import check_seed
 
 FEWEST = 10
 """Questions of each kind below which no threshold is found."""
@@ -131,11 +132,12 @@ def find_threshold(
         seed: Of the halves.
 
     Raises:
-        UsageError: The mode has no cosine.
+        UsageError: The mode has no cosine, or the seed is negative.
         SondeError: There are too few questions, or no right document of theirs is in the collection.
     """
     if mode not in ("dense", "hybrid"):
         raise UsageError(f"a threshold is a cosine, which the mode {mode!r} has not: use dense or hybrid")
+    check_seed(seed)
     for questions, what in ((answered, "answered"), (unanswerable, "unanswerable")):
         if len(questions) < FEWEST:
             raise SondeError(f"{len(questions)} {what} questions were given: at least {FEWEST} are needed")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
-from ...indexer.errors import UsageError, arg
+from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
@@ -26,7 +26,7 @@ from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
 from ..search.search import FirstStage
 from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from .queries import KnownQuery, checked, clicked, judged, made
+from .queries import FEWEST, KnownQuery, check_seed, checked, clicked, judged, made
 
 K = 10
 
@@ -115,6 +115,16 @@ class TuneSettings:
     seed: int = 0
     keep: bool = True
 
+    def check(self) -> None:
+        """Check the settings before the work is done.
+
+        Raises:
+            UsageError: The seed is negative, or fewer queries are to be made than tuning needs.
+        """
+        check_seed(self.seed)
+        if self.queries < FEWEST:
+            raise out_of_range("queries", self.queries, f"give a whole number from {FEWEST}")
+
 
 @dataclass(frozen=True, slots=True)
 class TuneReport:
@@ -160,13 +170,14 @@ def tune_search(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: Queries without judgements, or both kinds were given.
+        UsageError: Queries without judgements, or both kinds were given, or a setting is out of range.
         SondeError: Too few queries have a right document, or the collection is being written.
         MissingExtraError: ir-measures is not installed.
     """
     if (queries is None) != (qrels is None) or (queries and clicks):
         given = f"give {arg('queries')} with {arg('qrels')}, or {arg('clicks')}"
         raise UsageError(f"{given}, or neither to have queries made of the texts", code="conflict", field="queries")
+    settings.check()
     given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:

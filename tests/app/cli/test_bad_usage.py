@@ -44,6 +44,74 @@ MISTAKES: dict[str, tuple[tuple[object, ...], int, tuple[str, ...]]] = {
 }
 
 
+OUTPUTS: dict[str, tuple[str, int]] = {
+    "export C --to .": (
+        "cannot export to '.': it is a folder; give a file, whose name must end in .parquet, .csv or",
+        2,
+    ),
+    "export C --to r.docx": ("cannot export to 'r.docx': the name must end in .parquet, .csv or .jsonl", 2),
+    "export C --to nodir/x.csv": ("cannot write nodir/x.csv: the folder nodir does not exist", 1),
+    "duplicates C --to .": (
+        "cannot export to '.': it is a folder; give a file, whose name must end in .parquet, .cs",
+        2,
+    ),
+    "map C --to .": ("cannot draw '.': it is a folder; give a file, whose name must end in .html or .png", 2),
+    "correct C --to .": (
+        "cannot write corrections to '.': it is a folder; give a file, whose name must end in .csv ",
+        2,
+    ),
+    "correct C --to nodir/x.csv": ("cannot write nodir/x.csv: the folder nodir does not exist", 1),
+    "judgements C --to .": ("cannot write '.': it is a folder; give a file", 2),
+    "judgements C --to a/x.tsv": ("cannot write a/x.tsv: the folder a does not exist", 1),
+    "judgements C --to same.x --queries ./same.x": ("--to and --queries are both same.x: give two different files", 2),
+    "bitext a.txt b.txt --to .": (
+        "cannot write pairs to '.': it is a folder; give a file, whose name must end in .ts",
+        2,
+    ),
+    "evaluate bitext a.tsv --map m.png --histogram m.png": (
+        "--histogram and --map are both m.png: give two differe",
+        2,
+    ),
+    "search C --queries q.jsonl --run q.jsonl": ("--queries and --run are both q.jsonl: give two different files", 2),
+    "search C --queries q.jsonl --run a/r.trec": ("cannot write a/r.trec: the folder a does not exist", 1),
+    "key nodir/keys.json --name A": ("cannot write nodir/keys.json: the folder nodir does not exist", 1),
+    "key meta.jsonl --name A": ("meta.jsonl exists and is not a file of keys: give another name", 1),
+    "tune C --reset --dry-run": ("--reset removes what was tuned, and --dry-run changes nothing: choose one", 2),
+    "tune C --seed -1": ("--seed is -1: give 0 or more", 2),
+    "tune C --count -1": ("--count is -1: give a whole number from 10", 2),
+    "tune threshold C --answered a.txt --unanswerable a.txt --seed -1": ("--seed is -1: give 0 or more", 2),
+    "correct C --unsure -k 0": ("-k is 0: show 1 document or more", 2),
+    "cluster C --labels a --name a": ("'a' is the only label, so every text would get it: give two or more", 2),
+    "label C --labels a": ("'a' is the only label, so every text would get it: give two or more, or --multi-label", 2),
+    "index a.csv --to n.sonde --recall 2": ("--recall is 2.0: give a number above 0 and at most 1", 2),
+    "index a.csv --to n.sonde --memory -1": ("--memory is -1: give a number of MB from 1", 2),
+    "evaluate search C --modes foo": ("there is no mode 'foo': use hybrid, dense, lexical or rerank", 2),
+    "info review": ("there is no collection at review: did you mean reviews.sonde?", 1),
+    "info x.sonde": ("there is no collection at x.sonde; here are: reviews.sonde", 1),
+}
+
+
+@pytest.mark.parametrize("words", OUTPUTS)
+def test_a_mistake_word_for_word(sonde: Command, unchanged: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    monkeypatch.chdir(unchanged.parent)
+    written(Path("meta.jsonl"), b'{"id": 1}\n')
+    written(Path("a.txt"), b"".join(b"question %d\n" % n for n in range(10)))
+    said, code = OUTPUTS[words]
+    before = {path.name for path in Path().iterdir()}
+    ran = sonde(*(unchanged if word == "C" else word for word in words.split()))
+    ran.refused(code=code)
+    assert ran.err.startswith(f"sonde: {said}")
+    assert {path.name for path in Path().iterdir()} == before
+
+
+def test_a_folder_of_many_collections(sonde: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "abcdef":
+        (tmp_path / f"{name}.sonde").mkdir()
+    said = "there is no collection at zz; here are: a.sonde, b.sonde, c.sonde, d.sonde, e.sonde, …"
+    assert sonde("info", "zz").said == [f"sonde: {said}"]
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake(sonde: Command, unchanged: Path, name: str) -> None:
     (first, *rest), code, words = MISTAKES[name]

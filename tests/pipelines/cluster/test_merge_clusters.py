@@ -109,6 +109,8 @@ def test_documents_by_period_and_class(shop: Collection, sonde: Command) -> None
     assert stars.parts == ("0", "1", "2", "3", "4") and stars.counts.tolist() == [[6] * 5] * 4
     with pytest.raises(UsageError, match="no metadata column 'colour': there are theme, day, stars"):
         breakdown(shop.stored, "k", "colour")
+    header = sonde("runs", shop.path, "k", "--by", "theme").out.splitlines()[0]
+    assert header.split() == ["documents", "theme", "number", "name"]
     lines = sonde("runs", shop.path, "k", "--by", "theme", "--json").out.splitlines()
     assert len(lines) == 4 and json.loads(lines[0])["documents"] == 30
 

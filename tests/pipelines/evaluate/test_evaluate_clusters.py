@@ -108,6 +108,7 @@ def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
     before = contents(judged.path)
     ran = sonde("evaluate", "clusters", judged.path, "--run", "run", "--truth", "kind", "--json")
     assert json.loads(ran.out) == evaluate_clusters(judged.stored, "run", "kind").to_dict()
+    assert json.loads(sonde("evaluate", "clusters", judged.path, "--json").out)["run"] == "run", "the newest by default"
     table = dict(
         line.split(maxsplit=1) for line in sonde("evaluate", "clusters", judged.path, "--run", "run").out.splitlines()
     )
@@ -123,3 +124,8 @@ def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
     judged.delete([str(n) for n in range(12) if n != 10])
     with pytest.raises(SondeError, match="says nothing of any document with a kind"):
         evaluate_clusters(judged.stored, "run", "kind")
+    judged.delete_run("run", kind="cluster")
+    with pytest.raises(
+        SondeError, match="there is no cluster or topic run in this collection: make one with `sonde cl"
+    ):
+        evaluate_clusters(judged.stored)

@@ -1,6 +1,7 @@
 """Corrections of labels: kept, applied by the next run, and learned from."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
+from sonde.pipelines.label.corrections import read_corrections
 from sonde.pipelines.label.outcome import apply_corrections, closeness
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
@@ -97,7 +99,7 @@ def test_a_judge_is_overruled_and_learned_from(shop: Collection, budget: str | N
 
 def test_corrections_with_several_labels(shop: Collection) -> None:
     shop.label(LABELS, multi_label=True, name="m")
-    shop.correct({"parcel-1": ["screen", "battery"], "parcel-2": []}, run="m")
+    shop.correct({"parcel-1": ["screen", "battery"], "parcel-2": ["none of these"]}, run="m")
     shop.label(LABELS, multi_label=True, name="m", replace=True)
     after = labels_of(shop, "m")
     assert (sorted(after["parcel-1"]), after["parcel-2"]) == (["battery", "screen"], ["none of these"])
@@ -140,6 +142,11 @@ def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
         shop.correct({"parcel-1": ["parcel", "screen"]})
     with pytest.raises(SondeError, match="no document with the id 'nobody': nothing was changed"):
         shop.correct({"nobody": "parcel"})
+    for empty in ("", " ", [], ["parcel", ""]):
+        with pytest.raises(
+            UsageError, match=r"^document 'parcel-1' has an empty label: give a label, or 'none of these'$"
+        ):
+            shop.correct({"parcel-1": empty})
     with writer_lock(shop.path), pytest.raises(WriterBusyError, match="is being written by"):
         shop.correct({"parcel-1": "screen"})
     assert contents(shop.path) == before
@@ -162,6 +169,54 @@ def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> 
     report = label_by_examples(shop.stored, examples, LabelSettings(name="few", replace=True))
     assert report.corrected == 1 and labels_of(shop, "few")[first.id] == first.other
     assert first.id not in {each.id for each in shop.unsure("few", k=200)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "f.csv",
+            "id,label\nd1,a\nd2,\n",
+            "row 2 of f.csv gives 'd2' an empty label: give a label, or 'none of these'",
+        ),
+        ("f.csv", "id,label\nd1\n", "row 1 of f.csv gives 'd1' an empty label: give a label, or 'none of these'"),
+        (
+            "f.jsonl",
+            '{"id": 1, "labels": []}\n',
+            "row 1 of f.jsonl gives '1' an empty label: give a label, or 'none of ",
+        ),
+        ("f.jsonl", '{"id": 1, "labels": ["a", " "]}\n', "row 1 of f.jsonl gives '1' an empty label"),
+        (
+            "f.csv",
+            "id,label\nd1,scala\nd2,qt\nd1,qt\n",
+            "rows 1 and 3 of f.csv give 'd1' different labels, scala and qt: keep one row for each document; several "
+            "labels need a .jsonl file with a list of labels",
+        ),
+    ],
+)
+def test_a_file_of_corrections_that_is_not_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        read_corrections(Path(name))
+
+
+def test_a_row_that_comes_twice_is_one_correction(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("id,label\nd1,a\nd1,a\nd2,none of these\n")
+    assert read_corrections(tmp_path / "f.csv") == {"d1": ["a"], "d2": ["none of these"]}
+
+
+def test_a_label_run_that_does_not_exist_is_noted(shop: Collection, sonde: Command) -> None:
+    ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "early")
+    assert ran.said[1:] == ["note: there is no label run 'early' yet: there is none"]
+    shop.label(LABELS)
+    ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "label")
+    assert ran.said[1:] == ["note: there is no label run 'label' yet: did you mean 'labels'?"]
+    ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "nope")
+    assert ran.said[1:] == ["note: there is no label run 'nope' yet: there is only labels"]
+    assert len(sonde("correct", shop.path, "parcel-1", "--label", "battery").said) == 1
 
 
 def test_the_least_sure_come_first(shop: Collection) -> None:
@@ -217,7 +272,8 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     for name in ("kept.csv", "kept.jsonl"):
         assert sonde("correct", shop.path, "--to", tmp_path / name).code == 0
         assert sonde("correct", shop.path, "--from", tmp_path / name).said[-1].endswith("3 corrections kept")
-    assert "parcel-9" in sonde("correct", shop.path).out
+    lines = sonde("correct", shop.path).out.splitlines()
+    assert (lines[0], "screen         parcel-9" in lines) == ("label          id", True)
     ran = sonde("label", shop.path, "--labels", ",".join(LABELS), "--replace")
     assert "heeding 3 corrections" in ran.err and "3 documents as corrected" in ran.said[-1]
     assert labels_of(shop)["parcel-9"] == "screen"

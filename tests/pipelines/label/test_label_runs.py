@@ -248,7 +248,9 @@ def test_evaluation_against_a_column(folder: Path) -> None:
     collection = opened(folder)
     collection.label(["apple", "music"], engine="similarity", threshold=0.0)
     quality = evaluate_labels(collection.stored, None, "truth")
-    assert quality.run == "labels" and quality.notes == ("the run has no label for cloud, river, which are in truth",)
+    assert quality.run == "labels" and quality.notes == (
+        "the run has no label for these values of 'truth': cloud, river",
+    )
     true = [row["truth"].lower() for row in documents()]
     frame = collection.to_pandas()
     from sklearn.metrics import accuracy_score, f1_score
@@ -277,7 +279,7 @@ def test_the_command_line(sonde: Command, folder: Path, tmp_path: Path) -> None:
     ran = sonde("evaluate", "labels", folder, "--run", "labels", "--truth", "truth", "--json")
     assert {"accuracy": 1.0, "macro_f1": 1.0}.items() <= json.loads(ran.out).items()
     ran = sonde("evaluate", "labels", folder, "--truth", "truth")
-    assert "accuracy 1.000, macro F1 1.000 over 400 documents" in ran.out
+    assert ran.out.startswith("run labels\n") and "accuracy 1.000, macro F1 1.000 over 400 documents" in ran.out
     ran = sonde("label", folder, "--labels", "apple,river", "--engine", "similarity", "--name", "b", "--threshold", 1)
     assert ran.out.splitlines()[0].startswith("none of these") and "similarity, fake" in ran.err
     model = save_pairs(tmp_path / "nli")

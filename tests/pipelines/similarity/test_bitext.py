@@ -187,7 +187,9 @@ def test_mistakes(tmp_path: Path, model: str, run: Command) -> None:
     one = tmp_path / "de.txt"
     one.write_text("hund\nkatze\n")
     run("bitext", one, tmp_path / "gone.txt").refused("gone.txt does not exist")
-    run("bitext", one, one, "--model", model, "-k", "0").refused("k is 0", code=2)
+    run("bitext", one, one, "--model", model, "-k", "0").refused(
+        "-k is 0: take the margin over at least 1 neighbour", code=2
+    )
     run("bitext", one, one, "--to", "pairs.csv").refused("must end in .tsv", code=2)
     run("bitext", one, one, "--to", tmp_path / "no" / "p.tsv").refused("no does not exist")
     run("bitext", one, one, "--threshold", "nan").refused("is no margin", code=2)
@@ -197,7 +199,7 @@ def test_mistakes(tmp_path: Path, model: str, run: Command) -> None:
     run(*on).refused("pairs.tsv has fewer than 3 pairs")
     run(*on, "--map", "map.svg").refused("must end in .html or .png", code=2)
     run(*on, pairs, "--map", tmp_path / "m.png").refused("a plot shows one file, not 2", code=2)
-    run(*on, "--seed", "-1").refused("the seed is -1", code=2)
+    run(*on, "--seed", "-1").refused("--seed is -1: give 0 or more", code=2)
     run(*on, "--columns", "deu").refused("--columns 'deu' must name 2 different columns", code=2)
     with pytest.raises(SondeError, match="one side has no sentence"):
         sonde.mine_bitext(["hund"], [" "], model=model)

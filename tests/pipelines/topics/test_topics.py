@@ -141,7 +141,7 @@ def test_numbers_stay_when_a_run_is_made_again_on_a_grown_collection(own: Collec
     assert themes_of(other) == after
 
 
-def test_outliers_are_kept_apart_or_put_in_the_nearest_topic(tmp_path: Path) -> None:
+def test_outliers_are_kept_apart_or_put_in_the_nearest_topic(tmp_path: Path, sonde: Command) -> None:
     made = collection(tmp_path / "c.sonde", [*rows(), {"id": "odd", "text": "zebra quantum", "theme": "", "stars": 1}])
     assert by_id(made.topics("near", min_size=10))["odd"] >= 0
     kept = made.topics("keep", min_size=10, outliers="keep", names="terms")
@@ -149,6 +149,9 @@ def test_outliers_are_kept_apart_or_put_in_the_nearest_topic(tmp_path: Path) -> 
     assert kept.outliers == sum(number < 0 for number in by_id(kept).values()) < 20
     assert "odd" in {member.id for member in kept.documents(-1, 100)}
     assert kept.of(["zebra quantum"])[0].topic == -1
+    ran = sonde("topic", made.path, -1, "--run", "keep", "-k", 100, "--json")
+    assert "odd" in {json.loads(line)["id"] for line in ran.out.splitlines()}
+    sonde("topic", made.path, "-1", "--nope").refused("Got unexpected extra argument(s) (--nope)", code=2)
 
 
 def test_topics_are_merged_split_and_reduced(own: Collection) -> None:

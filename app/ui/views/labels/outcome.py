@@ -218,7 +218,7 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
             chosen = st.selectbox("Right label", options, index=start_with, key=f"right {document.id}")
         changed = "Keep" if (list(document.labels) if several else document.label) != chosen else "It is right"
         if may_write() and st.button(changed, key=f"keep {document.id}", icon=":material/check:"):
-            collection.correct({document.id: chosen}, run.name)
+            collection.correct({document.id: chosen or NONE_NAME}, run.name)
             st.rerun()
 
 
