@@ -22,7 +22,7 @@ from ...indexer.errors import (
 from ...indexer.progress import Notify, silent
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ..api.arguments import S, checked, settings_from
-from .remote import NOTHING, READING, WRITING, RemoteMap, RemoteTopics, options_of, remote_method
+from .remote import NOTHING, READING, WRITING, RemoteMap, RemoteTopics, check_settings, options_of, remote_method
 from .wire import decode, encode
 
 if TYPE_CHECKING:
@@ -103,7 +103,10 @@ class RemoteCollection(Local):
         """
         named = {label.name: label.description for label in make_labels(labels, several=True)}
         given = {"texts": as_texts(texts, "text"), "labels": named}
-        found = self._post("/label", given | _chosen(LabelSettings, settings, options, "classify"))["texts"]
+        chosen = _chosen(LabelSettings, settings, options, "classify")
+        if refused := [name for name in ("model", "device", "dtype") if name in chosen]:
+            raise UsageError(f"{refused[0]} cannot be chosen over HTTP: the service decides it", field=refused[0])
+        found = self._post("/label", given | chosen)["texts"]
         return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
 
     @checked
@@ -208,6 +211,9 @@ class RemoteCollection(Local):
         return decode(self._post(f"/{method}", {"options": encoded} | ({"run": run} if run else {}))["result"])
 
     def _made(self, method: str, name: str, options: dict[str, Any]) -> str:
+        from ..api import Collection
+
+        check_settings(getattr(Collection, method), options)
         return self.call(f"write/{method}", {"name": name, **options_of(options)})
 
     def _named(self) -> dict[str, Any]:
@@ -249,8 +255,9 @@ class RemoteCollection(Local):
         try:
             return self._http.request(method, path, **given)
         except UnicodeEncodeError as error:
-            text = reprlib.repr(error.object)
-            raise UsageError(f"{text} holds half a surrogate pair: give valid Unicode", code="wrong-type") from None
+            text = error.object[: error.start].rpartition('"')[2] + error.object[error.start :].partition('"')[0]
+            said = f"{reprlib.repr(text)} is not valid Unicode: write it in UTF-8"
+            raise UsageError(said, code="wrong-type", value=text) from None
         except httpx2.ConnectTimeout:
             raise SondeError(f"{self._url} cannot be reached{_within(self._http.timeout.connect)}") from None
         except httpx2.TimeoutException:
@@ -272,8 +279,8 @@ def _within(seconds: float | None) -> str:
 def _encoded(name: str, value: Any) -> Any:
     try:
         return encode(value)
-    except TypeError:
-        kind = type(value).__name__
+    except TypeError as error:
+        kind = str(error).split(" ")[0]
         said = f"{arg(name)} is {reprlib.repr(value)}: values of the type {kind} cannot be sent to a service"
         raise UsageError(said, code="wrong-type", field=name, value=value) from None
 

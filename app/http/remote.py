@@ -2,10 +2,12 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...indexer.errors import UsageError
 from ...indexer.wording import counted
 
 if TYPE_CHECKING:  # to a type checker, what is remote is what it stands for
@@ -127,6 +129,19 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != getattr(default, name)} | options  # type: ignore[arg-type]
 
 
+def check_settings(local: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Refuse settings of another class, whose fields another method might take for its own.
+
+    Raises:
+        UsageError: They are not of the class that the local method takes.
+    """
+    settings, parameter = given.get("settings"), inspect.signature(local).parameters.get("settings")
+    wanted = re.findall(r"\w+Settings", str(parameter.annotation)) if parameter else []
+    if settings is not None and wanted and type(settings).__name__ not in wanted:
+        said = f"settings is a {type(settings).__name__}: {local.__name__} takes sonde.{wanted[0]}"
+        raise UsageError(said, code="wrong-type", field="settings")
+
+
 def remote_method(name: str) -> "Callable[..., Any] | property":
     """Return a method or a property that the service reads by name, with the signature of the one of a `Collection`.
 
@@ -149,7 +164,9 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(local)
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
-        found = self.call(path, options_of(_named(signature, arguments, options)))
+        named = _named(signature, arguments, options)
+        check_settings(local, named)
+        found = self.call(path, options_of(named))
         return iter(found) if streams else found
 
     return call

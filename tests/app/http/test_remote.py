@@ -205,10 +205,14 @@ def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any) -> 
 def test_text_that_is_not_unicode(client: TestClient) -> None:
     remote = RemoteCollection(client)  # type: ignore[arg-type]
     for call in (remote.search, remote.like, remote.embed, lambda text: remote.put([{"id": "1", "text": text}])):
-        with pytest.raises(UsageError, match=r"holds half a surrogate pair: give valid Unicode$"):
+        with pytest.raises(UsageError, match=r"^'a\\ud800b' is not valid Unicode: write it in UTF-8$"):
             call("a\ud800b")
     with pytest.raises(UsageError, match=r"^ids is .*: values of the type object cannot be sent to a service$"):
         remote.documents(object())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^documents is .*: values of the type object cannot be sent to a service$"):
+        remote.put([{"id": "1", "text": "a", "metadata": {"made": object()}}])
+    with pytest.raises(UsageError, match=r"^model cannot be chosen over HTTP: the service decides it$"):
+        remote.classify("a", ["b", "c"], model="/etc")
 
 
 def test_looking_after_it(either: Collection) -> None:
@@ -239,6 +243,13 @@ def test_looking_after_it(either: Collection) -> None:
         (lambda c: c.search("a", where=""), UsageError, "^the filter is empty: write a condition"),
         (lambda c: c.search("a", k="2"), UsageError, "^k is '2': give a whole number$"),
         (lambda c: c.search("a", rerank="late"), UsageError, "^rerank is 'late': give True or False$"),
+        (
+            lambda c: c.search("a", settings={"k": 1}),
+            UsageError,
+            "^settings is a dict: search takes sonde.Search",
+        ),
+        (lambda c: c.ask("a", settings=sonde.MapSettings()), UsageError, "^settings is a MapSettings: ask takes"),
+        (lambda c: c.map(settings={"k": 1}), UsageError, "^settings is a dict: map takes sonde.MapSettings$"),
         (lambda c: c.like(" "), UsageError, "^the example text is empty$"),
         (lambda c: c.rows(count=-1), UsageError, "^start is 0 and count -1: neither may be below 0$"),
         (lambda c: c.rows(start=float("nan")), UsageError, "^start is nan: give a whole number$"),
