@@ -13,7 +13,7 @@ HEAD = f"""<!-- made by docs/make_cli.py with Typer {typer.__version__}; tests/t
 
 # The command line
 
-Every command ends with exit code 0 (done), 1 (failed, and said why in one line) or 2 (bad usage). With `--json`,
+Every command ends with exit code 0 (done), 1 (failed; the reason is one line) or 2 (bad usage). With `--json`,
 standard output holds JSON lines and nothing else; progress and notes go to standard error.
 """
 

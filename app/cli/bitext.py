@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 WIDTH = 70
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help="A multilingual bi-encoder.")]
-Neighbours = Annotated[int, typer.Option("-k", metavar="K", help="Neighbours that a margin is taken over.")]
-Prompt = Annotated[str | None, typer.Option("--prompt", help="Put in front of every sentence.")]
+Neighbours = Annotated[int, typer.Option("-k", metavar="K", help="Number of neighbours used for the margin.")]
+Prompt = Annotated[str | None, typer.Option("--prompt", help="Text to put before every sentence.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")]
 
 
@@ -25,23 +25,25 @@ def register(app: typer.Typer) -> None:
 
 
 def bitext(
-    first: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences of one language, one a line, or a table.")],
-    second: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences of the other.")],
+    first: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences in one language: one per line, or a table.")],
+    second: Annotated[Path, typer.Argument(metavar="FILE", help="Sentences in the other language.")],
     model: Model = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="T", help="The least margin; all pairs by default.")
+        float | None, typer.Option("--threshold", metavar="T", help="Minimum margin; all pairs by default.")
     ] = None,
     k: Neighbours = 4,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the pairs to a file.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the pairs to this file.")] = None,
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     json: Json = False,
 ) -> None:
-    """Find which sentences of two files are translations of each other, the surest first; each is used once.
+    """Find which sentences of two files are translations of each other, best matches first.
 
-    The score is the ratio margin of Artetxe and Schwenk (ACL 2019): how much nearer two sentences are to each other
-    than to their nearest neighbours. The threshold that suits a model: `sonde evaluate bitext`.
+    Each sentence is used once.
+
+    The score is the ratio margin of Artetxe and Schwenk (ACL 2019): how much closer two sentences are to each other
+    than to their nearest neighbours. To find a good threshold for a model, run `sonde evaluate bitext`.
 
     \b
     Examples:
@@ -80,7 +82,7 @@ def _check(threshold: float | None, to: Path | None) -> None:
     from ...indexer.files import check_target
 
     if threshold is not None and not isfinite(threshold):
-        raise UsageError(f"--threshold {threshold} is no margin: give a number, such as 1.05")
+        raise UsageError(f"--threshold {threshold} is not a valid margin: give a number, such as 1.05")
     if to is not None:
         check_target(to, (".tsv", ".tab"), "write pairs to")
 
@@ -98,7 +100,7 @@ def _write(path: Path, found: "list[Translation]") -> None:
 
 def evaluate_bitext(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Sentences beside their translations, or several.")
+        list[Path], typer.Argument(metavar="FILE", help="File of sentences with their translations; one or several.")
     ],
     model: Model = None,
     k: Neighbours = 4,
@@ -106,21 +108,22 @@ def evaluate_bitext(
         str | None, typer.Option("--columns", metavar="A,B", help="The columns, by name or by number from 1.")
     ] = None,
     histogram: Annotated[
-        Path | None, typer.Option("--histogram", metavar="FILE", help="Draw the similarities: .png or .html.")
+        Path | None,
+        typer.Option("--histogram", metavar="FILE", help="Draw a histogram of the similarities: .png or .html."),
     ] = None,
     map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE", help="Draw both languages in one map: .png or .html.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the map and of the random pairs.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the map and the random pairs.")] = 0,
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     json: Json = False,
 ) -> None:
-    """Judge how well a model finds translations, on files in which each sentence stands beside its own.
+    """Measure how well a model finds translations, on files that pair each sentence with its translation.
 
-    Accuracy: how many sentences are nearest to their translation, from the first column to the second and back, by
-    cosine and by margin. Mining: precision, recall and F1 at the best threshold, which is found on the same pairs.
+    Accuracy is the share of sentences whose nearest neighbour is their translation, in both directions, by cosine and
+    by margin. Mining reports precision, recall and F1 at the best threshold, which is chosen on the same pairs.
 
     \b
     Examples:

@@ -20,38 +20,42 @@ def register(app: typer.Typer) -> None:
 def cluster(
     collection: CollectionPath,
     method: Annotated[str, typer.Option("--method", help="kmeans, or density (UMAP and HDBSCAN).")] = "kmeans",
-    k: Annotated[str, typer.Option("-k", help="Clusters of KMeans: a number, or auto.")] = "auto",
+    k: Annotated[str, typer.Option("-k", help="Number of KMeans clusters, or auto.")] = "auto",
     name: Annotated[
         str | None, typer.Option("--name", metavar="RUN", help="Name of the run; the method by default.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
     update: Annotated[
         str | None,
-        typer.Option("--update", metavar="RUN", help="Put new documents into the clusters of a run, and do no more."),
+        typer.Option("--update", metavar="RUN", help="Only assign new documents to the clusters of an existing run."),
     ] = None,
     outliers: Annotated[
-        str, typer.Option("--outliers", help="Density: keep them, put each in the nearest cluster, or recluster them.")
+        str,
+        typer.Option("--outliers", help="Density: keep outliers, move each to its nearest cluster, or recluster them."),
     ] = "keep",
     min_size: Annotated[
-        int | None, typer.Option("--min-size", help="Density: fewest texts of a cluster; by corpus size if left out.")
+        int | None,
+        typer.Option("--min-size", help="Density: minimum texts per cluster; depends on the corpus size by default."),
     ] = None,
-    sample: Annotated[int, typer.Option("--sample", help="Density: texts to fit on; the rest is carried.")] = 50_000,
-    restarts: Annotated[int, typer.Option("--restarts", help="KMeans: fits, of which the best is kept.")] = 5,
+    sample: Annotated[
+        int, typer.Option("--sample", help="Density: number of texts to fit on; the rest are assigned afterwards.")
+    ] = 50_000,
+    restarts: Annotated[int, typer.Option("--restarts", help="KMeans: number of fits; the best one is kept.")] = 5,
     refits: Annotated[
-        int | None, typer.Option("--refits", help="Fits that stability is measured by; 0 measures none.")
+        int | None, typer.Option("--refits", help="Number of fits used to measure stability; 0 turns it off.")
     ] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="A,B,C", help="Name clusters by these labels where one fits.")
+        str | None, typer.Option("--labels", metavar="A,B,C", help="Name clusters with these labels where one fits.")
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
     where: Annotated[
-        str | None, typer.Option("--where", help="Cluster only what passes this filter on metadata and runs.")
+        str | None, typer.Option("--where", help="Cluster only documents that match this filter on metadata and runs.")
     ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Group the documents of a collection by meaning, and keep the result as a run.
+    """Group the documents of a collection by meaning, and store the result as a run.
 
     The same collection, settings and versions give the same clusters.
 
@@ -89,7 +93,7 @@ def cluster(
             return
         found = opened.cluster(name, replace=replace, settings=settings, progress=notify)
     if found.left_out:
-        say(f"{counted(found.left_out, 'document')} changed meanwhile: the run says nothing of that")
+        say(f"{counted(found.left_out, 'document')} changed during the run and left out of it")
     if json:
         for item in found.clusters:
             print_json({"run": found.run, **item_values(item)})

@@ -267,7 +267,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="Where to put the collection.")] = Path(
+    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="Where to store the collection.")] = Path(
         "demo.sonde"
     ),
 ) -> None:

@@ -26,12 +26,18 @@ def register(app: typer.Typer) -> None:
 
 def duplicates(
     collection: CollectionPath,
-    by: Annotated[str, typer.Option("--by", help="Kinds, separated by commas.")] = "exact,near,meaning",
-    near: Annotated[float, typer.Option("--near", metavar="J", help="Near: least Jaccard similarity.")] = 0.8,
-    meaning: Annotated[float, typer.Option("--meaning", metavar="T", help="Meaning: least cosine.")] = 0.95,
-    keep: Annotated[str, typer.Option("--keep", help="What represents a group: first, longest or newest.")] = "first",
+    by: Annotated[str, typer.Option("--by", help="Kinds of duplicates, separated by commas.")] = "exact,near,meaning",
+    near: Annotated[
+        float, typer.Option("--near", metavar="J", help="Near duplicates: minimum Jaccard similarity.")
+    ] = 0.8,
+    meaning: Annotated[
+        float, typer.Option("--meaning", metavar="T", help="Duplicates by meaning: minimum cosine.")
+    ] = 0.95,
+    keep: Annotated[
+        str, typer.Option("--keep", help="Which document of a group to keep: first, longest or newest.")
+    ] = "first",
     date: Annotated[
-        str | None, typer.Option("--date", metavar="COLUMN", help="With --keep newest: the date that decides.")
+        str | None, typer.Option("--date", metavar="COLUMN", help="With --keep newest: the column with the date.")
     ] = None,
     to: Annotated[
         Path | None,
@@ -42,7 +48,7 @@ def duplicates(
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
     json: Json = False,
 ) -> None:
-    """Find documents that say the same: exactly, nearly (most word sequences in common) or by meaning.
+    """Find duplicate documents: exact, near (most word sequences in common) or by meaning.
 
     \b
     Examples:
@@ -71,7 +77,7 @@ def duplicates(
             print_json({"pair": [first, second], "cosine": alike})
     else:
         _print(opened, found)
-    could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} could go ({found.share:.1%})"
+    could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} can be removed ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
         say(f"{to}: {counted(opened.export(to, without=found.redundant), 'document')}")
@@ -98,5 +104,5 @@ def _lines(opened: "Collection", ids: list[str]) -> dict[str, str]:
     """Return each document's id with its title, or the beginning of its text."""
     return {
         id: f"{snippet(id, ID)} · {snippet(f'{each.title} · {each.text}' if each.title.strip() else each.text, TEXT)}"
-        for id, each in opened.texts(dict.fromkeys(ids), 4 * TEXT).items()
+        for id, each in opened.texts(list(dict.fromkeys(ids)), 4 * TEXT).items()
     }

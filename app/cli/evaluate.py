@@ -26,9 +26,9 @@ def evaluate_clusters(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Judge a clustering: NMI, ARI, V-measure and purity against a column; silhouette, stability and coherence without.
+    """Measure a clustering: silhouette, stability and coherence; with --truth also NMI, ARI, V-measure and purity.
 
-    Outliers count as one cluster of their own.
+    All outliers together count as one cluster.
 
     \b
     Examples:
@@ -47,16 +47,19 @@ def evaluate_clusters(
 
 
 def evaluate_models(
-    on: Annotated[Path, typer.Option("--on", metavar="FILE", help="Pairs of sentences with scores, as for sts.")],
+    on: Annotated[
+        Path, typer.Option("--on", metavar="FILE", help="Pairs of sentences with scores, as for `evaluate sts`.")
+    ],
     retrieval: Annotated[
-        Path | None, typer.Option("--retrieval", metavar="FOLDER", help="A set in BEIR's layout, to search in.")
+        Path | None,
+        typer.Option("--retrieval", metavar="FOLDER", help="A test collection in BEIR's layout, for search quality."),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="The bi-encoder.")] = None,
     forms: Annotated[
         str | None, typer.Option("--forms", metavar="A,B", help="float32, int8, int8-tensor, pruned:0.2, dims:128 …")
     ] = None,
     repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", help="Time each form N times; the fastest counts.")
+        int, typer.Option("--repeats", metavar="N", help="Time each form N times and report the fastest.")
     ] = 1,
     to: Annotated[Path | None, typer.Option("--to", metavar="FILE.md", help="Write the table as Markdown.")] = None,
     columns: Columns = None,
@@ -64,11 +67,11 @@ def evaluate_models(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Compare forms of one model: float32, bfloat16, int8, pruned, shortened vectors, static.
+    """Compare variants of one model: float32, bfloat16, int8, pruned, fewer dimensions, static.
 
-    Of each: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of its difference to the
-    first form, texts a second by the clock and by a core's work, the size of the weights, memory, and bytes of a stored
-    vector.
+    For each form: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of the difference
+    from the first form, texts per second of wall time and of CPU time, size of the weights, memory, and bytes per
+    stored embedding.
 
     \b
     Examples:
@@ -140,21 +143,23 @@ def evaluate_search(
         str,
         typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank."),
     ] = "dense,lexical,hybrid",
-    fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
+    fusion: Annotated[
+        str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")
+    ] = "convex",
     rerank_model: Annotated[
-        str | None, typer.Option("--rerank-model", metavar="NAME", help="The second stage of the mode rerank.")
+        str | None, typer.Option("--rerank-model", metavar="NAME", help="Second-stage model for the mode rerank.")
     ] = None,
     rerank_depth: Annotated[
-        int | None, typer.Option("--rerank-depth", metavar="N", help="Documents that it reads: 50 unless given.")
+        int | None, typer.Option("--rerank-depth", metavar="N", help="Number of documents to rerank; 50 by default.")
     ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
 
-    The interval is a 95 % bootstrap interval of nDCG@10, p a paired randomisation test against the first mode. Without
-    --queries and --qrels, the judgements that the collection keeps are taken (`sonde judge`). "judged" is the share of
-    the first ten hits that have a judgement: what has none counts as not relevant.
+    The interval is a 95 % bootstrap interval of nDCG@10. p comes from a paired randomisation test against the first
+    mode. Without --queries and --qrels, the judgements stored in the collection are used (`sonde judge`). "judged" is
+    the share of the first ten hits that have a judgement. A hit without a judgement counts as not relevant.
 
     \b
     Examples:
@@ -168,7 +173,7 @@ def evaluate_search(
     from ..api.evaluate import check_modes
 
     if (queries is None) != (qrels is None):
-        raise UsageError("--queries and --qrels belong together; without both, the collection's judgements are taken")
+        raise UsageError("give both --queries and --qrels, or neither to use the collection's own judgements")
     settings = SearchSettings(
         fusion=fusion,  # type: ignore[arg-type]
         rerank="rerank" in modes.split(","),
@@ -215,15 +220,15 @@ def _judged(
 
 def evaluate_labels(
     collection: CollectionPath,
-    truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="The column that holds the true labels.")],
+    truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="Column with the true labels.")],
     run: Annotated[
-        str | None, typer.Option("--name", "--run", metavar="RUN", help="The run of labels; the newest by default.")
+        str | None, typer.Option("--name", "--run", metavar="RUN", help="The label run; the newest by default.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare a run of labels with the truth: accuracy, macro F1, per class, and what is taken for what.
+    """Compare a label run with the true labels: accuracy, macro F1, quality per class and frequent confusions.
 
-    Names are compared without regard to case. With several labels per text, accuracy counts those that are all right.
+    Names are compared case-insensitively. With several labels per text, accuracy counts texts whose labels all match.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`sonde tag`, `sonde correct` and `sonde judge`: what a person says about documents."""
+"""`sonde tag`, `sonde correct` and `sonde judge`: tags, corrections and judgements by people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,27 +21,35 @@ def register_correct(app: typer.Typer) -> None:
 
 def correct(
     collection: CollectionPath,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="L", help="Their right label, or 'none of these'; several with --multi-label."),
+        typer.Option(
+            "--label", metavar="L", help="Correct label, or 'none of these'. Repeat it for a --multi-label run."
+        ),
     ] = None,
-    run: Annotated[str, typer.Option("--run", metavar="RUN", help="The label run.")] = "labels",
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Label run to correct.")] = "labels",
     file: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Corrections: .csv or .jsonl with id and label.")
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Read corrections from a .csv or .jsonl file with id and label, one row per document.",
+        ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="Write the corrections that are kept, as .csv or .jsonl."),
+        typer.Option("--to", metavar="FILE", help="Write the stored corrections to a .csv or .jsonl file."),
     ] = None,
-    forget: Annotated[bool, typer.Option("--forget", help="Forget what was said of these documents.")] = False,
-    unsure: Annotated[bool, typer.Option("--unsure", help="Show the documents whose label is least sure.")] = False,
-    k: Annotated[int, typer.Option("-k", help="With --unsure: how many.")] = 20,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete the corrections of these documents.")] = False,
+    unsure: Annotated[bool, typer.Option("--unsure", help="Show the documents with the least certain labels.")] = False,
+    k: Annotated[int, typer.Option("-k", help="With --unsure: number of documents to show.")] = 20,
     json: Json = False,
 ) -> None:
-    """Correct labels: this is kept, and the next `sonde label` under that name heeds it and learns from it.
+    """Correct labels. The next `sonde label` with the same run name applies the corrections and learns from them.
 
-    Without anything more, the corrections that are kept are listed.
+    With only a collection, list the stored corrections. A .jsonl file can hold several labels per document, as a list
+    under `labels`. An empty label is refused; write 'none of these' if no label fits.
 
     \b
     Examples:
@@ -123,21 +131,21 @@ def register_tag(app: typer.Typer) -> None:
 
 def tag(
     collection: CollectionPath,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
-    where: Annotated[str | None, typer.Option("--where", help="All documents that pass this filter.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the tag.")],
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Also all documents that match this filter.")] = None,
     ids_file: Annotated[
-        Path | None, typer.Option("--ids", metavar="FILE", help="A file with an id on each line; - is standard input.")
+        Path | None, typer.Option("--ids", metavar="FILE", help="File with one id per line; - is standard input.")
     ] = None,
-    add: Annotated[bool, typer.Option("--add", help="Add them to a tag that there is.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take them out of a tag.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a tag that there is.")] = False,
+    add: Annotated[bool, typer.Option("--add", help="Add the documents to an existing tag.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the documents from a tag.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing tag.")] = False,
     json: Json = False,
 ) -> None:
-    """Put documents together under a name: by id, or by a filter.
+    """Give documents a tag. With ids and --where, all documents with these ids and all that match the filter get it.
 
-    A tag is kept as a run: filters know it as "tag:NAME", an export has a column of that name, `sonde runs` renames and
-    deletes it. A document that is deleted, or whose text changes, loses it.
+    A tag is stored as a run. Filters and exports call it "tag:NAME"; `sonde runs` renames and deletes it. A document
+    loses its tags when it is deleted or its text changes.
 
     \b
     Examples:
@@ -183,17 +191,17 @@ def register_judge(app: typer.Typer) -> None:
 
 def judge(
     collection: CollectionPath,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query that the documents answer, or do not.")],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of documents.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Document ids.")],
     grade: Annotated[
-        int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant (1 unless given).")
+        int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant. The default is 1.")
     ] = None,
-    forget: Annotated[bool, typer.Option("--forget", help="Take back what was said of them.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete the judgements of these documents.")] = False,
 ) -> None:
-    """Say which documents answer a query, and which do not; the collection keeps it.
+    """Record which documents are relevant to a query, and which are not. The collection stores the judgements.
 
-    `sonde evaluate search C.sonde` measures with what was said. It no longer counts when a document is deleted or its
-    text changes.
+    `sonde evaluate search C.sonde` uses them. A judgement no longer counts if its document is deleted or its text
+    changes.
 
     \b
     Examples:
@@ -215,13 +223,15 @@ def judge(
 
 def judgements(
     collection: CollectionPath,
-    to: Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write them as TREC qrels.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="QRELS", help="Write the judgements as TREC qrels.")
+    ] = None,
     queries: Annotated[
-        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries beside them.")
+        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries to this file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show or export what was said of hits, here with `sonde judge` or in the web UI.
+    """Show or export the judgements made with `sonde judge` or in the web UI.
 
     \b
     Examples:

@@ -20,16 +20,17 @@ def register(app: typer.Typer) -> None:
 
 def index(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files or folders; - is standard input.")],
-    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="The collection: made, or brought up to date.")],
+    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="The collection to create or update.")],
     text: Annotated[
-        list[str] | None, typer.Option("--text", metavar="COL", help="Column of the text; repeat to join several.")
+        list[str] | None, typer.Option("--text", metavar="COL", help="Column with the text; repeat it to join several.")
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="COL", help="Column of the title.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="COL", help="Column with the title.")] = None,
     id: Annotated[
-        str | None, typer.Option("--id", metavar="COL", help="Column of the id; without one, a hash of the text.")
+        str | None, typer.Option("--id", metavar="COL", help="Column with the id; default: a hash of the text.")
     ] = None,
     leave_out: Annotated[
-        list[str] | None, typer.Option("--leave-out", metavar="COL", help="Column not to keep as metadata; repeat.")
+        list[str] | None,
+        typer.Option("--leave-out", metavar="COL", help="Column to leave out of the metadata; can be repeated."),
     ] = None,
     language: Annotated[
         str | None,
@@ -37,7 +38,9 @@ def index(
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option("--format", help="csv, tsv, json, jsonl, parquet, xlsx, text … if the name does not tell."),
+        typer.Option(
+            "--format", help="csv, tsv, json, jsonl, parquet, xlsx, text … Detected from the file name by default."
+        ),
     ] = None,
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if not given.")
@@ -59,25 +62,28 @@ def index(
         str | None, typer.Option("--document-prompt", help="Text put before every passage.")
     ] = None,
     ann: Annotated[
-        str | None, typer.Option("--ann", help="Kind of FAISS index, or auto; as before if not given, at first auto.")
+        str | None,
+        typer.Option("--ann", help="Kind of FAISS index, or auto. Default: as in the last run, at first auto."),
     ] = None,
     recall: Annotated[
         float | None,
-        typer.Option("--recall", help="recall@10 that the FAISS index is tuned to; as before, at first 0.98."),
+        typer.Option(
+            "--recall", help="Target recall@10 of the FAISS index. Default: as in the last run, at first 0.98."
+        ),
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory", metavar="MB", help="Memory that the FAISS index may take.")
+        int | None, typer.Option("--memory", metavar="MB", help="Maximum memory for the FAISS index.")
     ] = None,
     sync: Annotated[
-        bool, typer.Option("--sync", help="Also delete documents that the sources no longer hold.")
+        bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what the run would take.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only estimate time, memory and disk space.")] = False,
     json: Json = False,
 ) -> None:
-    """Index files into a collection, or bring one up to date: only what changed is embedded.
+    """Index files into a collection, or update it. Only what changed is embedded.
 
     Reads CSV, TSV, JSON, JSONL, Parquet and XLSX, also gzipped or zstd-compressed, and text, Markdown, HTML and PDF
-    files or folders of them. Stopped or killed, the same command goes on where it was.
+    files or folders of them. If the command is stopped, run it again to continue.
 
     \b
     Examples:
@@ -126,7 +132,7 @@ def _print_report(report: "BuildReport", to: Path) -> None:
         if (count := getattr(report, name))
     ]
     if report.duplicate_ids:
-        counts.append(f"{report.duplicate_ids:,} with an id that came again (the last one was kept)")
+        counts.append(f"{report.duplicate_ids:,} with a repeated id (the last one was kept)")
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
         tokens = counted(report.tokens, "token")

@@ -24,25 +24,32 @@ def register(app: typer.Typer) -> None:
 def label(
     collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.")] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` says more.")
+        str | None,
+        typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` adds a description."),
     ] = None,
     labels_file: LabelsFile = None,
     examples: Annotated[
         Path | None,
-        typer.Option("--examples", metavar="F", help="Texts (or ids) with labels, some of each: learn these."),
+        typer.Option(
+            "--examples", metavar="F", help="Learn from a table of texts (or ids) with labels, a few per label."
+        ),
     ] = None,
     fine_tune: Annotated[
         Path | None,
         typer.Option(
-            "--fine-tune", metavar="FOLDER", help="With --examples: tune the bi-encoder on them, into FOLDER."
+            "--fine-tune", metavar="FOLDER", help="With --examples: tune the bi-encoder on them and save it in FOLDER."
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", help="Label this text in place of a collection; - is standard input.")
+        str | None, typer.Option("--text", help="Label this text instead of a collection; - is standard input.")
     ] = None,
-    multi_label: Annotated[bool, typer.Option("--multi-label", help="Each label by itself: several, or none.")] = False,
+    multi_label: Annotated[
+        bool,
+        typer.Option("--multi-label", help="Decide on each label separately: a text can get several labels or none."),
+    ] = False,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="T", help="Below this probability: none of these.")
+        float | None,
+        typer.Option("--threshold", metavar="T", help="Minimum probability; below it, the label is none of these."),
     ] = None,
     engine: Annotated[
         str | None, typer.Option("--engine", help="nli, similarity, reranker or ensemble (nli and similarity).")
@@ -51,29 +58,39 @@ def label(
         str | None,
         typer.Option("--model", metavar="M", help="bundled (nli), late (reranker), a model's folder or a hub name."),
     ] = None,
-    template: Annotated[str | None, typer.Option("--template", help="NLI's hypothesis, with {} for the label.")] = None,
+    template: Annotated[
+        str | None, typer.Option("--template", help="Hypothesis for NLI, with {} for the label.")
+    ] = None,
     shortlist: Annotated[
-        int | None, typer.Option("--shortlist", help="Judge so many labels a text, the most similar; 0 for all.")
+        int | None,
+        typer.Option("--shortlist", help="Number of labels to judge per text, most similar first; 0 for all."),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="B", help="Judge a sample: so many judgements, or a time, 5m.")
+        str | None,
+        typer.Option(
+            "--budget", metavar="B", help="Judge only a sample: a number of judgements, or a time such as 5m."
+        ),
     ] = None,
-    where: Annotated[str | None, typer.Option("--where", help="Label only what passes this filter.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Label only documents that match this filter.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "labels",
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
     corrections: Annotated[
-        bool, typer.Option("--corrections/--no-corrections", help="Heed what `sonde correct` keeps, and learn from it.")
+        bool,
+        typer.Option(
+            "--corrections/--no-corrections",
+            help="Apply the corrections stored by `sonde correct`, and learn from them.",
+        ),
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which texts a budget is spent on.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
     dtype: Dtype = "auto",
     json: Json = False,
 ) -> None:
-    """Give every document of a collection a label, and keep the result as a run.
+    """Give every document of a collection a label, and store the result as a run.
 
-    From the labels' names alone, or with --examples from a few texts of each label (docs/labelling.md).
+    Uses the names of the labels alone or, with --examples, a few texts for each label (docs/labelling.md).
 
-    Which engine ran is always said. A run that was stopped goes on where it stopped.
+    The output names the engine. If a run is stopped, run the same command again to continue.
 
     \b
     Examples:
@@ -93,7 +110,7 @@ def label(
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
-        raise UsageError("give --labels, --labels-file or --examples, one of them")
+        raise UsageError("give one of --labels, --labels-file and --examples")
     if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
         raise UsageError("--examples are for collections, without --engine and --model; --fine-tune is for --examples")
     chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
@@ -147,7 +164,7 @@ def _print_report(report: "LabelReport") -> None:
         f" · {report.seconds:,.1f} s"
     )
     if report.changed:
-        say(f"note: {counted(report.changed, 'document')} changed meanwhile; the run says nothing of them")
+        say(f"note: {counted(report.changed, 'document')} changed during the run and left out of it")
 
 
 def _print_text(found: "Classified") -> None:
@@ -157,14 +174,14 @@ def _print_text(found: "Classified") -> None:
 
 
 def entail(
-    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="What is known; - is standard input.")],
-    hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="What may follow from it.")],
+    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="The text that is given; - is standard input.")],
+    hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="The statement that may follow from it.")],
     model: Model = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     json: Json = False,
 ) -> None:
-    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+    """Check whether one sentence follows from another: entailment, neutral or contradiction, with probabilities.
 
     \b
     Examples:

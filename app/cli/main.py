@@ -44,7 +44,7 @@ app = typer.Typer(
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Search a pile of text by meaning, on your own machine."""
+    """Search texts by meaning, on your own machine."""
     if version:
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
@@ -80,7 +80,7 @@ Misused: Any = typer.BadParameter.__base__
 
 
 def main() -> None:
-    """Run the command line; every failure that a user can mend is one line on stderr, exit code 1 or 2."""
+    """Run the command line; every failure that a user can fix is one line on stderr, exit code 1 or 2."""
     _print_anything()
     try:
         code = app(standalone_mode=False)

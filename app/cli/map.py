@@ -23,27 +23,36 @@ def register(app: typer.Typer) -> None:
 def map_(
     collection: CollectionPath,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png; make it if there is none.")
+        Path | None,
+        typer.Option(
+            "--to", metavar="FILE", help="Draw the map to an .html or .png file; compute it first if necessary."
+        ),
     ] = None,
     color: Annotated[
         str | None,
-        typer.Option("--color", metavar="WHAT", help="cluster:RUN, topic:RUN, label:RUN or a metadata column."),
+        typer.Option(
+            "--color", metavar="WHAT", help="Colour points by cluster:RUN, topic:RUN, label:RUN or a metadata column."
+        ),
     ] = None,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "map",
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
     update: Annotated[
         str | None,
-        typer.Option("--update", metavar="RUN", help="Place new documents on a map; the others stay where they are."),
+        typer.Option("--update", metavar="RUN", help="Place new documents on an existing map; the others do not move."),
     ] = None,
-    neighbours: Annotated[int, typer.Option("--neighbours", help="Fewer show finer structure.")] = 15,
-    sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest is placed among them.")] = 50_000,
-    points: Annotated[int, typer.Option("--points", help="Documents to draw, at most.")] = 50_000,
+    neighbours: Annotated[
+        int, typer.Option("--neighbours", help="Neighbours per document; lower values show finer structure.")
+    ] = 15,
+    sample: Annotated[
+        int, typer.Option("--sample", help="Number of texts to fit on; the rest are placed among them.")
+    ] = 50_000,
+    points: Annotated[int, typer.Option("--points", help="Maximum number of documents to draw.")] = 50_000,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Lay out a collection on a plane, near texts near each other, and draw it with the names of its regions.
+    """Make a two-dimensional map of a collection: similar texts are close together, and regions have names.
 
-    A map is kept as a run. With --to, the run of this name is drawn if there is one. The page works offline.
+    The map is stored as a run. With --to, an existing run of this name is drawn again. The page works offline.
 
     \b
     Examples:
@@ -116,11 +125,15 @@ def _print_map(found: "Map", json: bool) -> None:
 
 def curve(
     collection: CollectionPath,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="A cluster run, or the newest.")] = None,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Draw it, as .html or .png.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="A cluster run; the newest by default.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Draw the curve to an .html or .png file.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Show silhouette and stability over k, on which `sonde cluster` chose the number of clusters.
+    """Show the silhouette and stability for each k, from which `sonde cluster` chose the number of clusters.
 
     \b
     Examples:

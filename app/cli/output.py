@@ -18,13 +18,11 @@ from ...indexer.wording import per_second
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of all that chance decides.")]
-LabelsFile = Annotated[
-    Path | None, typer.Option("--labels-file", metavar="F", help="A file with a label on each line.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+LabelsFile = Annotated[Path | None, typer.Option("--labels-file", metavar="F", help="File with one label per line.")]
 NamingEngine = Annotated[
-    str, typer.Option("--engine", help="What chooses among the labels: similarity, or nli, which reads five texts.")
+    str, typer.Option("--engine", help="How to choose among the labels: similarity, or nli, which reads five texts.")
 ]
 
 SNIPPET = 240

@@ -23,23 +23,25 @@ def register(app: typer.Typer) -> None:
 
 def runs(
     collection: CollectionPath,
-    name: Annotated[str | None, typer.Argument(metavar="RUN", help="A run, to show it or change it.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to show or change.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help=f"Kind of run: {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+    ] = None,
     rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
     item: Annotated[
         int | None,
         typer.Option("--item", metavar="N", help="With --rename: rename this cluster, topic or label."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Count its documents by a column of dates or classes.")
+        str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
     ] = None,
     merge: Annotated[
-        str | None, typer.Option("--merge", metavar="3,7", help="Make clusters one, under the first one's number.")
+        str | None, typer.Option("--merge", metavar="3,7", help="Merge clusters; the result has the first number.")
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the run.")] = False,
     json: Json = False,
 ) -> None:
-    """List the runs that a collection keeps, show one, rename it or one of its clusters, or delete it.
+    """List the runs of a collection. Show, rename or delete a run; rename or merge its clusters.
 
     \b
     Examples:
@@ -57,11 +59,11 @@ def runs(
     if name is None and (rename is not None or item is not None or delete or by is not None):
         raise UsageError("say which run: sonde runs C.sonde RUN")
     if delete and (rename is not None or item is not None):
-        raise UsageError("--delete goes with neither --rename nor --item")
+        raise UsageError("--delete cannot be combined with --rename or --item")
     if by is not None and (delete or rename is not None):
-        raise UsageError("--by goes with neither --rename nor --delete")
+        raise UsageError("--by cannot be combined with --rename or --delete")
     if merge is not None and (name is None or delete or rename is not None or by is not None):
-        raise UsageError("--merge needs a RUN, and goes with none of --rename, --delete and --by")
+        raise UsageError("--merge needs a RUN, and cannot be combined with --rename, --delete or --by")
     if item is not None and rename is None:
         raise UsageError("--item needs --rename: the new name")
     opened = open_collection(collection)
@@ -108,7 +110,7 @@ def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> N
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
     if run.kind is TOPIC:
         opened.topic_run(name).merge(chosen)
-        say(f"made topics {numbers} of {name!r} one")
+        say(f"merged topics {numbers} of {name!r}")
     else:
         item = opened.merge_clusters(chosen, name)
         say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
@@ -145,16 +147,17 @@ def register_compare(app: typer.Typer) -> None:
 
 def compare(
     collection: CollectionPath,
-    cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; twice.")] = None,
-    where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; twice.")] = None,
-    query: Annotated[list[str] | None, typer.Option("--query", help="A query; twice.")] = None,
+    cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; give two.")] = None,
+    where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; give two.")] = None,
+    query: Annotated[list[str] | None, typer.Option("--query", help="A query; give two.")] = None,
     run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="RUN", help="The clusters' run; or, twice, two runs.")
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="The run that holds the clusters; or give two runs to compare."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="With --query: documents that each finds.")] = 100,
+    k: Annotated[int, typer.Option("-k", help="With --query: number of documents found by each query.")] = 100,
     json: Json = False,
 ) -> None:
-    """Tell two clusters, two filters (such as time windows) or two queries apart, or compare two runs.
+    """Compare two clusters, two filters (such as time windows), two queries or two runs.
 
     \b
     Examples:

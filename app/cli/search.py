@@ -18,10 +18,10 @@ SLOW = 1.0
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
 Threshold = Annotated[
     float | None,
-    typer.Option("--threshold", metavar="T", help="Least similarity: cosine, or BM25 with --mode lexical."),
+    typer.Option("--threshold", metavar="T", help="Minimum score: cosine, or BM25 with --mode lexical."),
 ]
-K = Annotated[int, typer.Option("-k", help="Documents to return.")]
-Offset = Annotated[int, typer.Option("--offset", help="Documents to leave out at the top, for paging.")]
+K = Annotated[int, typer.Option("-k", help="Number of documents to return.")]
+Offset = Annotated[int, typer.Option("--offset", help="Number of top documents to skip, for paging.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -32,34 +32,40 @@ def register(app: typer.Typer) -> None:
 
 def search(
     collection: CollectionPath,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for, in words.")] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to search for, in your own words.")] = None,
     k: K = 10,
     offset: Offset = 0,
     mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
-    fusion: Annotated[str, typer.Option("--fusion", help="How hybrid joins both lists: convex or rrf.")] = "convex",
-    weight: Annotated[float | None, typer.Option("--weight", help="Share of the dense half in hybrid, 0 to 1.")] = None,
+    fusion: Annotated[
+        str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")
+    ] = "convex",
+    weight: Annotated[
+        float | None, typer.Option("--weight", help="Weight of the dense score in hybrid, 0 to 1.")
+    ] = None,
     where: Where = None,
     threshold: Threshold = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say why each hit matched: terms and closest sentences.")
+        bool, typer.Option("--explain", help="Show why each hit matched: terms and closest sentences.")
     ] = False,
-    rerank: Annotated[
-        bool, typer.Option("--rerank", help="Let a second stage read the best documents again and reorder them.")
-    ] = False,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Reorder the best documents with a second stage.")] = False,
     rerank_model: Annotated[
         str | None,
         typer.Option(
-            "--rerank-model", metavar="NAME", help="late, or a cross-encoder or multi-vector model: implies --rerank."
+            "--rerank-model", metavar="NAME", help="late, or a cross-encoder or multi-vector model. Implies --rerank."
         ),
     ] = None,
     rerank_depth: Annotated[
-        int | None, typer.Option("--rerank-depth", metavar="N", help="Documents that it reads: 50 unless given.")
+        int | None, typer.Option("--rerank-depth", metavar="N", help="Number of documents to rerank; 50 by default.")
     ] = None,
     rerank_budget: Annotated[
-        str | None, typer.Option("--rerank-budget", metavar="TIME", help="As many as this time allows: 300ms, 2s.")
+        str | None,
+        typer.Option(
+            "--rerank-budget", metavar="TIME", help="Rerank as many documents as this time allows: 300ms, 2s."
+        ),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Many queries: JSONL with _id and text.")
+        Path | None,
+        typer.Option("--queries", metavar="Q.jsonl", help="Run many queries from a JSONL file with _id and text."),
     ] = None,
     run: Annotated[
         Path | None, typer.Option("--run", metavar="OUT.trec", help="With --queries: write a TREC run file.")
@@ -70,7 +76,7 @@ def search(
     """Search a collection by meaning, by words, or by both.
 
     A hit is a document; its best passage is shown. Scores: "dense" is the cosine (higher is closer), "lexical" is BM25,
-    "rerank" what the second stage says, a similarity, a probability or a logit, which the last line names.
+    and "rerank" is the score of the second stage. The last line names its unit: a similarity, probability or logit.
 
     \b
     Examples:
@@ -140,7 +146,7 @@ def similar(
     collection: CollectionPath,
     id: Annotated[str | None, typer.Argument(metavar="ID", help="A document's id.")] = None,
     text: Annotated[
-        str | None, typer.Option("--text", help="An example text in place of an id; - is standard input.")
+        str | None, typer.Option("--text", help="An example text instead of an id; - is standard input.")
     ] = None,
     k: K = 10,
     offset: Offset = 0,

@@ -17,17 +17,19 @@ NAME = 32
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B,SCORE", help="The columns, by name or by number from 1.")
 ]
-Scale = Annotated[str, typer.Option("--scale", metavar="LEAST,GREATEST", help="Scores beyond are refused.")]
+Scale = Annotated[str, typer.Option("--scale", metavar="LOW,HIGH", help="Lowest and highest score allowed.")]
 
 
 def evaluate_sts(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Pairs of sentences with scores, or several.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="File of sentence pairs with scores; one or several.")
+    ],
     models: Annotated[
-        list[str] | None, typer.Option("--model", metavar="M", help="A bi-encoder; several to compare them.")
+        list[str] | None, typer.Option("--model", metavar="M", help="A bi-encoder; repeat it to compare several.")
     ] = None,
     columns: Columns = None,
     scale: Scale = "0,5",
-    prompt: Annotated[str | None, typer.Option("--prompt", help="Put in front of every sentence.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="Text to put before every sentence.")] = None,
     truncate_dim: Annotated[
         int | None, typer.Option("--truncate-dim", metavar="N", help="Matryoshka: keep N dimensions.")
     ] = None,
@@ -35,11 +37,11 @@ def evaluate_sts(
     dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")] = "auto",
     json: Json = False,
 ) -> None:
-    """Compare bi-encoders on pairs of sentences that people scored: Spearman's and Pearson's correlation.
+    """Compare bi-encoders on sentence pairs scored by people: Spearman's and Pearson's correlation.
 
-    Files have STS-B's layout (sentence, sentence, score, no heading) or columns with names, as CSV, TSV, JSONL or
-    Parquet. Pearson's correlation is given for the cosine and for the angular similarity; Spearman's is the same for
-    both. "a core": sentences by second of work of one core, which other programs disturb least.
+    Files have STS-B's layout (sentence, sentence, score, no header) or named columns, as CSV, TSV, JSONL or
+    Parquet. Pearson's correlation is reported for the cosine and for the angular similarity; Spearman's is the same for
+    both. "a core" is the number of sentences per second of CPU time, which other programs affect least.
 
     \b
     Examples:
@@ -87,7 +89,7 @@ def read_scale(text: str) -> tuple[float, float]:
     except ValueError:
         least, greatest = 0.0, 0.0
     if not least < greatest:
-        raise UsageError(f"--scale {text!r} is no range: give the least and the greatest score, such as 0,5")
+        raise UsageError(f"--scale {text!r} is not a valid range: give the lowest and the highest score, such as 0,5")
     return least, greatest
 
 
@@ -106,7 +108,7 @@ def print_table(found: "Sequence[StsQuality]") -> None:
             print(_row(quality))
     most = max(quality.others for quality in found)
     if most > BUSY:
-        say(f"note: other programs used up to {most:.0%} of the processor meanwhile: do not rely on sentences/s")
+        say(f"note: other programs used up to {most:.0%} of the processor: do not rely on sentences/s")
 
 
 def _row(quality: "StsQuality") -> str:
@@ -136,16 +138,16 @@ def register(app: typer.Typer) -> None:
 
 
 def similarity(
-    first: Annotated[str | None, typer.Argument(metavar="TEXT", help="A text.")] = None,
-    second: Annotated[str | None, typer.Argument(metavar="TEXT", help="Another.")] = None,
+    first: Annotated[str | None, typer.Argument(metavar="TEXT", help="The first text.")] = None,
+    second: Annotated[str | None, typer.Argument(metavar="TEXT", help="The second text.")] = None,
     pairs: Annotated[
         Path | None, typer.Option("--pairs", metavar="FILE", help="Compare the pairs of a file: CSV, TSV, JSONL …")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A,B", help="Its columns, by name or by number from 1.")
+        str | None, typer.Option("--columns", metavar="A,B", help="Columns of the file, by name or by number from 1.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help="The bi-encoder, as in sonde index.")
+        str | None, typer.Option("--model", metavar="M", help="The bi-encoder, as in `sonde index`.")
     ] = None,
     second_stage: Annotated[
         str, typer.Option("--rerank-model", metavar="R", help="late, a cross-encoder's folder or hub name, or none.")
@@ -153,14 +155,16 @@ def similarity(
     nli: Annotated[
         str | None, typer.Option("--nli", metavar="N", help="bundled, an NLI model's folder or hub name, or none.")
     ] = None,
-    prompt: Annotated[str | None, typer.Option("--prompt", help="For the bi-encoder, in front of each text.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", help="Text to put before each text for the bi-encoder.")
+    ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Compare two texts, or each pair of a file, by a bi-encoder, a second stage and an NLI model, side by side.
+    """Compare two texts, or each pair in a file, with a bi-encoder, a second stage and an NLI model side by side.
 
-    The cosine says whether two texts speak of the same things; it hardly sees who does what, negation or numbers. NLI
-    is asked both ways: does the second text follow from the first, and the first from the second?
+    The cosine shows whether two texts are about the same things. It hardly reflects who does what, negation or numbers.
+    NLI checks both directions: whether the second text follows from the first, and the first from the second.
 
     \b
     Examples:
@@ -177,7 +181,7 @@ def similarity(
     if pairs is None and (first is None or second is None):
         raise UsageError("give two texts, or a file of pairs with --pairs FILE")
     if columns is not None and pairs is None:
-        raise UsageError("--columns says which columns of a file to take: give the file with --pairs")
+        raise UsageError("--columns names columns of a file: give the file with --pairs")
     texts = [(first or "", second or "")]
     if pairs is not None:
         file = read_pair_file(pairs, columns=columns)

@@ -36,40 +36,46 @@ def topics(
     collection: CollectionPath,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "topics",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a run of the same name; numbers stay where topics do.")
+        bool, typer.Option("--replace", help="Replace a run of the same name; topics that stay keep their numbers.")
     ] = False,
     update: Annotated[
         str | None,
-        typer.Option("--update", metavar="RUN", help="Tell new documents their topic in a run, and do no more."),
+        typer.Option("--update", metavar="RUN", help="Only assign new documents to the topics of an existing run."),
     ] = None,
     min_size: Annotated[
-        int | None, typer.Option("--min-size", help="Fewest texts of a topic; by corpus size if left out.")
+        int | None, typer.Option("--min-size", help="Minimum texts per topic; depends on the corpus size by default.")
     ] = None,
-    reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Topics at most.")] = None,
+    reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
         str | None, typer.Option("--seed-words", metavar="A,B;C,D", help="Groups of words that should become topics.")
     ] = None,
     outliers: Annotated[
-        str, typer.Option("--outliers", help="keep texts far from every topic apart, or put each in the nearest.")
+        str,
+        typer.Option(
+            "--outliers", help="keep texts that are far from every topic as outliers, or put each in the nearest topic."
+        ),
     ] = "nearest",
     names: Annotated[
-        str, typer.Option("--names", help="terms, model (terms nearest to the topic), or auto: model if at hand.")
+        str,
+        typer.Option("--names", help="terms, model (terms nearest to the topic), or auto: model if it is available."),
     ] = "auto",
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics by these labels where one fits.")
+        str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics with these labels where one fits.")
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
     match: Annotated[
         str | None, typer.Option("--match", metavar="RUN", help="Number topics like those of another run.")
     ] = None,
-    sample: Annotated[int, typer.Option("--sample", help="Texts to fit on; the rest gets the nearest topic.")] = 50_000,
+    sample: Annotated[
+        int, typer.Option("--sample", help="Number of texts to fit on; the rest get the nearest topic.")
+    ] = 50_000,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Find the topics of a collection, and keep them as a run.
+    """Find the topics of a collection with BERTopic, and store them as a run.
 
-    BERTopic finds them, on the vectors that the collection has; the same settings and versions give the same topics.
+    Uses the collection's stored embeddings. The same settings and versions give the same topics.
 
     \b
     Examples:
@@ -105,30 +111,38 @@ def topics(
 
 def topic(
     collection: CollectionPath,
-    number: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A topic; -1 for the outliers.")] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="The run; the newest if left out.")] = None,
-    k: Annotated[int, typer.Option("-k", help="Documents, or topics of a search, to show.")] = 10,
-    search: Annotated[str | None, typer.Option("--search", metavar="QUERY", help="Topics nearest to a query.")] = None,
-    text: Annotated[str | None, typer.Option("--text", help="The topic of a text.")] = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Which topics are alike.")] = False,
+    number: Annotated[
+        int | None, typer.Argument(metavar="NUMBER", help="Number of a topic; -1 for the outliers.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Topic run; the newest by default.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of documents to show or, with --search, of topics.")] = 10,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="QUERY", help="Show the topics closest to a query.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Show the topic of a text.")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show which topics are similar.")] = False,
     over: Annotated[
-        str | None, typer.Option("--over", metavar="COLUMN", help="Topics over time, by a column of dates.")
+        str | None, typer.Option("--over", metavar="COLUMN", help="Show topics over time, by a column of dates.")
     ] = None,
     period: Annotated[
-        str | None, typer.Option("--period", help="With --over: year, month, week or day; by span if left out.")
+        str | None,
+        typer.Option("--period", help="With --over: year, month, week or day; depends on the time span by default."),
     ] = None,
-    by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="Topics by the classes of a column.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Show topics by the values of a column.")
+    ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="With --tree or --over: draw it, as .html or .png.")
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="With --tree, --over or --by: draw it to an .html or .png file."),
     ] = None,
-    merge: Annotated[str | None, typer.Option("--merge", metavar="3,7", help="Make topics one.")] = None,
-    split: Annotated[int | None, typer.Option("--split", metavar="N", help="Part a merged topic in two.")] = None,
+    merge: Annotated[str | None, typer.Option("--merge", metavar="3,7", help="Merge topics.")] = None,
+    split: Annotated[int | None, typer.Option("--split", metavar="N", help="Split a merged topic in two.")] = None,
     reduce_to: Annotated[
-        int | None, typer.Option("--reduce-to", metavar="N", help="Cut the tree so that there are N topics.")
+        int | None, typer.Option("--reduce-to", metavar="N", help="Merge similar topics until N are left.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Look into a topic run: its topics, one topic's documents, its tree, topics over time; merge or split topics.
+    """Show a topic run: its topics, the documents of one topic, the tree, topics over time. Merge or split topics.
 
     \b
     Examples:

@@ -11,14 +11,14 @@ from .output import Device, Json, print_json, progress, say
 
 def train_biencoder(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A file of examples, or a collection whose own texts make pairs.")
+        Path, typer.Argument(metavar="DATA", help="A file of examples, or a collection to make pairs from.")
     ],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")],
     base: Annotated[
-        str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to begin with: a folder or org/name.")
+        str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to start from: a folder or org/name.")
     ] = "all-MiniLM-L6-v2",
     kind: Annotated[
-        str | None, typer.Option("--kind", help="pairs, scores or labels, where the columns' names leave it open.")
+        str | None, typer.Option("--kind", help="pairs, scores or labels, if the column names do not show it.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -29,39 +29,47 @@ def train_biencoder(
         ),
     ] = None,
     made_of: Annotated[
-        str, typer.Option("--pairs", help="What pairs of a collection are made of: titles, neighbours or both.")
+        str, typer.Option("--pairs", help="How to make pairs from a collection: titles, neighbours or both.")
     ] = "both",
     held_out: Annotated[
-        Path | None, typer.Option("--held-out", metavar="FILE", help="Examples to measure on; otherwise a share.")
+        Path | None,
+        typer.Option("--held-out", metavar="FILE", help="Examples to measure on; by default a share of the data."),
     ] = None,
-    share: Annotated[float, typer.Option("--share", help="Share held out without --held-out, at most 0.5.")] = 0.1,
+    share: Annotated[float, typer.Option("--share", help="Share to hold out without --held-out, at most 0.5.")] = 0.1,
     epochs: Annotated[float, typer.Option("--epochs", help="Passes over the data.")] = 1.0,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="Highest learning rate: 5e-5, or 1e-3 with --lora, unless given.")
+        float | None, typer.Option("--rate", help="Highest learning rate; default 5e-5, or 1e-3 with --lora.")
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", help="Examples of a batch.")] = 64,
+    batch: Annotated[int, typer.Option("--batch", help="Examples per batch.")] = 64,
     cached: Annotated[
-        int, typer.Option("--cached", help="Work through a batch in parts of this many, which saves memory; 0: whole.")
+        int, typer.Option("--cached", help="Process each batch in parts of this size to save memory; 0: all at once.")
     ] = 0,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Longer texts are cut while training.")] = 128,
-    negatives: Annotated[int, typer.Option("--negatives", help="Mined wrong passages of each pair, 0 to 10.")] = 1,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum tokens per text while training.")] = 128,
+    negatives: Annotated[
+        int, typer.Option("--negatives", help="Number of mined wrong passages per pair, 0 to 10.")
+    ] = 1,
     lora: Annotated[
-        int, typer.Option("--lora", metavar="RANK", help="Train a low-rank change in place of all weights; 0: all.")
+        int,
+        typer.Option(
+            "--lora",
+            metavar="RANK",
+            help="Train low-rank adapters of this rank instead of all weights; 0: all weights.",
+        ),
     ] = 0,
     corpus: Annotated[
-        int, typer.Option("--corpus", help="Passages among which held-out queries are searched.")
+        int, typer.Option("--corpus", help="Number of passages to search with the held-out queries.")
     ] = 5_000,
-    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard's events.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed and data make the same model.")] = 7,
+    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard logs.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed; the same seed and data give the same model.")] = 7,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Tune a bi-encoder, the model that `sonde index --model` takes, on examples of your own.
+    """Tune a bi-encoder, the model for `sonde index --model`, on your own examples.
 
-    A file has a query and a passage that answers it in each row, perhaps with wrong passages; or two texts and a
-    score; or a text and a label. Of a collection, titles and neighbouring passages make pairs. Wrong passages are
-    mined with the model itself; those that look like answers are left out. A share of the examples is held out, and
-    measured before and after. A killed run goes on when the same command is given again.
+    Each row of a file holds a query and a passage that answers it, optionally with wrong passages; or two texts and a
+    score; or a text and a label. From a collection, pairs are made of titles and neighbouring passages. Wrong passages
+    are mined with the model itself; those that look like answers are left out. A share of the examples is held out to
+    measure the model before and after training. If the run is killed, run the same command again to continue.
 
     \b
     Examples:
@@ -95,19 +103,21 @@ def train_biencoder(
 
 
 To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")]
-Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to begin with: a folder or org/name.")]
+Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to start from: a folder or org/name.")]
 HeldOut = Annotated[
-    Path | None, typer.Option("--held-out", metavar="FILE", help="Data to measure on; otherwise a share of the file.")
+    Path | None, typer.Option("--held-out", metavar="FILE", help="Data to measure on; by default a share of the file.")
 ]
-Share = Annotated[float, typer.Option("--share", help="Share held out where no --held-out is given, at most 0.5.")]
+Share = Annotated[float, typer.Option("--share", help="Share to hold out without --held-out, at most 0.5.")]
 Epochs = Annotated[float, typer.Option("--epochs", help="Passes over the data.")]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed and data make the same model on one machine.")]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Random seed; the same seed and data give the same model on one machine.")
+]
 DEFAULT = "all-MiniLM-L6-v2"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Train models of your own.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help="Train your own models.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("nli")(train_nli)
     group.command("reranker")(train_reranker)
@@ -116,12 +126,12 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Train models of your own."""  # with a callback, Typer keeps a group of one command a group
+    """Train your own models."""  # with a callback, Typer keeps a group of one command a group
 
 
 def train_nli(
     pairs: Annotated[
-        Path, typer.Argument(metavar="PAIRS.jsonl", help="Lines with premise, hypothesis and label, also .gz.")
+        Path, typer.Argument(metavar="PAIRS.jsonl", help="Lines with premise, hypothesis and label; can be .gz.")
     ],
     to: To,
     base: Base = DEFAULT,
@@ -129,17 +139,17 @@ def train_nli(
     share: Share = 0.05,
     epochs: Epochs = 3.0,
     rate: Annotated[float, typer.Option("--rate", help="Highest learning rate.")] = 1e-4,
-    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens of a batch.")] = 2048,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="A longer pair is cut.")] = 160,
+    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens per batch.")] = 2048,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum tokens per pair.")] = 160,
     seed: Seed = 7,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Train a model that says whether one text follows from another: entailment, neutral or contradiction.
+    """Train a model that decides whether one text follows from another: entailment, neutral or contradiction.
 
-    The folder made is loaded with --model by the commands that take an NLI model. A killed run goes on from its last
-    checkpoint when the same command is given again. Hypotheses of one premise that stand together in the file are
-    also compared with each other, which is how labels are chosen.
+    Give the new folder as --model to commands that use an NLI model. If the run is killed, run the same command again
+    to continue from the last checkpoint. Hypotheses of one premise on consecutive lines are also compared with each
+    other, because labels are chosen in the same way.
 
     \b
     Examples:
@@ -167,26 +177,27 @@ def train_nli(
 
 def train_reranker(
     data: Annotated[
-        Path, typer.Argument(metavar="QUERIES.jsonl", help="Lines with query, passage and perhaps negatives, also .gz.")
+        Path,
+        typer.Argument(metavar="QUERIES.jsonl", help="Lines with query, passage and optionally negatives; can be .gz."),
     ],
     to: To,
     base: Base = DEFAULT,
-    negatives: Annotated[int, typer.Option("--negatives", help="Wrong passages of each query, 1 to 30.")] = 5,
+    negatives: Annotated[int, typer.Option("--negatives", help="Number of wrong passages per query, 1 to 30.")] = 5,
     held_out: HeldOut = None,
     share: Share = 0.05,
     epochs: Epochs = 1.0,
     rate: Annotated[float, typer.Option("--rate", help="Highest learning rate.")] = 1e-4,
-    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens of a batch.")] = 4096,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="A longer pair is cut.")] = 256,
+    batch_tokens: Annotated[int, typer.Option("--batch-tokens", help="Tokens per batch.")] = 4096,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum tokens per pair.")] = 256,
     seed: Seed = 7,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Train a cross-encoder that orders passages by how well they answer a query.
+    """Train a cross-encoder that ranks passages by how well they answer a query.
 
-    Wrong passages are those in the file, then what dense and lexical search find for the query among all passages of
-    the file; those that look like unmarked answers are left out. The folder made is loaded with --rerank-model. A
-    killed run goes on from its last checkpoint when the same command is given again.
+    Wrong passages come from the file, and then from dense and lexical search over all passages of the file. Passages
+    that look like unmarked answers are left out. Give the new folder as --rerank-model. If the run is killed, run the
+    same command again to continue from the last checkpoint.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ class _Group(TyperGroup):
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        cls=_Group, help="Find the settings that suit a collection, from queries with known answers.",
+        cls=_Group, help="Find the best settings for a collection, from queries with known answers.",
         no_args_is_help=True, rich_markup_mode=None,
     )  # fmt: skip
     group.callback()(_keep_group)
@@ -44,34 +44,39 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Find the settings that suit a collection, from queries with known answers."""
+    """Find the best settings for a collection, from queries with known answers."""
 
 
 def tune_search(
     collection: CollectionPath,
     queries: Annotated[
-        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="Judged queries: JSONL with _id and text.")
+        Path | None,
+        typer.Option("--queries", metavar="Q.jsonl", help="Judged queries: a JSONL file with _id and text."),
     ] = None,
     qrels: Annotated[
-        Path | None, typer.Option("--qrels", metavar="QRELS", help="Their judgements: TREC qrels or BEIR's TSV.")
+        Path | None,
+        typer.Option("--qrels", metavar="QRELS", help="Judgements of the queries: TREC qrels or BEIR's TSV."),
     ] = None,
     clicks: Annotated[
-        Path | None, typer.Option("--clicks", metavar="FILE", help="A log: rows with query and id of what was taken.")
+        Path | None,
+        typer.Option(
+            "--clicks", metavar="FILE", help="A click log: rows with a query and the id of the chosen document."
+        ),
     ] = None,
-    rerank: Annotated[bool, typer.Option("--rerank", help="Also tune the second stage, which takes longer.")] = False,
-    count: Annotated[int, typer.Option("--count", help="Queries made of the texts, at most.")] = 300,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say what was found and store nothing.")] = False,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget what was tuned.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Decides what is made, and the halves.")] = 0,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Also tune the second stage; takes longer.")] = False,
+    count: Annotated[int, typer.Option("--count", help="Maximum number of queries to make from the texts.")] = 300,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Report the result without storing it.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Remove the tuned settings.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the queries and the halves.")] = 0,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Find fusion weight, depth, breadth of the index and, with --rerank, the second stage's depth and weight.
+    """Tune the fusion weight, the depth and the breadth of the index; with --rerank also the second stage.
 
-    Settings are chosen on one half of the queries and checked on the other. Where the interval of the gain lies above
-    0 they become the collection's own, which all searches follow that do not say otherwise; else nothing changes.
-    Without queries, known ones are made: titles that ask for their texts, or the rarest words of a sentence that is
-    taken out of its text. `search` may be left out: `sonde tune C.sonde`.
+    Settings are chosen on one half of the queries and checked on the other. If the gain is significant, they become
+    the collection's defaults for all searches; otherwise nothing changes. Without queries, Sonde makes some: titles
+    that should find their texts, or the rarest words of a sentence that is removed from its text. `search` may be left
+    out: `sonde tune C.sonde`.
 
     \b
     Examples:
@@ -113,20 +118,27 @@ def tune_search(
 def tune_threshold(
     collection: CollectionPath,
     answered: Annotated[
-        Path, typer.Option("--answered", metavar="FILE", help="Questions it answers: a line each, or a table.")
+        Path,
+        typer.Option(
+            "--answered", metavar="FILE", help="Questions that the collection answers: one per line, or a table."
+        ),
     ],
-    unanswerable: Annotated[Path, typer.Option("--unanswerable", metavar="FILE", help="Questions it does not answer.")],
-    mode: Annotated[str, typer.Option("--mode", help="Which document is the best hit: dense or hybrid.")] = "dense",
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="The curve: .html or .png.")] = None,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say what was found and store nothing.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Decides the halves.")] = 0,
+    unanswerable: Annotated[
+        Path, typer.Option("--unanswerable", metavar="FILE", help="Questions that it does not answer.")
+    ],
+    mode: Annotated[str, typer.Option("--mode", help="How to find the best hit: dense or hybrid.")] = "dense",
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve to an .html or .png file.")
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Report the result without storing it.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the halves.")] = 0,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Find the similarity below which `sonde ask` has no answer, and store it.
 
-    A table has a column question and, if the right documents are known, one with their ids. The threshold is that of
-    the highest F1 on one half of the questions; what it does on the other half is printed.
+    A table has a column `question` and, if the right documents are known, one with their ids. The threshold with the
+    highest F1 on one half of the questions is chosen; its results on the other half are printed.
 
     \b
     Examples:
@@ -161,19 +173,19 @@ def ask(
     collection: CollectionPath,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="T", help="Least cosine, in place of the stored one.")
+        float | None, typer.Option("--threshold", metavar="T", help="Minimum cosine, instead of the stored threshold.")
     ] = None,
     field: Annotated[
-        str | None, typer.Option("--field", metavar="NAME", help="The metadata field that holds the answer.")
+        str | None, typer.Option("--field", metavar="NAME", help="Metadata field that holds the answer.")
     ] = None,
-    mode: Annotated[str, typer.Option("--mode", help="Which document is the best: dense or hybrid.")] = "dense",
+    mode: Annotated[str, typer.Option("--mode", help="How to find the best document: dense or hybrid.")] = "dense",
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Answer a question from a collection of questions and answers, or say that nothing is similar enough.
+    """Answer a question from a collection of questions and answers, or report that nothing is similar enough.
 
-    The text of a document is the question (or a passage); the answer is its field "answer", where it has one. The
-    threshold is that of `sonde tune threshold`.
+    The text of a document is the question (or a passage). The answer is its field "answer", if it has one. The
+    threshold is the one stored by `sonde tune threshold`.
 
     \b
     Examples:

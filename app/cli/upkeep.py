@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def info(collection: CollectionPath, json: Json = False) -> None:
-    """Show what a collection holds: counts, model, FAISS index with its measured recall and latency, sizes.
+    """Show a collection's counts, model, sizes, and FAISS index with its measured recall and latency.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
 
 
 def verify(collection: CollectionPath, json: Json = False) -> None:
-    """Check every digest and count, and both derived indexes against the truth. Exit code 1 if something is wrong.
+    """Check every digest and count, and both indexes against the stored data. Exit code 1 if something is wrong.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def verify(collection: CollectionPath, json: Json = False) -> None:
 
 
 def repair(collection: CollectionPath, json: Json = False) -> None:
-    """Rebuild what is broken: indexes from the vectors, lost vectors from the texts.
+    """Rebuild what is damaged: indexes from the embeddings, lost embeddings from the texts.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def repair(collection: CollectionPath, json: Json = False) -> None:
 
 
 def compact(collection: CollectionPath, json: Json = False) -> None:
-    """Rewrite a collection without tombstones and with its segments merged; searches go on meanwhile.
+    """Remove tombstones and merge segments. The collection can be searched at the same time.
 
     \b
     Examples:
@@ -131,11 +131,15 @@ def compact(collection: CollectionPath, json: Json = False) -> None:
 
 def delete(
     collection: CollectionPath,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")] = None,
-    where: Annotated[str | None, typer.Option("--where", help="Delete all documents that pass this filter.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help="Also delete all documents that match this filter.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Delete documents by id or by filter: all of them or, if an id does not exist, none.
+    """Delete documents. With ids and --where, delete all with these ids and all that match the filter.
+
+    If an id does not exist, nothing is deleted.
 
     \b
     Examples:
@@ -152,15 +156,15 @@ def delete(
 def export(
     collection: CollectionPath,
     to: Annotated[
-        str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl; - is standard output (JSONL).")
+        str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl file; - is standard output (JSONL).")
     ] = "-",
-    vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's vector.")] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's embedding.")] = False,
     where: Annotated[
-        str | None, typer.Option("--where", help="Write only what passes this filter on metadata and runs.")
+        str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write documents with your own columns under their own names, and what runs say of them beside.
+    """Write the documents with their original columns, and one or more columns for each run.
 
     \b
     Examples:

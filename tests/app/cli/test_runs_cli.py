@@ -87,7 +87,7 @@ def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Comm
         (["--kind", "bogus"], ["'bogus'", "cluster, topic, map, label"], 2),
         (["kmeans", "--item", 9, "--rename", "x"], ["no cluster 9"], 1),
         (["kmeans", "--item", 1], ["--item needs --rename"], 2),
-        (["kmeans", "--delete", "--rename", "x"], ["--delete goes with neither"], 2),
+        (["kmeans", "--delete", "--rename", "x"], ["--delete cannot be combined with --rename or --item"], 2),
         (["kmeans", "--rename", ""], ["name"], 2),
     ):
         sonde("runs", themed.path, *arguments).refused(*words, code=code)

@@ -76,7 +76,7 @@ def test_of_duplicate_ids_the_last_is_kept_and_the_others_counted(sonde: Command
     rows = [{"id": str(n % 3), "text": f"version {n} of the text"} for n in range(7)]
     ran = sonde("index", lines(tmp_path / "s.jsonl", rows), "--to", tmp_path / "c.sonde", "--id", "id")
     assert ran.code == 0
-    assert "3 added, 4 with an id that came again (the last one was kept)" in ran.out
+    assert "3 added, 4 with a repeated id (the last one was kept)" in ran.out
     ran = sonde("export", tmp_path / "c.sonde")
     kept = {row["id"]: row["text"] for row in map(json.loads, ran.out.splitlines())}
     assert kept == {"0": "version 6 of the text", "1": "version 4 of the text", "2": "version 5 of the text"}

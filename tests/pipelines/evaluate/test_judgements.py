@@ -191,5 +191,7 @@ def test_mistakes(sonde: Command, reviews: Path, tmp_path: Path) -> None:
     sonde("judge", reviews, "x", "1", "--grade", "1", "--forget").refused("--grade and --forget", code=2)
     sonde("judgements", reviews, "--queries", tmp_path / "q.jsonl").refused("--queries needs --to", code=2)
     sonde("judgements", reviews, "--to", tmp_path / "q.tsv").refused("nothing has been judged")
-    sonde("evaluate", "search", reviews, "--qrels", tmp_path / "q.tsv").refused("belong together", code=2)
+    sonde("evaluate", "search", reviews, "--qrels", tmp_path / "q.tsv").refused(
+        "give both --queries and --qrels", code=2
+    )
     sonde("judge", reviews, "x", "1", "--grade", "12").refused("12 is no grade", code=2)

@@ -171,7 +171,7 @@ def test_several_models_and_files_on_the_command_line(tmp_path: Path, tiny: Path
 def test_mistakes_on_the_command_line(tmp_path: Path, tiny: Path, sonde: Command) -> None:
     sonde("evaluate", "sts", tmp_path / "gone.csv").refused("gone.csv does not exist: check the path")
     file = stsb(tmp_path)
-    sonde("evaluate", "sts", file, "--scale", "5,0").refused("--scale '5,0' is no range", code=2)
+    sonde("evaluate", "sts", file, "--scale", "5,0").refused("--scale '5,0' is not a valid range", code=2)
     sonde("evaluate", "sts", file, "--model", "statik").refused("did you mean 'static'?", code=2)
     sonde("evaluate", "sts", file, "--scale", "0,4").refused("row 1: the score 4.6 is not between 0 and 4")
     (tmp_path / "pairs.dat").write_text("a b,c d,1\n")

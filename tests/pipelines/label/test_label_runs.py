@@ -296,7 +296,7 @@ def test_mistakes_on_the_command_line(sonde: Command, folder: Path, tmp_path: Pa
     sonde("label", *labels).refused("give a collection, or a text with --text", code=2)
     sonde("label", folder).refused("there are no labels", code=2)
     sonde("label", folder, "--labels", "a,a").refused("'a' is there already", code=2)
-    sonde("label", folder, *labels, "--labels-file", "x").refused("one of them", code=2)
+    sonde("label", folder, *labels, "--labels-file", "x").refused("give one of --labels", code=2)
     sonde("label", folder, "--labels-file", tmp_path / "x").refused("cannot read the labels", "No such file")
     sonde("label", folder, *labels, "--engine", "nli", "--template", "none").refused("must hold {} once", code=2)
     sonde("label", folder, *labels, "--engine", "nli", "--model", "gone").refused("there is no model 'gone'", code=2)

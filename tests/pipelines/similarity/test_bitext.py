@@ -192,7 +192,7 @@ def test_mistakes(tmp_path: Path, model: str, run: Command) -> None:
     )
     run("bitext", one, one, "--to", "pairs.csv").refused("must end in .tsv", code=2)
     run("bitext", one, one, "--to", tmp_path / "no" / "p.tsv").refused("no does not exist")
-    run("bitext", one, one, "--threshold", "nan").refused("is no margin", code=2)
+    run("bitext", one, one, "--threshold", "nan").refused("is not a valid margin", code=2)
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("deu\teng\nhund\tdog\n")
     on = ("evaluate", "bitext", pairs, "--model", model)

@@ -118,5 +118,5 @@ def test_the_command(
     examples.write_text("text,label\nbasil garden garden,garden\nprofits money money,money\nparcel post post,post\n")
     ran = sonde("label", collection.path, "--examples", examples, "--name", "few", "--json")
     assert json.loads(ran.out)["counts"] == {"garden": 10, "money": 10, "post": 10}
-    sonde("label", collection.path, "--examples", examples, "--labels", "a,b").refused("one of them", code=2)
+    sonde("label", collection.path, "--examples", examples, "--labels", "a,b").refused("give one of --labels", code=2)
     sonde("label", collection.path, "--labels", "a,b", "--fine-tune", tmp_path / "m").refused("--examples", code=2)
