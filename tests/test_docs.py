@@ -273,6 +273,16 @@ def test_all_public_functions_have_an_example() -> None:
     assert [name for name in sonde.__all__ if not (getattr(sonde, name).__doc__ or "").strip()] == []
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of functions that another one wraps where they are written."""
+
+    def _from_module(self, module: Any, object: Any) -> bool:
+        return super()._from_module(module, inspect.unwrap(object))  # type: ignore[misc]
+
+    def _find_lineno(self, obj: Any, source_lines: Any) -> int | None:
+        return super()._find_lineno(inspect.unwrap(obj), source_lines)  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("name", [*modules()])
 def test_docstring_examples(name: str, tmp_path: Path) -> None:
     """Examples of a module run in the order in which they stand, each seeing what those before it made."""
@@ -281,7 +291,7 @@ def test_docstring_examples(name: str, tmp_path: Path) -> None:
     if name in MODULES_OF_DEFAULT and not default_model():
         pytest.skip("the default model is not installed: pip install 'sonde[model]'")
     module = importlib.import_module(name)
-    found = doctest.DocTestFinder(exclude_empty=True).find(module, name)
+    found = Finder(exclude_empty=True).find(module, name)
     shared: dict[str, Any] = {**vars(module), "sonde": sonde, "folder": tmp_path}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     output: list[str] = []

@@ -133,8 +133,6 @@ class Upkeep(Opened):
             >>> [row["text"] for row in fruit.rows()][:1]
             ['Apples are red.']
         """
-        if start < 0 or (count is not None and count < 0):
-            raise UsageError(f"start is {start} and count {count}: neither may be below 0")
         every = start == 0 and count is None
         part = None if every else exporting.part_of(start, count)
         return exporting.rows(self.stored, vectors=vectors, choose=part)
@@ -218,7 +216,8 @@ def _document(given: Mapping[str, Any]) -> Document:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
     metadata = {name: _of_python(value) for name, value in dict(given.get("metadata", {})).items()}
-    return Document(given["text"], given.get("title", ""), key, metadata, origin=key)
+    text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")
+    return Document(text, title, key, metadata, origin=key)
 
 
 def _of_python(value: Any) -> Any:

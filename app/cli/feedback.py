@@ -28,7 +28,9 @@ def correct(
             "--label", metavar="L", help="Correct label, or 'none of these'. Repeat it for a --multi-label run."
         ),
     ] = None,
-    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Label run to correct.")] = "labels",
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Label run to correct; the newest by default.")
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -72,6 +74,7 @@ def correct(
     if to is not None:
         check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
+    run = _run_name(opened, run)
     if unsure:
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
@@ -88,6 +91,12 @@ def correct(
         _say_missing(opened, run)
     else:
         _list(opened.corrections(run), to, json)
+
+
+def _run_name(opened: "Collection", run: str | None) -> str:
+    """Return the label run to correct: the newest if none is named, "labels" if there is none yet."""
+    names = [each.name for each in opened.runs("label") if each.complete]
+    return run or (names[-1] if names else "labels")
 
 
 def _say_missing(opened: "Collection", run: str) -> None:

@@ -31,8 +31,8 @@ def serve(
 ) -> None:
     """Serve collections over HTTP: search, similar, documents, runs, metrics; OpenAPI at /openapi.json.
 
-    Listens on this machine alone unless --host says otherwise, which needs --keys. What an index run or a delete
-    commits meanwhile is served from the next request on.
+    Listens on this machine only; another --host needs --keys. Documents that another process adds or deletes are
+    visible from the next request on.
 
     \b
     Examples:
@@ -79,7 +79,7 @@ def key(
     from ..http.guard import add_key
 
     print(add_key(file, name, cast("Rights", rights)))
-    say(f"{file} knows the key {name!r}; keep what stands above, it is not shown again")
+    say(f"{file} knows the key {name!r}; store the line above safely, because it is not shown again")
 
 
 def mcp(

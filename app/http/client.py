@@ -153,8 +153,6 @@ class RemoteCollection(Local):
             UsageError: `start` or `count` is below 0.
             SondeError: As for `search`.
         """
-        if start < 0 or (count is not None and count < 0):
-            raise UsageError(f"start is {start} and count {count}: neither may be below 0")
         return self._pages(vectors, start, count)
 
     def _pages(self, vectors: bool, start: int, count: int | None) -> Iterator[dict[str, Any]]:
