@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..indexer.errors import MissingExtraError, SondeError
 from ..indexer.store.fields import json_value
 from ..indexer.store.kinds import CLUSTER, TOPIC, RunKind
-from ..indexer.store.runs import find_run, items_of
-from ..pipelines.label import check_classify, classify
 from ..pipelines.search.results import Hit, Results
 from .api import Collection
 
@@ -85,11 +83,10 @@ class _Tools:
 
     def get_document(self, id: Annotated[str, "A document's id, as search returns it."]) -> dict[str, Any]:
         """Return the whole text of a document with its title and metadata."""
-        with self._collection.stored.view() as view:
-            number = view.document_number(id)
-            if number is None:
-                raise _tool_error(f"there is no document with the id {id!r}")
-            found = view.documents([number])[number]
+        try:
+            found = self._collection.get(id)
+        except SondeError as error:
+            raise _tool_error(str(error)) from None
         metadata = {name: json_value(value) for name, value in found.metadata.items()}
         return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
 
@@ -112,22 +109,18 @@ class _Tools:
         if len(texts) > MOST_TEXTS:
             raise _tool_error(f"{len(texts):,} texts, and at most {MOST_TEXTS} are labelled at once")
         try:
-            check_classify(texts, labels)
-            found = classify(texts, labels, encoder=self._collection.stored.encoder)
+            found = self._collection.classify(texts, labels)
         except SondeError as error:
             raise _tool_error(str(error)) from None
         return {"labels": [each.label for each in found]}
 
     def _items(self, kind: RunKind, name: str | None) -> dict[str, Any]:
         try:
-            with self._collection.stored.view() as view:
-                run = find_run(view.catalog, kind, name)
-                items = [
-                    {"number": item.number, "name": item.name, **item.data} for item in items_of(view.catalog, run)
-                ]
+            found = self._collection.newest_run(kind, name)
         except SondeError as error:
             raise _tool_error(str(error)) from None
-        return {"run": run.name, "items": items}
+        items = [{"number": item.number, "name": item.name, **item.data} for item in found.items]
+        return {"run": found.run.name, "items": items}
 
 
 def _answer(search: Any) -> dict[str, Any]:

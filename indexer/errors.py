@@ -124,20 +124,20 @@ def as_text(value: object, field: str) -> str:
         UsageError: It is neither a string nor an integer, or it has half of a surrogate pair.
     """
     if isinstance(value, str):
-        return _whole(value, field)
+        return value if field == "id" else _unicode(value)  # no document has such an id, and that is what is said
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
 
 
-def _whole(text: str, field: str) -> str:
-    """Return a text that can be stored; half of a character pair cannot."""
+def _unicode(text: str) -> str:
+    """Return a text that UTF-8 can write; half of a surrogate pair it cannot."""
     try:
         if not text.isascii():
             text.encode()
-    except UnicodeEncodeError as error:
-        said = f"{reprlib.repr(text)} is not a valid {field}: character {error.start + 1:,} is half of a pair"
-        raise UsageError(said, code="invalid-text", value=text) from None
+    except UnicodeEncodeError:
+        said = f"{reprlib.repr(text)} is not valid Unicode: write it in UTF-8"
+        raise UsageError(said, code="not-unicode", value=text) from None
     return text
 
 

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ...indexer.errors import UsageError, arg, as_text, out_of_range
+from ...indexer.errors import UsageError, arg, out_of_range
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +22,7 @@ COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
 """Arguments that count something, and are never negative."""
 _WANTED = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
-    Mapping: "a dictionary", Iterable: "a list", type(None): "None",
+    Iterable: "a list", type(None): "None",
 }  # fmt: skip
 """What a message asks for, by the kind of value."""
 
@@ -99,7 +99,7 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
     Other annotations leave every value as it is.
 
     Raises:
-        UsageError: The value is of another type, a count is negative, or text has half a character.
+        UsageError: The value is of another type, or a count is negative.
     """
     kinds = _kinds(annotation)
     if kinds is None:
@@ -114,8 +114,6 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
         raise UsageError(said, code="wrong-type", field=name, value=value)
     if name in COUNTS and isinstance(value, int) and value < 0:
         raise out_of_range(name, value, "give a whole number from 0")
-    if isinstance(value, str):
-        as_text(value, name)
     if fitting == [Iterable] and isinstance(value, (list, tuple)):
         return type(value)(conformed(name, each, kinds[Iterable]) for each in value)
     return value
@@ -157,7 +155,7 @@ def _kinds(annotation: Any) -> dict[Any, Any] | None:
     if isinstance(plain, type) and issubclass(plain, Path):
         return {os.PathLike: Any}
     if isinstance(plain, type) and issubclass(plain, Mapping):
-        return {Mapping: Any}
+        return None  # what takes a dictionary shows an example of one
     several = isinstance(plain, type) and issubclass(plain, (Iterable, Container))
     if several and plain.__module__ in ("collections.abc", "builtins"):
         items = get_args(annotation)

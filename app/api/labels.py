@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.errors import Ids
+from ...indexer.errors import Ids, Texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import list_runs
 from ...pipelines.analysis.corpus import Change, Tagged, tag
 from ...pipelines.evaluate.judgements import Judgements, judge, judgements
 from ...pipelines.label import (
+    Classified,
     Correction,
+    Judge,
     LabelReport,
     Labels,
     LabelSettings,
     Unsure,
+    check_classify,
+    classify,
     correct,
     corrections,
     forget_corrections,
@@ -95,6 +99,32 @@ class Labelling(Opened):
         known = read_labelled(Path(examples)) if isinstance(examples, str | Path) else examples
         folder = None if fine_tune is None else Path(fine_tune)
         return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
+
+    def classify(
+        self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, judge: Judge | None = None,
+        progress: Notify = silent, **options: Any,
+    ) -> list[Classified]:  # fmt: skip
+        """Label texts that are not in the collection, with its bi-encoder; nothing is stored. See `sonde.classify`.
+
+        Args:
+            texts: One text or several; none may be empty.
+            labels: Names, "name: description" texts, or a mapping of names to descriptions.
+            settings: Settings to start from; an option overrides its field.
+            judge: An NLI model that is loaded already, for the engines that need one.
+            progress: Receives messages.
+            **options: Any field of `sonde.LabelSettings`.
+
+        Raises:
+            UsageError: The labels, a setting or a text is not valid.
+            SondeError: A model is not available.
+
+        Example:
+            >>> fruit.classify("Pears are sweet.", ["fruit", "vehicles"], engine="similarity")[0].label
+            'fruit'
+        """
+        given = settings_from(LabelSettings, settings, options, "classify", ("judge", *PROGRESS))
+        check_classify(texts, labels, given)
+        return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
     def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> int:
         """Keep what a person says of documents' labels; the next labelling under the run's name applies it.

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...indexer.progress import Notify, silent
+from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import kind_of
-from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs
+from ...indexer.store.members import item_sizes
+from ...indexer.store.runs import Item, Run, counted_run, find_run, items_of, list_runs, places_of
 from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster.clustering import clusters_near
 from ...pipelines.compare import SAMPLE, Contrast, RunComparison, compare_filters, compare_runs
@@ -126,6 +128,50 @@ class Looking(Opened):
         """
         with self.stored.view() as view:
             return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
+
+    def newest_run(self, kind: str, name: str | None = None) -> kept.RunDetails:
+        """Return the newest complete run of a kind, or the one of this name, with its items.
+
+        Raises:
+            UsageError: There is no such kind.
+            SondeError: There is no such run.
+
+        Example:
+            >>> shop.newest_run("cluster").run.name
+            'four'
+        """
+        with self.stored.view() as view:
+            run = find_run(view.catalog, kind_of(kind), name)
+            return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
+
+    def item_sizes(self, run: Run) -> dict[int, int]:
+        """Return the number of documents of each item of a run by its number; an item without documents is left out.
+
+        Example:
+            >>> shop.item_sizes(shop.newest_run("cluster").run)
+            {0: 4, 1: 4, 2: 4, 3: 4}
+        """
+        with self.stored.view() as view:
+            return item_sizes(view.catalog, run)
+
+    def places(self, run: Run, k: int = 1_000, offset: int = 0) -> tuple[int, list[tuple[str, float, float]]]:
+        """Return how many documents are on a map, and ids with x and y of k of them, in the order of the documents.
+
+        Args:
+            run: A map run.
+            k: Documents to return, at most.
+            offset: Documents to leave out at the beginning.
+
+        Example:
+            >>> shop.places(shop.newest_run("cluster").run)
+            (0, [])
+        """
+        with self.stored.view() as view:
+            docs, places = places_of(view.catalog, run)
+            page = slice(offset, offset + k)
+            keys = ids_by_number(view.catalog, docs[page].tolist())
+            pairs = zip(docs[page].tolist(), places[page].tolist(), strict=True)
+            return len(docs), [(keys[doc], x, y) for doc, (x, y) in pairs]
 
     def items(self, run: Run) -> list[Item]:
         """Return the clusters, topics or labels of a run, by number.

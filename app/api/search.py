@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...pipelines.search.ask import Answer, AskSettings
+    from ...pipelines.search.rerank.stage import Reranker
     from ...pipelines.search.trec import Query
 
 
@@ -190,6 +191,21 @@ class Searching(Opened):
             'Bananas are yellow.'
         """
         return like(self.stored, text, _search_settings("like", k, settings, options))
+
+    def reranker(self) -> "Reranker":
+        """Return the second stage that a search uses by default: late interaction over the collection's bi-encoder.
+
+        Raises:
+            SondeError: The collection's model is not available.
+
+        Example:
+            >>> fruit.reranker().score("a yellow fruit", ["bananas", "cars"]).argmax()
+            np.int64(0)
+        """
+        from ...pipelines.search.rerank.models import reranker_for
+
+        with self.stored.view() as view:
+            return reranker_for(view, None)
 
     def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
         """Return float32 [n, d]: embeddings of texts by the collection's bi-encoder.

@@ -210,6 +210,8 @@ class Upkeep(Opened):
 
 
 def _document(given: Mapping[str, Any]) -> Document:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
     if unknown := set(given) - {"id", "text", "title", "metadata"}:
         raise UsageError(f"a document has no field {sorted(unknown)[0]!r}: use id, text, title and metadata")
     if given.get("id") is None or given.get("text") is None:

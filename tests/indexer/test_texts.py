@@ -65,7 +65,9 @@ def test_queries(shop: Collection) -> None:
     assert [hit.id for hit in shop.similar(12, k=1)] == [hit.id for hit in shop.similar("12", k=1)]
     calls: list[Callable[[Any], Any]] = [shop.search, shop.search_many, shop.like, shop.ask, shop.similar]
     for call in calls:
-        with pytest.raises(UsageError, match=r"^None is not a valid (query|text|question|id): give a string"):
+        with pytest.raises(
+            UsageError, match=r"^(None is not a valid (id|query)|(query|text|question) is None): give a string"
+        ):
             call(None)
 
 
@@ -83,7 +85,7 @@ def test_labels_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
             make_labels(wrong)  # type: ignore[arg-type]
     found = mine_bitext("the letter 12", ["the letter 12", "rain"], encoder=ENCODER, k=1)
     assert [(pair.first, pair.second) for pair in found] == [("the letter 12", "the letter 12")]
-    with pytest.raises(UsageError, match=r"^None is not a valid premise: give a string$"):
+    with pytest.raises(UsageError, match=r"^premise is None: give a string$"):
         sonde.entail(None, "rain")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^1\.5 is not a valid text: give a string$"):
         sonde.similarity(1.5, "rain")  # type: ignore[arg-type]

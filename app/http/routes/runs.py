@@ -5,11 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from ....indexer.errors import SondeError
-from ....indexer.store.documents import ids_by_number
 from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
-from ....indexer.store.members import item_sizes
-from ....indexer.store.runs import Run, find_run, items_of, list_runs, places_of
-from ....indexer.store.view import View
+from ....pipelines.analysis.runs import RunDetails
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
 from ..problems import ProblemError
@@ -23,7 +20,7 @@ RunName = Annotated[str | None, Query(description="The run's name; the newest on
 async def runs(context: Reader, collection: Named = None) -> list[dict[str, Any]]:
     """Return every run with its parameters, versions and report."""
     host = context.hosts.find(collection)
-    return await context.in_thread(_list, host)
+    return [run.to_dict() for run in await context.in_thread(host.collection.runs)]
 
 
 @router.get("/clusters", summary="The clusters of a run")
@@ -62,38 +59,26 @@ async def _items(context: Context, kind: RunKind, name: str | None, collection: 
     return await context.in_thread(_described, host, kind, name)
 
 
-def _list(host: Hosted) -> list[dict[str, Any]]:
-    with host.collection.stored.view() as view:
-        return [run.to_dict() for run in list_runs(view.catalog)]
-
-
-def _found(view: View, kind: RunKind, name: str | None) -> Run:
+def _found(host: Hosted, kind: RunKind, name: str | None) -> RunDetails:
     try:
-        return find_run(view.catalog, kind, name)
+        return host.collection.newest_run(kind, name)
     except SondeError as error:
         raise ProblemError.of(error, 404) from None
 
 
 def _described(host: Hosted, kind: RunKind, name: str | None) -> dict[str, Any]:
-    with host.collection.stored.view() as view:
-        run = _found(view, kind, name)
-        sizes = item_sizes(view.catalog, run)
-        items = [
-            {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
-            for item in items_of(view.catalog, run)
-        ]
-        return {"run": run.to_dict(), "items": items}
+    found = _found(host, kind, name)
+    sizes = host.collection.item_sizes(found.run)
+    items = [
+        {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
+        for item in found.items
+    ]
+    return {"run": found.run.to_dict(), "items": items}
 
 
 def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
-    with host.collection.stored.view() as view:
-        run = _found(view, MAP, name)
-        docs, places = places_of(view.catalog, run)
-        page = slice(offset, offset + limit)
-        keys = ids_by_number(view.catalog, docs[page].tolist())
-        points = [
-            {"id": keys[doc], "x": x, "y": y}
-            for doc, (x, y) in zip(docs[page].tolist(), places[page].tolist(), strict=True)
-        ]
-        regions = [{"name": item.name, **item.data} for item in items_of(view.catalog, run)]
-        return {"run": run.to_dict(), "total": len(docs), "points": points, "regions": regions}
+    found = _found(host, MAP, name)
+    total, places = host.collection.places(found.run, limit, offset)
+    points = [{"id": id, "x": x, "y": y} for id, x, y in places]
+    regions = [{"name": item.name, **item.data} for item in found.items]
+    return {"run": found.run.to_dict(), "total": total, "points": points, "regions": regions}

@@ -7,8 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from ....indexer.errors import SondeError, UsageError
-from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, classify, entail
-from ....pipelines.search.rerank.models import reranker_for
+from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, entail
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
 from ..context import PROBLEMS, Context, Reader
@@ -131,9 +130,9 @@ def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str,
     settings = LabelSettings(
         engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
     )
-    check_classify(body.texts, body.labels, settings)
+    check_classify(body.texts, body.labels, settings)  # before the NLI model is loaded
     judging = None if engine == "similarity" else context.models.nli()
-    found = classify(body.texts, body.labels, settings, encoder=host.collection.stored.encoder, judge=judging)
+    found = host.collection.classify(body.texts, body.labels, settings=settings, judge=judging)
     return [each.to_dict() for each in found]
 
 
@@ -142,8 +141,7 @@ def _entail(context: Context, body: EntailRequest) -> Any:
 
 
 def _rerank(host: Hosted, body: RerankRequest) -> dict[str, Any]:
-    with host.collection.stored.view() as view:
-        reranker = reranker_for(view, None)
+    reranker = host.collection.reranker()
     scores = np.asarray(reranker.score(body.query, body.texts))
     order = np.argsort(-scores, kind="stable")
     hits = [{"place": int(place), "score": float(scores[place])} for place in order]

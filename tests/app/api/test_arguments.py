@@ -48,12 +48,12 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "documents to show": (lambda c: c.matching("stars > 0", k=-1), "k is -1: give a whole number from 0"),
     "characters": (lambda c: c.texts("1", length=-1), "length is -1: give a whole number from 0"),
     "a question": (lambda c: c.ask(5), "question is 5: give a string"),
-    "documents": (lambda c: c.put(["just text"]), "documents is 'just text': give a Document or a dictionary"),
+    "documents": (lambda c: c.put(["just text"]), "'just text' is not a valid document: give {'id': …, 'text': …}"),
     "too many fits": (
         lambda c: c.cluster(k=2, restarts=10**30), f"restarts is {10**30}: give a whole number up to 1,000"
     ),
     "half a character": (
-        lambda c: c.search("a\ud800b"), "'a\\ud800b' is not a valid query: character 2 is half of a pair"
+        lambda c: c.search("a\ud800b"), "'a\\ud800b' is not valid Unicode: write it in UTF-8"
     ),
     "pairs of queries": (
         lambda c: c.search_queries(["d1"]), "'d1' is not a valid query: give an id and a text, as ('q1', 'late parcel')"
