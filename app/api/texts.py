@@ -1,4 +1,4 @@
-"""Judge and explain texts that are in no collection: labels, entailment, scores side by side, tokens, attention."""
+"""Judge and explain texts that are not in a collection: labels, entailment, similarity, tokens and attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,12 +41,12 @@ def classify(
     progress: Notify = silent,
     **options: Any,
 ) -> list[Classified]:
-    """Label texts that are in no collection, from the labels' names alone.
+    """Label texts that are not in a collection, using only the names of the labels.
 
     Args:
-        texts: One text or several; none may be empty.
+        texts: One or several texts; none may be empty.
         labels: Names, "name: description" texts, or a mapping of names to descriptions.
-        settings: Settings to start from; an option overrides its field.
+        settings: Base settings; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
         progress: Receives messages.
         **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
@@ -73,12 +73,12 @@ def entail(
     dtype: str = "auto",
     progress: Notify = silent,
 ) -> Entailment:
-    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+    """Decide whether one sentence follows from another: entailment, neutral or contradiction, with probabilities.
 
     Args:
         premise: What is known.
         hypothesis: What may follow from it.
-        model: "bundled", the folder of an NLI model or a hub name; the bundled one where None. On a GPU,
+        model: "bundled", the folder of an NLI model, or a hub name; None uses the bundled model. On a GPU,
             facebook/bart-large-mnli is more accurate.
         device: "auto", "cpu", "cuda" …
         dtype: Precision of the model: "auto", "float32", "bfloat16" or "float16".
@@ -86,7 +86,7 @@ def entail(
 
     Raises:
         UsageError: A sentence is empty, or the model's name is not valid.
-        SondeError: The model is not available, or is no NLI model.
+        SondeError: The model is not available, or is not an NLI model.
 
     Example:
         >>> sonde.entail("A man plays a guitar.", "", model="bundled")
@@ -102,18 +102,18 @@ def entail(
 def compare_texts(
     collection: Opened, first: str, second: str, second_stage: Reranker | str | None, nli: Callable[[str], PairModel]
 ) -> Similarity:
-    """Compare two texts by the collection's bi-encoder, a second stage and an NLI model.
+    """Compare two texts with the collection's bi-encoder, a second stage and an NLI model.
 
     Args:
-        collection: Its bi-encoder and its device are used.
-        first: A text.
-        second: Another.
-        second_stage: A cross-encoder, "late" for late interaction over the bi-encoder, None for neither.
-        nli: Returns the NLI model for a device.
+        collection: The collection whose bi-encoder and device are used.
+        first: The first text.
+        second: The second text.
+        second_stage: A cross-encoder, "late" for late interaction with the bi-encoder, or None for neither.
+        nli: A function that returns the NLI model for a device.
 
     Raises:
         UsageError: A text is empty.
-        SondeError: A model is not available, or the bi-encoder has no vectors of tokens, which "late" needs.
+        SondeError: A model is not available, or the bi-encoder has no token vectors, which "late" needs.
 
     Example:
         >>> pens = sonde.index(["A red pen.", "A blue pen."], to=folder / "pens.sonde")
@@ -127,11 +127,11 @@ def compare_texts(
 
 
 def token_matrix(collection: Opened, first: str, second: str) -> TokenMatrix:
-    """Return the cosines of two texts' tokens, by the collection's bi-encoder.
+    """Return the cosines between the tokens of two texts, computed with the collection's bi-encoder.
 
     Raises:
         UsageError: A text is empty.
-        SondeError: The model is not available, or has no vectors of tokens.
+        SondeError: The model is not available, or has no token vectors.
 
     Example:
         >>> token_matrix(pens, "red pen", "pen").similarities.shape
@@ -141,11 +141,11 @@ def token_matrix(collection: Opened, first: str, second: str) -> TokenMatrix:
 
 
 def text_attention(collection: Opened, text: str) -> Attention:
-    """Return the attention of every head of the collection's bi-encoder while it reads a text.
+    """Return the attention of every head of the collection's bi-encoder for a text.
 
     Raises:
         UsageError: The text is empty.
-        SondeError: The model is not available, has no attention (static), or does not show it (int8).
+        SondeError: The model is not available, has no attention (static), or does not expose it (int8).
 
     Example:
         >>> text_attention(pens, "A dog").tokens
