@@ -155,7 +155,7 @@ class Carried:
     Attributes:
         margins: float64 [n, labels] log-odds.
         judged: int64, positions of the texts that the judge read.
-        agreement: Share of the held-back texts to which judge and model give the same label; None if none are held back.
+        agreement: Share of the held-back texts to which judge and model give the same label; None without such texts.
         held_back: Number of held-back texts.
     """
 
