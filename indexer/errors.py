@@ -1,6 +1,6 @@
-"""Errors that a user can act on: one line that says what is wrong and what to do.
+"""Errors that a user can act on: one line that states the problem and the fix.
 
-A message refers to an argument or a setting by `arg("reduce_to")`. Each interface shows it under its own name:
+A message refers to an argument or a setting with `arg("reduce_to")`. Each interface shows the name in its own form:
 `reduce_to` in Python, `--reduce-to` on the command line.
 """
 
@@ -10,39 +10,39 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 
-_BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text does not hold them, and `repr` escapes them
+_BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text never contains them, and `repr` escapes them
 _MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*){_END}")
 
 
 def arg(name: str) -> str:
-    """Return the mark of an argument or a setting, by its Python name, for a message or a notice."""
+    """Mark the Python name of an argument or a setting, for use in a message or a notice."""
     return f"{_BEGIN}{name}{_END}"
 
 
 class Message(str):
-    """A sentence as Python shows it; `render` shows it as another interface does."""
+    """A message with names in Python form; `render` converts them for another interface."""
 
     marked: str
 
     def __new__(cls, marked: str) -> "Message":
-        """Take a sentence with marks."""
+        """Take a sentence with marked names."""
         made = super().__new__(cls, _MARKED.sub(r"\1", marked))
         made.marked = marked
         return made
 
     def render(self, name: Callable[[str], str]) -> str:
-        """Return the sentence with every marked name as `name` gives it."""
+        """Return the sentence with `name` applied to every marked name."""
         return _MARKED.sub(lambda found: name(found[1]), self.marked)
 
 
 class SondeError(Exception):
-    """Something failed; the message says what, and what to do about it.
+    """An operation failed; the message says what failed and what to do.
 
     Attributes:
-        code: A short stable name of the mistake, such as "out-of-range".
-        field: The Python name of the argument or setting that is wrong.
-        value: What was given for it.
-        alternatives: What may be given instead, if that is a short list.
+        code: A short, stable name of the error, such as "out-of-range".
+        field: The Python name of the invalid argument or setting.
+        value: The value that was given.
+        alternatives: The valid values, if they are a short list.
     """
 
     exit_code, code = 1, "failed"
@@ -51,14 +51,14 @@ class SondeError(Exception):
         self, message: str, *, code: str | None = None, field: str | None = None, value: object = None,
         alternatives: Iterable[object] = (),
     ) -> None:  # fmt: skip
-        """Take a message, in which `arg` marks names."""
+        """Take a message in which names are marked with `arg`."""
         self.message = Message(message)
         super().__init__(str(self.message))
         self.code = code or self.code
         self.field, self.value, self.alternatives = field, value, tuple(map(str, alternatives))
 
     def render(self, name: Callable[[str], str]) -> str:
-        """Return the message with every argument under the name that `name` gives for its Python name."""
+        """Return the message with `name` applied to the Python name of every argument."""
         return self.message.render(name)
 
     def prefix(self, subject: str) -> None:
@@ -68,35 +68,35 @@ class SondeError(Exception):
 
 
 class UsageError(SondeError):
-    """The request itself is not valid, whatever the data: a bad option, an unknown column, a k of 0."""
+    """The request itself is not valid, regardless of the data: a bad option, an unknown column, a k of 0."""
 
     exit_code, code = 2, "usage"
 
 
 class WriterBusyError(SondeError):
-    """Another process is writing the collection."""
+    """Another process is writing to the collection."""
 
     code = "busy"
 
 
 class NothingToIndexError(SondeError):
-    """The source gave no document that can be used."""
+    """The source contains no usable documents."""
 
 
 class MissingExtraError(SondeError):
-    """An optional library is needed and absent; the message prints the command that installs it."""
+    """A required optional library is not installed; the message shows the command that installs it."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'sonde[{extra}]'")
 
 
 def out_of_range(field: str, value: object, advice: str) -> UsageError:
-    """Return the error of a number that a setting cannot have; `advice` says which it can."""
+    """Return the error for a number outside a setting's range; `advice` states the valid range."""
     return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
 
 
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:
-    """Return the error of a value that is not among those that a setting can have."""
+    """Return the error for a value that is not among a setting's valid values."""
     names = tuple(known)
     said = f"{arg(field)} is {value!r}: use {', '.join(names)}"
     return UsageError(said, code="unknown-option", field=field, value=value, alternatives=names)
@@ -109,19 +109,19 @@ Texts = str | Iterable[str]
 
 
 def is_finite(value: object) -> bool:
-    """Whether a value is a number, and neither NaN nor infinite."""
+    """Whether a value is a number other than NaN or infinity."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def as_text(value: object, field: str) -> str:
-    """Return one text; an integer is taken as its digits.
+    """Return the value as text; an integer becomes its digits.
 
     Args:
-        value: What a user gave.
-        field: What it is, for the message: "id", "query", "text" …
+        value: A value from the user.
+        field: The kind of value, for the message: "id", "query", "text" …
 
     Raises:
-        UsageError: It is neither a string nor an integer, or it has half of a surrogate pair.
+        UsageError: The value is neither a string nor an integer, or it contains half of a surrogate pair.
     """
     if isinstance(value, str):
         return value if field == "id" else _unicode(value)  # no document has such an id, and that is what is said
@@ -142,10 +142,10 @@ def _unicode(text: str) -> str:
 
 
 def as_texts(values: object, field: str) -> list[str]:
-    """Return texts as a list; one string, or one integer, is a list of one. See `as_text`.
+    """Return texts as a list; a single string or integer becomes a list of one. See `as_text`.
 
     Raises:
-        UsageError: It is neither one text nor several, or one of them is neither a string nor an integer.
+        UsageError: The value is neither one text nor several, or an item is neither a string nor an integer.
     """
     if isinstance(values, (str, Integral)):
         return [as_text(values, field)]

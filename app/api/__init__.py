@@ -1,6 +1,6 @@
 """The Python API: `sonde.index`, `sonde.open`, and the `Collection` that they return.
 
-Names are imported when they are first used, so that a module beside needs only its own imports.
+Each name is imported on first use, so importing one submodule does not import the others.
 """
 
 from importlib import import_module

@@ -17,14 +17,14 @@ from ...indexer.errors import UsageError, arg, out_of_range
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 PROGRESS = ("settings", "progress")
-"""Arguments that methods have beside their options."""
+"""Arguments that methods have besides their options."""
 COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
-"""Arguments that count something, and are never negative."""
+"""Arguments that are counts, and so must not be negative."""
 _WANTED = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
     Iterable: "a list", type(None): "None",
 }  # fmt: skip
-"""What a message asks for, by the kind of value."""
+"""How error messages name each kind of value."""
 
 
 def settings_from(
@@ -34,14 +34,14 @@ def settings_from(
 
     Args:
         kind: A dataclass of settings.
-        settings: Settings that the caller made, or None for the defaults.
-        options: Fields of `kind` that the caller named.
+        settings: Settings from the caller, or None for the defaults.
+        options: Fields of `kind` that the caller passed by name.
         method: The method's name, for messages.
-        also: The method's other arguments, so that a message can propose them.
+        also: The method's other arguments, so that a message can suggest them.
 
     Raises:
-        UsageError: There is no such option; the message names the nearest one. Or `settings` or the value of a field
-            is of another type.
+        UsageError: An option does not exist (the message suggests the closest name), or `settings` or the value of a
+            field has the wrong type.
     """
     check_options(options, [field.name for field in fields(kind)], method, also)  # type: ignore[arg-type]
     if settings is not None and not isinstance(settings, kind):
@@ -55,10 +55,10 @@ def settings_from(
 
 
 def check_options(options: Iterable[str], known: Iterable[str], method: str, also: Iterable[str] = ()) -> None:
-    """Refuse options that a method does not have.
+    """Check that a method has all the given options.
 
     Raises:
-        UsageError: There is no such option; the message names the nearest one.
+        UsageError: An option does not exist; the message suggests the closest name.
     """
     known = list(known)
     for name in options:
@@ -71,11 +71,11 @@ def check_options(options: Iterable[str], known: Iterable[str], method: str, als
 def checked(method: F) -> F:
     """Return a function that checks its arguments against their annotations before it runs.
 
-    A string such as "no" is true, and a string is a sequence of letters: both do harm in silence where True or False
-    or a list is meant. Only plain types are checked: `bool`, numbers, strings, paths, lists and dictionaries.
+    Without this check, some mistakes go unnoticed: "no" counts as true, and a string passes as a list of letters.
+    Only plain types are checked: `bool`, numbers, strings, paths, lists and dictionaries.
 
     Raises:
-        UsageError: By the function that is returned: an argument is of another type, or a count is negative.
+        UsageError: The returned function raises it if an argument has the wrong type or a count is negative.
     """
     signature = inspect.signature(method)
 
@@ -94,12 +94,12 @@ def checked(method: F) -> F:
 
 
 def conformed(name: str, value: Any, annotation: Any) -> Any:
-    """Return a value as an annotation of plain types has it: numbers and arrays of NumPy become those of Python.
+    """Check a value against an annotation of plain types, and return it with NumPy values converted to Python.
 
-    Other annotations leave every value as it is.
+    For any other annotation, the value is returned unchanged.
 
     Raises:
-        UsageError: The value is of another type, or a count is negative.
+        UsageError: The value has the wrong type, or a count is negative.
     """
     kinds = _kinds(annotation)
     if kinds is None:
@@ -120,7 +120,7 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
 
 
 def _of_python(value: Any, kinds: Mapping[Any, Any]) -> Any:
-    """Return a number, or an array where a list is allowed, of NumPy as Python's; other values as they are."""
+    """Convert a NumPy number, or a NumPy array where a list is allowed, to Python; return other values unchanged."""
     if not hasattr(value, "dtype") or not hasattr(value, "tolist"):
         return value
     return value.tolist() if getattr(value, "ndim", 1) == 0 or Iterable in kinds else value
@@ -132,7 +132,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _evaluated(method: Callable[..., Any], name: str) -> Any:
-    """Return the annotation of a parameter; Any where it names a type that is imported for type checkers alone."""
+    """Return the annotation of a parameter, or Any if it names a type that is imported only for type checkers."""
     annotation = method.__annotations__.get(name, Any)
     if not isinstance(annotation, str):
         return annotation
@@ -143,7 +143,7 @@ def _evaluated(method: Callable[..., Any], name: str) -> Any:
 
 
 def _kinds(annotation: Any) -> dict[Any, Any] | None:
-    """Return the plain kinds that an annotation allows, each with the annotation of its items; None for any value."""
+    """Return the plain types that an annotation allows, with the annotations of their items; None if any value fits."""
     if get_origin(annotation) in (Union, types.UnionType):
         parts = [_kinds(part) for part in get_args(annotation)]
         return None if None in parts else {kind: items for part in parts if part for kind, items in part.items()}
@@ -164,7 +164,7 @@ def _kinds(annotation: Any) -> dict[Any, Any] | None:
 
 
 def _normalised(kinds: Mapping[Any, Any]) -> bool:
-    """Whether `as_text` or `as_texts` checks the value where it is used: ids, queries and texts, one or several."""
+    """Whether `as_text` or `as_texts` checks the value later: one or several ids, queries or texts."""
     return str in kinds and (int in kinds or str in (_kinds(kinds.get(Iterable, Any)) or ()))
 
 

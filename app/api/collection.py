@@ -23,10 +23,10 @@ from .upkeep import Upkeep
 
 
 class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Looking, Selecting):
-    """A collection of texts that can be searched, grouped, labelled, evaluated and looked after.
+    """A collection of texts that you can search, group, label, evaluate and maintain.
 
-    Open one with `sonde.open` or make one with `sonde.index`. One object may be used from several threads; every
-    call works on the newest committed state.
+    Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works
+    on the latest committed state.
 
     Example:
         >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
@@ -36,19 +36,19 @@ class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Looking, Se
     """
 
     report: BuildReport | None = None
-    """What `sonde.index` did, on the collection that it returned."""
+    """What `sonde.index` did; set only on a collection that it returned."""
 
 
 @checked
 def open(path: str | Path, *, device: str = "auto") -> Collection:
-    """Open an existing collection; its model is loaded when a search first needs it.
+    """Open an existing collection; its model is loaded by the first search that needs it.
 
     Args:
         path: The folder, `NAME.sonde`.
         device: Where to encode queries: "auto", "cpu", "cuda", "cuda:1" …
 
     Raises:
-        SondeError: There is no collection at `path`, or its format cannot be read.
+        SondeError: No collection exists at `path`, or its format cannot be read.
 
     Example:
         >>> sonde.open(folder / "fruit.sonde").search("petrol", k=1)[0].text
@@ -71,18 +71,18 @@ def index(
     progress: Notify = silent,
     **options: Any,
 ) -> Collection:
-    """Bring the collection at `to` up to date with a source; make it if it does not exist.
+    """Update the collection at `to` from a source, or create it if it does not exist.
 
     Args:
         source: A path or several (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text, Markdown, HTML
             and PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an Arrow table, a
             dataset.
         to: The collection's folder, `NAME.sonde`.
-        text: Column, or columns, of the text; found by name and content where None, like `title` and `id`.
-        title: Column of the title.
-        id: Column of the document's id; without one, a hash of the text identifies a document.
-        read: Further settings of the reader, in place of `text`, `title` and `id`.
-        settings: Settings of the build to start from; an option overrides its field.
+        text: Column or columns with the text. If None, it is detected by name and content, like `title` and `id`.
+        title: Column with the title.
+        id: Column with the document's id. Without one, a hash of the text identifies a document.
+        read: Settings of the reader. Use it instead of `text`, `title` and `id` to set more options.
+        settings: Base settings of the build; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
         progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
@@ -117,26 +117,26 @@ def estimate(
     progress: Notify = silent,
     **options: Any,
 ) -> Estimate:
-    """Return what `index` would take with the same arguments; nothing is written.
+    """Estimate what `index` would need with the same arguments; nothing is written.
 
     Args:
         source: As for `index`.
         to: The collection's folder, `NAME.sonde`, which need not exist.
         read: Settings of the reader.
-        settings: Settings of the build to start from; an option overrides its field.
+        settings: Base settings of the build; each option overrides the field of the same name.
         progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`.
 
     Raises:
         UsageError: No text column was found, or the settings contradict the collection.
-        SondeError: The source cannot be read, or does not tell its size (standard input).
+        SondeError: The source cannot be read, or its size is unknown (standard input).
     """
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 
 def _check_reading(options: Mapping[str, Any], read: ReadOptions | None, columns: Mapping[str, Any]) -> None:
-    """Refuse settings of the reader that are given twice, or where they do not belong."""
+    """Check that no setting of the reader is given twice or in the wrong place."""
     given = [name for name, value in columns.items() if value is not None]
     if read is not None and given:
         raise UsageError(f"{given[0]} and read both name columns: give read=sonde.ReadOptions({given[0]}=…) alone")
@@ -145,5 +145,5 @@ def _check_reading(options: Mapping[str, Any], read: ReadOptions | None, columns
 
 
 def index_device(device: str = "auto") -> Literal["cpu", "cuda"]:
-    """Return where the FAISS index is built: "cuda" unless `device` is "cpu" or FAISS finds no GPU, else "cpu"."""
+    """Return where the FAISS index is built: "cpu" if `device` is "cpu" or FAISS finds no GPU, else "cuda"."""
     return "cuda" if device != "cpu" and has_gpu() else "cpu"

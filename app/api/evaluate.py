@@ -1,4 +1,4 @@
-"""Measuring a collection's searches, labels and clusters on known answers, and tuning its searches on them."""
+"""Measure a collection's searches, labels and clusters against known answers, and tune its searches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ MODES = ("dense", "lexical", "hybrid")
 
 
 class Evaluating(Opened):
-    """The methods that measure a collection on known answers, and tune it.
+    """The methods that measure a collection against known answers, and tune its searches.
 
     Example:
         >>> things = "battery parcel screen garden music kettle lamp chair oven shoe novel whale".split()
@@ -41,14 +41,14 @@ class Evaluating(Opened):
         settings: SearchSettings | None = None,
         **options: Any,
     ) -> "list[SearchQuality]":
-        """Return the quality of search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
+        """Measure search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
 
         Args:
             queries: A JSONL file with `_id` and `text`, or pairs of an id and a text.
             qrels: A file of TREC qrels or BEIR's TSV, or grades by query id and document id. `judgements()` returns
-                the judgements that the collection keeps, with their queries.
-            modes: Modes to compare, also "rerank". Differences are to the first.
-            settings: Settings of the search to start from; an option overrides its field.
+                the judgements stored in the collection, with their queries.
+            modes: Modes to compare; "rerank" is allowed too. Differences are relative to the first mode.
+            settings: Base settings of the search; each option overrides the field of the same name.
             **options: Any field of `sonde.SearchSettings`: `fusion`, `rerank_model` …
 
         Raises:
@@ -69,15 +69,15 @@ class Evaluating(Opened):
         return evaluate_search(self.stored, asked, truth, variants)
 
     def evaluate_labels(self, run: str | None, truth: str) -> "LabelQuality":
-        """Compare a run of labels with the true labels: accuracy, macro F1, and each class.
+        """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
 
         Args:
-            run: The label run; the newest where None.
+            run: The label run; the newest if None.
             truth: The metadata column that holds the true labels.
 
         Raises:
-            UsageError: There is no such column.
-            SondeError: There is no such run, or no document has both.
+            UsageError: The column does not exist.
+            SondeError: The run does not exist, or no document has both a label and a true label.
 
         Example:
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
@@ -93,12 +93,12 @@ class Evaluating(Opened):
         """Measure a cluster or topic run.
 
         Args:
-            run: Its name; the newest cluster or topic run where None.
+            run: The run's name; the newest cluster or topic run if None.
             truth: A metadata column with each document's class, for NMI, ARI, V-measure and purity.
 
         Raises:
-            SondeError: There is no such run, or it holds no document that has a class.
-            UsageError: There is no such column, it holds lists, or the run is neither of clusters nor of topics.
+            SondeError: The run does not exist, or none of its documents has a class.
+            UsageError: The column does not exist or holds lists, or the run is neither a cluster run nor a topic run.
 
         Example:
             >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
@@ -120,15 +120,15 @@ class Evaluating(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> "TuneReport":
-        """Find settings for the collection's searches; they are stored only if they are significantly better.
+        """Tune the collection's search settings, and store them only if they are significantly better.
 
-        Without queries and clicks, queries are made of the texts.
+        Without queries and clicks, queries are generated from the texts.
 
         Args:
             queries: A JSONL file of queries with `_id` and `text`; needs `qrels`.
             qrels: The judgements of these queries.
-            clicks: In place of both, a log: rows with `query` and the `id` of the document that was taken.
-            settings: Settings to start from; an option overrides its field.
+            clicks: A click log instead of `queries` and `qrels`: rows with `query` and the `id` of the chosen document.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress and messages.
             **options: Any field of `TuneSettings`: `rerank`, `queries`, `seed`, `keep`.
 
@@ -160,18 +160,18 @@ class Evaluating(Opened):
         seed: int = 0,
         keep: bool = True,
     ) -> "ThresholdReport":
-        """Find the similarity below which `ask` has no answer, and store it.
+        """Find and store the similarity threshold below which `ask` returns no answer.
 
         Args:
-            answered: Questions that the collection answers, ten or more: a text file with a question on each line, or
-                a table with a column `question` and, if known, one with the ids of the right documents.
-            unanswerable: Questions that it does not answer, ten or more.
-            mode: "dense" or "hybrid": which document is the best hit.
-            seed: Decides which half of the questions the threshold is chosen on.
+            answered: Ten or more questions that the collection answers: a text file with one question on each line, or
+                a table with a column `question` and, if known, a column with the ids of the right documents.
+            unanswerable: Ten or more questions that the collection does not answer.
+            mode: The search mode that finds the best hit, "dense" or "hybrid".
+            seed: Random seed that selects the half of the questions on which the threshold is chosen.
             keep: Whether to store the threshold.
 
         Raises:
-            UsageError: The mode has no similarity, or a table has no column `question`.
+            UsageError: The mode returns no similarity, or a table has no column `question`.
             SondeError: There are too few questions, no right document is found, or another process is writing.
 
         Example:
@@ -194,7 +194,7 @@ class Evaluating(Opened):
         return replace(found, stored=True)
 
     def search_defaults(self) -> SearchDefaults:
-        """Return the settings that tuning stored, which searches use where a call names no others.
+        """Return the settings that tuning stored. Searches use them unless a call overrides them.
 
         Example:
             >>> shop.search_defaults().threshold == found.threshold
@@ -220,7 +220,7 @@ class Evaluating(Opened):
 
 
 def check_modes(modes: Sequence[str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
-    """Return the settings of each mode that is to be evaluated, with its name.
+    """Return the name and the settings of each mode to evaluate.
 
     Raises:
         UsageError: A mode or a setting is not valid.

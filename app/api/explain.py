@@ -17,18 +17,18 @@ __all__ = ["compare_texts", "load_nli", "load_reranker", "pair_attention", "text
 def compare_texts(
     collection: Opened, first: str, second: str, second_stage: Reranker | str | None, nli: Callable[[str], PairModel]
 ) -> Similarity:
-    """Compare two texts by the collection's bi-encoder, a second stage and an NLI model.
+    """Compare two texts with the collection's bi-encoder, a second stage and an NLI model.
 
     Args:
-        collection: Its bi-encoder and its device are used.
-        first: A text.
-        second: Another.
-        second_stage: A cross-encoder, "late" for late interaction over the bi-encoder, None for neither.
-        nli: Returns the NLI model for a device.
+        collection: The collection whose bi-encoder and device are used.
+        first: The first text.
+        second: The second text.
+        second_stage: A cross-encoder, "late" for late interaction with the bi-encoder, or None for neither.
+        nli: A function that returns the NLI model for a device.
 
     Raises:
         UsageError: A text is empty.
-        SondeError: A model is not available, or the bi-encoder has no vectors of tokens, which "late" needs.
+        SondeError: A model is not available, or the bi-encoder has no token vectors, which "late" needs.
 
     Example:
         >>> pens = sonde.index(["A red pen.", "A blue pen."], to=folder / "pens.sonde")
@@ -42,11 +42,11 @@ def compare_texts(
 
 
 def token_matrix(collection: Opened, first: str, second: str) -> TokenMatrix:
-    """Return the cosines of two texts' tokens, by the collection's bi-encoder.
+    """Return the cosines between the tokens of two texts, computed with the collection's bi-encoder.
 
     Raises:
         UsageError: A text is empty.
-        SondeError: The model is not available, or has no vectors of tokens.
+        SondeError: The model is not available, or has no token vectors.
 
     Example:
         >>> token_matrix(pens, "red pen", "pen").similarities.shape
@@ -56,11 +56,11 @@ def token_matrix(collection: Opened, first: str, second: str) -> TokenMatrix:
 
 
 def text_attention(collection: Opened, text: str) -> Attention:
-    """Return the attention of every head of the collection's bi-encoder while it reads a text.
+    """Return the attention of every head of the collection's bi-encoder for a text.
 
     Raises:
         UsageError: The text is empty.
-        SondeError: The model is not available, has no attention (static), or does not show it (int8).
+        SondeError: The model is not available, has no attention (static), or does not expose it (int8).
 
     Example:
         >>> text_attention(pens, "A dog").tokens

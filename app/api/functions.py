@@ -1,6 +1,6 @@
-"""What the interfaces need beside a collection: files looked at and written, filters as text, models, training.
+"""Functions that the interfaces need besides a collection: files, filters as text, models and training.
 
-Each name is imported from the package that owns it when it is first used, so that one of them loads no other.
+Each name is imported from its own package on first use, so using one function does not load the others.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Groups of documents: clusters, topics, maps, duplicates, and the runs that keep them."""
+"""Groups of documents: clusters, topics, maps and duplicates, and the runs that store them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Grouping(Opened):
-    """The methods that look at all of a collection.
+    """The methods that analyse a whole collection.
 
     Example:
         >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
@@ -36,12 +36,12 @@ class Grouping(Opened):
         self, name: str | None = None, *, replace: bool = False, settings: ClusterSettings | None = None,
         progress: Notify = silent, **options: Any,
     ) -> Clustering:  # fmt: skip
-        """Cluster the documents by meaning and keep the result as a run.
+        """Cluster the documents by meaning and store the result as a run.
 
         Args:
-            name: Of the run; the method by default.
-            replace: Whether a run of this name may be replaced.
-            settings: Settings to start from; an option overrides its field.
+            name: The run's name; the name of the method by default.
+            replace: Whether to replace an existing run of this name.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress.
             **options: Any field of `sonde.ClusterSettings`: `method`, `k`, `seed`, `outliers` …
 
@@ -58,10 +58,10 @@ class Grouping(Opened):
         return cluster(self.stored, given, name=name, replace=replace, notify=progress)
 
     def update_clusters(self, run: str | None = None, *, progress: Notify = silent) -> Updated:
-        """Put the documents that a cluster run does not know into its clusters, whose numbers stay.
+        """Assign documents that are new since a cluster run to its clusters; the cluster numbers do not change.
 
         Raises:
-            SondeError: There is no such run, or another process is writing.
+            SondeError: The run does not exist, or another process is writing.
 
         Example:
             >>> fruit.update_clusters("kmeans").added
@@ -70,10 +70,10 @@ class Grouping(Opened):
         return update(self.stored, run, progress)
 
     def cluster_run(self, name: str | None = None) -> kept.RunDetails:
-        """Return a cluster run with its clusters, the newest if no name is given.
+        """Return a cluster run with its clusters, or the newest run if no name is given.
 
         Raises:
-            SondeError: There is no such run.
+            SondeError: The run does not exist.
 
         Example:
             >>> fruit.cluster_run().run.name
@@ -84,15 +84,15 @@ class Grouping(Opened):
             return kept.RunDetails(run, items_of(view.catalog, run))
 
     def merge_clusters(self, numbers: Sequence[int], run: str | None = None) -> Item:
-        """Merge clusters under the number of the first one and return that cluster.
+        """Merge clusters into the first one and return it; it keeps its number.
 
         Args:
-            numbers: Of two clusters or more.
-            run: The cluster run; the newest where None.
+            numbers: Numbers of two or more clusters.
+            run: The cluster run; the newest if None.
 
         Raises:
             UsageError: Fewer than two numbers were given.
-            SondeError: There is no such run or cluster, or another process is writing.
+            SondeError: The run or a cluster does not exist, or another process is writing.
 
         Example:
             >>> [found.data["size"] for found in shop.cluster("words", k=4).clusters]
@@ -112,13 +112,13 @@ class Grouping(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> Topics:
-        """Find topics with BERTopic, keep them as a run, and return them.
+        """Find topics with BERTopic, store them as a run, and return them.
 
         Args:
-            name: Of the run.
-            replace: Whether a run of this name may be replaced; numbers stay where topics do.
-            match: Another run whose numbers are taken where topics are the same.
-            settings: Settings to start from; an option overrides its field.
+            name: The run's name.
+            replace: Whether to replace an existing run of this name. Topics that stay the same keep their numbers.
+            match: Another run. Topics that are the same as in that run get the same numbers.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress.
             **options: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
 
@@ -136,10 +136,10 @@ class Grouping(Opened):
         return Topics(self.stored, name, progress)
 
     def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> Topics:
-        """Return the topics of a run that is kept, the newest if no name is given.
+        """Return the topics of a stored run, or of the newest run if no name is given.
 
         Raises:
-            SondeError: There is none.
+            SondeError: The run does not exist.
 
         Example:
             >>> shop.topic_run("topics").outliers
@@ -151,12 +151,12 @@ class Grouping(Opened):
         self, name: str = "map", *, replace: bool = False, settings: MapSettings | None = None,
         progress: Notify = silent, **options: Any,
     ) -> Map:  # fmt: skip
-        """Lay out the documents on a plane, keep that as a run, and return it.
+        """Lay out the documents on a plane, store the map as a run, and return it.
 
         Args:
-            name: Of the run.
-            replace: Whether a run of this name may be replaced.
-            settings: Settings to start from; an option overrides its field.
+            name: The run's name.
+            replace: Whether to replace an existing run of this name.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress.
             **options: Any field of `sonde.MapSettings`: `seed`, `neighbours`, `sample` …
 
@@ -174,10 +174,10 @@ class Grouping(Opened):
         return Map(self.stored, name)
 
     def map_run(self, name: str | None = None) -> Map:
-        """Return a map that is kept, the newest if no name is given.
+        """Return a stored map, or the newest map if no name is given.
 
         Raises:
-            SondeError: There is none.
+            SondeError: The run does not exist.
 
         Example:
             >>> shop.map_run().draw(folder / "map.png")
@@ -185,10 +185,10 @@ class Grouping(Opened):
         return Map(self.stored, name)
 
     def update_map(self, run: str | None = None, *, progress: Notify = silent) -> int:
-        """Place the documents that a map does not know; return how many. The other documents do not move.
+        """Add new documents to a map and return how many were added; the other documents do not move.
 
         Raises:
-            SondeError: There is no such map, or another process is writing.
+            SondeError: The map does not exist, or another process is writing.
 
         Example:
             >>> shop.update_map("map")
@@ -199,16 +199,16 @@ class Grouping(Opened):
     def duplicates(
         self, *, settings: DuplicateSettings | None = None, progress: Notify = silent, **options: Any
     ) -> Duplicates:
-        """Return groups of documents that say the same, exactly, nearly or by meaning.
+        """Return groups of duplicate documents: exact, near or by meaning.
 
         Args:
-            settings: Settings to start from; an option overrides its field.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress.
             **options: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
 
         Raises:
             UsageError: A setting is not valid.
-            MissingExtraError: datasketch is not installed, which near duplicates need.
+            MissingExtraError: datasketch, which near duplicates need, is not installed.
 
         Example:
             >>> fruit.duplicates(kinds=("exact",)).groups
@@ -218,15 +218,15 @@ class Grouping(Opened):
         return find_duplicates(self.stored, given, progress)
 
     def compare(self, **parts: Any) -> "Contrast | RunComparison":
-        """Return what tells two parts of the collection apart, or two cluster runs.
+        """Compare two parts of the collection, or two cluster runs, and return the differences.
 
         Args:
-            **parts: `clusters=(0, 1)` with, if it is not the newest, `run="NAME"`; `where=("year < 2020",
-                "year >= 2020")`; `queries=("late", "broken")`; or `runs=("kmeans", "density")`.
+            **parts: One of: `clusters=(0, 1)`, with `run="NAME"` if the run is not the newest;
+                `where=("year < 2020", "year >= 2020")`; `queries=("late", "broken")`; or `runs=("kmeans", "density")`.
 
         Raises:
-            UsageError: Not exactly two of one of these were given, or one of them holds no document.
-            SondeError: There is no such run.
+            UsageError: The call does not name exactly two parts of one kind, or one part holds no documents.
+            SondeError: The run does not exist.
 
         Example:
             >>> fruit.compare(queries=("yellow fruit", "petrol"), k=1).sides[1].documents
@@ -236,7 +236,7 @@ class Grouping(Opened):
         return compare(self.stored, **parts)
 
     def runs(self, kind: str | None = None) -> list[Run]:
-        """Return the runs that the collection keeps, oldest first.
+        """Return the stored runs of the collection, oldest first.
 
         Example:
             >>> [(run.kind, run.name, run.documents) for run in fruit.runs()]
@@ -248,8 +248,8 @@ class Grouping(Opened):
         """Return a run with its clusters, topics or labels.
 
         Raises:
-            SondeError: There is no such run.
-            UsageError: Runs of several kinds have this name, and none was said.
+            SondeError: The run does not exist.
+            UsageError: Runs of several kinds have this name, and no kind was given.
 
         Example:
             >>> [item.number for item in fruit.run("kmeans").items]
@@ -260,11 +260,11 @@ class Grouping(Opened):
     def members(
         self, run: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
     ) -> list[kept.Member]:
-        """Return the documents of a cluster, topic or label, those that belong to it most first.
+        """Return the documents of a cluster, topic or label, best matches first.
 
         Raises:
-            SondeError: There is no such run.
-            UsageError: Runs of several kinds have this name and none was given, k is below 1, or the offset below 0.
+            SondeError: The run does not exist.
+            UsageError: Runs of several kinds have this name and no kind was given, k is below 1, or offset is below 0.
 
         Example:
             >>> [member.text for member in fruit.members("kmeans", 1)]
@@ -273,11 +273,11 @@ class Grouping(Opened):
         return kept.members(self.stored, run, item, kind, k=k, offset=offset)
 
     def breakdown(self, run: str, column: str, kind: str | None = None) -> kept.RunBreakdown:
-        """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
+        """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
 
         Raises:
-            SondeError: There is no such run.
-            UsageError: There is no such column, it has no value, or runs of several kinds have this name.
+            SondeError: The run does not exist.
+            UsageError: The column does not exist or has no values, or runs of several kinds have this name.
 
         Example:
             >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
@@ -286,11 +286,11 @@ class Grouping(Opened):
         return kept.breakdown(self.stored, run, column, kind)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
-        """Rename a run or, with its number, a cluster, topic or label of it.
+        """Rename a run or, if `item` is given, the cluster, topic or label with that number.
 
         Raises:
-            SondeError: There is no such run or item, or another process is writing.
-            UsageError: The new name is taken or cannot be one, or it is not clear which run is meant.
+            SondeError: The run or the item does not exist, or another process is writing.
+            UsageError: The new name is taken or not valid, or the name matches runs of several kinds.
 
         Example:
             >>> fruit.rename_run("kmeans", "fruit and cars", item=0)
@@ -300,11 +300,11 @@ class Grouping(Opened):
         kept.rename_stored(self.stored, name, to, kind, item)
 
     def delete_run(self, name: str, *, kind: str | None = None) -> None:
-        """Delete a run with its results; documents stay as they are.
+        """Delete a run with its results; the documents do not change.
 
         Raises:
-            SondeError: There is no such run, or another process is writing.
-            UsageError: It is not clear which run is meant.
+            SondeError: The run does not exist, or another process is writing.
+            UsageError: The name matches runs of several kinds.
 
         Example:
             >>> fruit.delete_run("kmeans")

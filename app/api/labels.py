@@ -1,4 +1,4 @@
-"""What a person says about documents: labels, corrections, tags, judgements."""
+"""Labels, and manual input about documents: corrections, tags and judgements."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Labelling(Opened):
-    """The methods that label documents, and keep what a person says about them.
+    """The methods that label documents, and that store corrections, tags and judgements.
 
     Example:
         >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
@@ -44,11 +44,11 @@ class Labelling(Opened):
     def label(
         self, labels: Labels, *, settings: LabelSettings | None = None, progress: Notify = silent, **options: Any
     ) -> LabelReport:
-        """Give every document a label, from the labels' names alone, and keep the result as a run.
+        """Label every document, using only the names of the labels, and store the result as a run.
 
         Args:
             labels: Names, "name: description" texts, or a mapping of names to descriptions.
-            settings: Settings to start from; an option overrides its field.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress and messages.
             **options: Any field of `sonde.LabelSettings`: `engine`, `multi_label`, `threshold`, `budget`, `name` …
 
@@ -72,13 +72,13 @@ class Labelling(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> LabelReport:
-        """Give every document a label, learned from a few examples of each label, and keep the result as a run.
+        """Label every document, learning from a few examples of each label, and store the result as a run.
 
         Args:
             examples: A table with a column `label` and a column `text` or `id`, or the examples themselves.
-            fine_tune: Folder of a tuned model: the bi-encoder is tuned on the examples first. A model that is already
-                in this folder is used as it is.
-            settings: Settings to start from; an option overrides its field.
+            fine_tune: Fine-tune the bi-encoder on the examples first, and save it in this folder. If the folder
+                already holds a model, that model is used as it is.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress and messages.
             **options: Any field of `sonde.LabelSettings`: `name`, `replace`, `where`, `threshold`, `seed` …
 
@@ -127,14 +127,14 @@ class Labelling(Opened):
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
     def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> int:
-        """Keep what a person says of documents' labels; the next labelling under the run's name applies it.
+        """Store corrections to the labels of documents; the next labelling with the run's name applies them.
 
         Args:
-            given: A label by document id, or several; "none of these" says that none fits.
-            run: The label run that is corrected, the newest if None; "labels" if there is none yet.
+            given: One or several labels for each document id; "none of these" means that no label fits.
+            run: The label run to correct. If None, the newest one, or "labels" if no label run exists yet.
 
         Raises:
-            UsageError: The label run has no such label.
+            UsageError: The label does not exist in the label run.
             SondeError: An id does not exist, or another process is writing.
 
         Example:
@@ -144,7 +144,7 @@ class Labelling(Opened):
         return correct(self.stored, given, self._label_run(run))
 
     def corrections(self, run: str | None = None) -> list[Correction]:
-        """Return the corrections of a label run in the order of the documents.
+        """Return the corrections of a label run, in document order.
 
         Example:
             >>> [correction.labels for correction in fruit.corrections("kinds")]
@@ -153,10 +153,10 @@ class Labelling(Opened):
         return corrections(self.stored, self._label_run(run))
 
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
-        """Forget the corrections of documents; return how many corrections are left.
+        """Delete the corrections of documents; return how many corrections are left.
 
         Raises:
-            SondeError: There is no such document, the run has no correction, or another process is writing.
+            SondeError: A document does not exist, the run has no corrections, or another process is writing.
 
         Example:
             >>> fruit.correct({"1": "fruit"}, run="kinds")
@@ -167,11 +167,11 @@ class Labelling(Opened):
         return forget_corrections(self.stored, ids, self._label_run(run))
 
     def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
-        """Return the documents whose label is least sure, the least sure first, without corrected ones.
+        """Return the documents with the least certain labels, least certain first; leave out corrected documents.
 
         Raises:
-            SondeError: There is no such run.
-            UsageError: k is below 1, or the offset below 0.
+            SondeError: The run does not exist.
+            UsageError: k is below 1, or the offset is below 0.
 
         Example:
             >>> fruit.label(["fruit", "vehicles"], engine="similarity", name="kinds").corrected
@@ -182,17 +182,17 @@ class Labelling(Opened):
         return unsure(self.stored, run, k, offset)
 
     def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: Change = "new") -> Tagged:
-        """Put documents together under a name; filters, exports and maps know it as "tag:NAME".
+        """Tag documents; filters, exports and maps refer to the tag as "tag:NAME".
 
         Args:
-            name: The tag's.
-            ids: Of documents, one or several.
-            where: A filter; what passes it counts beside `ids`.
-            change: What becomes of a tag of this name that there is: "new" allows none, "add" and "remove" change it,
-                "replace" forgets it.
+            name: The tag's name.
+            ids: One or several document ids.
+            where: A filter; documents that match it are included in addition to `ids`.
+            change: How to treat an existing tag of this name: "new" raises an error, "add" and "remove" change the tag,
+                "replace" overwrites it.
 
         Raises:
-            UsageError: Nothing says which documents, the filter or the name is not valid, or the tag exists.
+            UsageError: No documents were given, the filter or the name is not valid, or the tag already exists.
             SondeError: An id does not exist, or another process is writing.
 
         Example:
@@ -204,16 +204,16 @@ class Labelling(Opened):
         return tag(self.stored, name, ids=ids, where=where, change=change)
 
     def judge(self, query: str, ids: Ids, grade: int | None = 1) -> int:
-        """Keep what is said of documents as answers to a query; return how many were judged.
+        """Store a judgement of how well documents answer a query; return how many documents were judged.
 
         Args:
             query: The query's text.
-            ids: Id of a document, or several.
-            grade: 0: not relevant; 1 to 10: relevant, more so with higher grades; None takes back what was said.
+            ids: One or several document ids.
+            grade: 0 for not relevant, 1 to 10 for relevant (higher is more relevant), None to delete the judgement.
 
         Raises:
-            UsageError: The query is empty or too long, no document was named, or the grade cannot be.
-            SondeError: A document does not exist; nothing is kept then.
+            UsageError: The query is empty or too long, no document was given, or the grade is not valid.
+            SondeError: A document does not exist; nothing is stored in that case.
 
         Example:
             >>> fruit.judge("yellow fruit", ["1"])
@@ -222,7 +222,7 @@ class Labelling(Opened):
         return judge(self.stored, query, ids, grade)
 
     def judgements(self) -> Judgements:
-        """Return what was said; judgements of documents that were deleted, or whose text changed, do not count.
+        """Return the stored judgements, without those of documents that were deleted or whose text changed.
 
         Example:
             >>> fruit.judgements().qrels
@@ -231,7 +231,7 @@ class Labelling(Opened):
         return judgements(self.stored)
 
     def _label_run(self, run: str | None) -> str:
-        """Return the run whose corrections are meant: the newest label run if none is named."""
+        """Return the name of the run to correct: `run`, or the newest label run if None."""
         if run is not None:
             return run
         with self.stored.view() as view:

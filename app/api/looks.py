@@ -1,4 +1,4 @@
-"""What pages and programs look at: counts, columns, the model, runs with their groups, and what tells groups apart."""
+"""Read-only views for pages and programs: counts, columns, the model, runs with their groups, and contrasts."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ...pipelines.label.trial import Trial
 
 State = tuple[tuple[int, int, int], ...]
-"""Changes with every commit."""
+"""A value that changes with every commit."""
 
 
 class Looking(Opened):
-    """The methods that only look.
+    """The methods that only read.
 
     Example:
         >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
@@ -43,7 +43,7 @@ class Looking(Opened):
 
     @property
     def device(self) -> str:
-        """Where texts are encoded, as it was given: "auto", "cpu", "cuda" and so on."""
+        """The device that encodes texts, as the caller gave it: "auto", "cpu", "cuda" and so on."""
         return self.stored.device
 
     @property
@@ -52,7 +52,7 @@ class Looking(Opened):
         return self.stored.get("generation", 0)
 
     def documents_state(self) -> tuple[str, int, int, int]:
-        """Return a value that changes when documents do, and when the collection is made again; runs do not change it.
+        """Return a value that changes when documents change or the collection is recreated, but not when runs change.
 
         Raises:
             OSError: The collection was removed.
@@ -65,7 +65,7 @@ class Looking(Opened):
         return str(self.path), made.st_dev, made.st_ino, self.generation
 
     def state(self) -> State:
-        """Return a value that changes with every commit, of documents and of runs.
+        """Return a value that changes with every commit of documents or runs.
 
         Example:
             >>> before = shop.state()
@@ -92,7 +92,7 @@ class Looking(Opened):
         return documents, passages
 
     def fields(self) -> dict[str, str]:
-        """Return the metadata fields: "text", "integer", "real", "boolean", "date" or "list" by name.
+        """Return the type of each metadata field by name: "text", "integer", "real", "boolean", "date" or "list".
 
         Raises:
             SondeError: The collection cannot be read.
@@ -105,10 +105,10 @@ class Looking(Opened):
             return {field.name: field.type for field in view.fields.values()}
 
     def uncounted_runs(self, kind: str | None = None) -> list[Run]:
-        """Return the runs, oldest first, as `runs` does but faster: with the documents that each began with.
+        """Return the runs, oldest first. Faster than `runs`: each run has the document count from when it was stored.
 
         Raises:
-            UsageError: There is no such kind.
+            UsageError: The kind does not exist.
 
         Example:
             >>> [(run.kind, run.name) for run in shop.uncounted_runs("cluster")]
@@ -119,7 +119,7 @@ class Looking(Opened):
             return list_runs(view.catalog, wanted, count=False)
 
     def counted_run(self, run: Run) -> kept.RunDetails:
-        """Return one run of `uncounted_runs` with the documents that it covers now, and its items.
+        """Return one run of `uncounted_runs` with its current document count and its items.
 
         Example:
             >>> found = shop.counted_run(shop.uncounted_runs("cluster")[0])
@@ -184,16 +184,16 @@ class Looking(Opened):
             return items_of(view.catalog, run)
 
     def clusters_near(self, query: str, run: str | None = None, k: int = 10) -> list[tuple[Item, float]]:
-        """Return the clusters whose mean is nearest to a query, with their cosines, the nearest first.
+        """Return the clusters whose mean is closest to a query, with their cosines, closest first.
 
         Args:
             query: What to look for, in words.
-            run: The cluster run; the newest where None.
+            run: The cluster run; the newest if None.
             k: Clusters to return, 1 or more.
 
         Raises:
             UsageError: The query is empty, or k is below 1.
-            SondeError: There is no such run, or the model is not available.
+            SondeError: The run does not exist, or the model is not available.
 
         Example:
             >>> [(cluster, cosine)] = shop.clusters_near("a flat battery", "two", k=1)
@@ -203,14 +203,14 @@ class Looking(Opened):
         return clusters_near(self.stored, query, run, k)
 
     def contrast(self, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
-        """Return what tells the documents of two filters apart; `compare` does it for queries and clusters too.
+        """Return what distinguishes the documents of two filters; `compare` also does this for queries and clusters.
 
         Args:
             filters: Two filters.
-            sample: Documents of each side in which terms are counted, at most.
+            sample: Maximum number of documents on each side in which terms are counted.
 
         Raises:
-            UsageError: A filter is not valid, or no document passes it.
+            UsageError: A filter is not valid, or no document matches it.
 
         Example:
             >>> [side.documents for side in shop.contrast(["kind = 'a'", "kind = 'b'"], sample=100).sides]
@@ -219,11 +219,11 @@ class Looking(Opened):
         return compare_filters(self.stored, filters, sample)
 
     def compare_runs(self, first: str, second: str, *, kind: str | None = None) -> RunComparison:
-        """Return how far two cluster or topic runs agree, and which groups one of them splits or merges.
+        """Return how well two cluster or topic runs agree, and which groups one of them splits or merges.
 
         Raises:
-            SondeError: There is no such run, or they have no document in common.
-            UsageError: It is not clear which run is meant.
+            SondeError: The run does not exist, or they have no document in common.
+            UsageError: A name matches runs of several kinds.
 
         Example:
             >>> found = shop.compare_runs("two", "four")
@@ -238,13 +238,13 @@ class Looking(Opened):
         """Label a random sample of documents; nothing is stored.
 
         Args:
-            labels: Names, perhaps with descriptions.
-            settings: Engine, model, `multi_label`, `threshold` and seed; the others apply to runs alone.
-            count: Documents of the sample, at most.
+            labels: Names, with or without descriptions.
+            settings: Engine, model, `multi_label`, `threshold` and seed; the other fields apply only to runs.
+            count: Maximum number of documents in the sample.
             progress: Receives progress.
 
         Raises:
-            UsageError: The labels or a setting are not valid.
+            UsageError: The labels or a setting is not valid.
             SondeError: The collection is empty, or a model is not available.
 
         Example:

@@ -1,4 +1,4 @@
-"""Evaluating models, and comparing texts that are in no collection."""
+"""Evaluate models, and compare texts that are not in a collection."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,10 +36,10 @@ __all__ = [
 
 
 def check_bitext(files: int, histogram: Path | None, map: Path | None, seed: int) -> None:
-    """Check what `evaluate_bitext` is to draw, before any file is read.
+    """Check the plots requested from `evaluate_bitext` before any file is read.
 
     Raises:
-        UsageError: The seed is negative, a plot's suffix is neither .html nor .png, or a plot is to show several files.
+        UsageError: The seed is negative, a plot's suffix is neither .html nor .png, or a plot would show several files.
         SondeError: A plot's folder does not exist.
         MissingExtraError: The library that draws it is not installed.
     """
@@ -66,16 +66,16 @@ def evaluate_bitext(
     dtype: str = "auto",
     progress: Notify = silent,
 ) -> list[BitextQuality]:
-    """Measure how well a model finds translations, on files in which each sentence has its own beside it.
+    """Measure how well a model finds translations, using files that pair each sentence with its translation.
 
     Args:
         files: Pairs, as `read_pair_file` reads them.
         model: The bi-encoder.
-        k: Neighbours that a margin is taken over.
-        histogram: Where to draw the similarities of the only file, .html or .png.
-        map: Where to draw both languages of the only file in one map.
-        seed: Of the map and of the random pairs.
-        prompt: Put in front of every sentence.
+        k: Number of neighbours from which a margin is computed.
+        histogram: Where to save a histogram of the similarities, .html or .png; for a single file only.
+        map: Where to save a map of both languages, .html or .png; for a single file only.
+        seed: Random seed of the map and of the random pairs.
+        prompt: Text to put before every sentence.
         device: "auto", "cpu", "cuda" …
         dtype: Precision of the model.
         progress: Receives messages.

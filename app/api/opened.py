@@ -1,4 +1,4 @@
-"""A collection that is open: what every part of the Python API has."""
+"""An open collection: the base class of every part of the Python API."""
 
 from pathlib import Path
 from types import FunctionType
@@ -11,15 +11,15 @@ from .arguments import checked
 
 
 class Opened:
-    """A collection that is open.
+    """An open collection.
 
     Attributes:
-        stored: The collection as it lies on disk, which the pipelines read. It may change between versions; all other
-            attributes and methods are kept stable.
+        stored: The collection on disk, which the pipelines read. It may change between versions; all other attributes
+            and methods are stable.
     """
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Have the arguments of every public method checked."""
+        """Check the arguments of every public method."""
         super().__init_subclass__(**given)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
@@ -37,17 +37,17 @@ class Opened:
         encoder: Encoder | None = None,
         loader: LoadEncoder | None = None,
     ) -> Self:
-        """Open an existing collection; its model is loaded when a search first needs it.
+        """Open an existing collection; its model is loaded by the first search that needs it.
 
         Args:
             path: The folder, `NAME.sonde`.
             device: Where to encode queries: "auto", "cpu", "cuda", "cuda:1" …
-            encoder: A bi-encoder of your own, which must be the collection's.
-            loader: Loads the bi-encoder, in place of Sonde: collections of one model can share it that way.
+            encoder: A bi-encoder of your own; it must match the collection's.
+            loader: Loads the bi-encoder instead of Sonde, so that collections with the same model can share it.
 
         Raises:
             UsageError: The name of the device is unknown.
-            SondeError: There is no collection at `path`, or its format cannot be read.
+            SondeError: No collection exists at `path`, or its format cannot be read.
         """
         device_names(device)
         return cls(StoredCollection.open(path, encoder=encoder, device=device, loader=loader))

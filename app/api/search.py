@@ -1,4 +1,4 @@
-"""Searching: in words, by example, with an answer or none; and what helps to search: filters, examples, documents."""
+"""Search in words or by example, answer questions, and look up filters, example queries and documents."""
 
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,17 +46,17 @@ class Searching(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> Results:
-        """Return the k documents that answer the query best.
+        """Return the k documents that best answer the query.
 
         Args:
             query: What to look for, in words.
-            k: Documents to return, 1 or more; None takes that of `settings`, which is 10 by default.
-            settings: Settings to start from; an option overrides its field.
-            progress: Receives messages: that a reranker is downloaded.
+            k: Number of documents to return, 1 or more; None uses the value of `settings`, 10 by default.
+            settings: Base settings; each option overrides the field of the same name.
+            progress: Receives messages, such as the download of a reranker.
             **options: Any field of `sonde.SearchSettings`: `mode`, `where`, `threshold`, `offset`, `explain` …
 
         Raises:
-            UsageError: A setting, the filter or the query (an empty one) is not valid.
+            UsageError: A setting or the filter is not valid, or the query is empty or not valid.
             SondeError: The collection's model is not available.
 
         Example:
@@ -74,12 +74,12 @@ class Searching(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> "Answer":
-        """Return the best answer to a question, or none where the best document is not similar enough.
+        """Return the best answer to a question, or no answer if the best document is not similar enough.
 
         Args:
-            question: What is asked.
-            threshold: Least cosine; None takes that of `settings`, or what `sonde tune threshold` stored.
-            settings: Settings to start from; an option overrides its field.
+            question: The question's text.
+            threshold: Minimum cosine; None uses the value of `settings`, or the one that `sonde tune threshold` stored.
+            settings: Base settings; each option overrides the field of the same name.
             progress: Receives messages.
             **options: Any field of `sonde.AskSettings`: `field` (the metadata field that holds the answer) and `mode`.
 
@@ -102,10 +102,10 @@ class Searching(Opened):
         )
 
     def model_warning(self) -> str | None:
-        """Return a warning if the model does not suit what the collection holds, else None.
+        """Return a warning if the model does not suit the collection's content, else None.
 
-        A collection of questions needs a model that brings alike questions together, a collection of passages one
-        that brings a question near its answer.
+        A collection of questions needs a model that places similar questions close together. A collection of passages
+        needs a model that places a question close to its answer.
 
         Example:
             >>> fruit.model_warning() is None
@@ -118,7 +118,7 @@ class Searching(Opened):
     def search_many(
         self, queries: Texts, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
     ) -> Iterator[Results]:
-        """Yield the results of many queries, which are encoded together; see `search`.
+        """Yield the results of each query; the queries are encoded together. See `search`.
 
         Example:
             >>> [results[0].text for results in fruit.search_many(["yellow fruit", "petrol"], k=1)]
@@ -136,14 +136,14 @@ class Searching(Opened):
         progress: Notify = silent,
         **options: Any,
     ) -> list[tuple[str, Results]]:
-        """Return the results of queries that have ids and, if asked, write them as a TREC run file.
+        """Return the results of queries that have ids and, if `run` is given, write them as a TREC run file.
 
         Args:
             queries: A JSONL file with `_id` and `text`, plain or gzipped, or pairs of an id and a text.
-            k: Documents to return for each query; None takes that of `settings`.
+            k: Number of documents to return for each query; None uses the value of `settings`.
             run: The run file to write.
-            settings: Settings to start from; an option overrides its field.
-            progress: Receives messages: that a reranker is downloaded.
+            settings: Base settings; each option overrides the field of the same name.
+            progress: Receives messages, such as the download of a reranker.
             **options: Any field of `sonde.SearchSettings`.
 
         Raises:
@@ -164,10 +164,10 @@ class Searching(Opened):
     def similar(
         self, id: str | int, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
     ) -> Results:
-        """Return the k documents most similar to the stored document `id`, itself left out; options as for `search`.
+        """Return the k documents most similar to the stored document `id`, without itself; options as for `search`.
 
         Raises:
-            SondeError: There is no document with this id.
+            SondeError: No document has this id.
             UsageError: A setting or the filter is not valid.
 
         Example:
@@ -208,11 +208,11 @@ class Searching(Opened):
             return reranker_for(view, None)
 
     def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
-        """Return float32 [n, d]: embeddings of texts by the collection's bi-encoder.
+        """Embed texts with the collection's bi-encoder; return float32 [n, d].
 
         Args:
-            texts: One text or several; one that is longer than the model's window counts by its beginning.
-            query: Whether they are queries, for models that have a prompt for those.
+            texts: One or several texts. Only the beginning of a text longer than the model's window is used.
+            query: Whether the texts are queries, for models with a query prompt.
 
         Raises:
             UsageError: A text is not a string.
@@ -225,7 +225,7 @@ class Searching(Opened):
         return self.stored.encoder.encode_texts(as_texts(texts, "text"), query)
 
     def facets(self) -> list[Facet]:
-        """Return what documents can be filtered by: metadata fields with their values, then labels, clusters and so on.
+        """Return the available filters: metadata fields with their values, then labels, clusters and so on.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -240,11 +240,11 @@ class Searching(Opened):
             return facets(view)
 
     def choices_among(self, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
-        """Return how often each choice of a facet occurs among some documents, the most frequent first.
+        """Count how often each choice of a facet occurs in the given documents, most frequent first.
 
         Args:
-            ids: Ids of documents; unknown ids are left out.
-            known: Facets of this collection; those without choices are left out.
+            ids: Document ids; unknown ids are ignored.
+            known: Facets of this collection; facets without choices are ignored.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -259,10 +259,10 @@ class Searching(Opened):
             return choices_among(view, ids, known)
 
     def example_queries(self, most: int = 6, seed: int = 0) -> list[str]:
-        """Return queries that have good answers: phrases that several texts use, else titles or words.
+        """Return example queries with good answers: phrases that occur in several texts, else titles or words.
 
         Args:
-            most: Number of queries, at most.
+            most: Maximum number of queries.
             seed: Random seed of the sample of texts.
 
         Raises:
@@ -280,7 +280,7 @@ class Searching(Opened):
         """Return the document with this id: its title, text, language and metadata.
 
         Raises:
-            SondeError: There is no document with this id.
+            SondeError: No document has this id.
 
         Example:
             >>> found = shop.get("a")
@@ -294,7 +294,7 @@ class Searching(Opened):
         return found[key]
 
     def documents(self, ids: Ids) -> dict[str, StoredDocument]:
-        """Return documents by id, in the order of the collection; unknown ids are left out.
+        """Return documents by id, in collection order; unknown ids are left out.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -308,12 +308,12 @@ class Searching(Opened):
             return {document.id: document for document in view.documents(list(numbers.values())).values()}
 
     def matching(self, where: str, k: int = 10, length: int | None = None) -> tuple[int, list[DocumentText]]:
-        """Return how many documents pass a filter, and the first k of them.
+        """Return how many documents match a filter, and the first k of them.
 
         Args:
             where: A filter, like the condition of an SQL WHERE.
-            k: Documents to return, 0 or more.
-            length: Characters of each text, at most; whole texts where None.
+            k: Number of documents to return, 0 or more.
+            length: Maximum number of characters of each text; whole texts if None.
 
         Raises:
             UsageError: The filter is not valid.
@@ -328,10 +328,10 @@ class Searching(Opened):
             return len(numbers), list(chosen_texts(view.catalog, numbers[:k].tolist(), length))
 
     def best_passage(self, id: str, query: str) -> str:
-        """Return the passage of a document that is most similar to a query, with the document's title before it.
+        """Return the document's title followed by its passage that is most similar to a query.
 
         Raises:
-            SondeError: There is no document with this id, or the model is not available.
+            SondeError: No document has this id, or the model is not available.
 
         Example:
             >>> shop.best_passage("b", "something blue")

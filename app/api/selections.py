@@ -1,4 +1,4 @@
-"""Selections: documents named by their numbers, as maps name them, and what can be done with them."""
+"""Selections: operations on documents that are identified by number, as on maps."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from .opened import Opened
 
 
 class Selecting(Opened):
-    """The methods that work on documents by number; a number stays with its document until the document changes.
+    """The methods that work on documents by number. A document keeps its number until it changes.
 
     Example:
         >>> rows = [{"id": n, "text": f"{word} {n}", "stars": n} for n, word in enumerate(["parcel", "battery"] * 4)]
@@ -39,7 +39,7 @@ class Selecting(Opened):
             return numbers_by_id(view.catalog, as_texts(ids, "id"))
 
     def numbered(self, docs: Sequence[int]) -> list[StoredDocument]:
-        """Return the documents with these numbers, in ascending order; numbers that no document has are left out.
+        """Return the documents with these numbers, in ascending order; unknown numbers are left out.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -53,7 +53,7 @@ class Selecting(Opened):
             return list(view.documents(docs).values())
 
     def beginnings(self, docs: Sequence[int], length: int) -> dict[int, DocumentText]:
-        """Return documents by number, with the first `length` characters of their texts, in one pass over all texts.
+        """Return documents by number with the first `length` characters of their texts, reading all texts in one pass.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -67,7 +67,7 @@ class Selecting(Opened):
             return {each.doc: each for each in document_texts(view.catalog, length) if each.doc in wanted}
 
     def documents_of(self, run: Run) -> np.ndarray:
-        """Return the numbers of a run's documents, int64, ascending; a document with two labels is there twice.
+        """Return the numbers of a run's documents, int64, ascending; a document with two labels appears twice.
 
         Example:
             >>> shop.tag("few", where="stars < 3").documents
@@ -79,7 +79,7 @@ class Selecting(Opened):
             return assignments_of(view.catalog, run)[0]
 
     def colorings(self) -> list[str]:
-        """Return everything that a map can be coloured by: runs as KIND:NAME, the newest first, then metadata fields.
+        """Return the available map colourings: runs as KIND:NAME, newest first, then metadata fields.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -92,14 +92,14 @@ class Selecting(Opened):
             return choices(view.catalog)
 
     def coloring(self, docs: np.ndarray, color: str) -> tuple[Coloring, bool]:
-        """Return the colours of documents, and whether their numbers are days since the year 1.
+        """Return the colours of documents, and whether the colour values are days since the year 1.
 
         Args:
             docs: int64 [n] document numbers, ascending.
             color: One of `colorings`.
 
         Raises:
-            UsageError: There is no such coloring.
+            UsageError: The colouring does not exist.
 
         Example:
             >>> shop.coloring(np.array(docs), "stars")[0].names
@@ -109,11 +109,11 @@ class Selecting(Opened):
             return coloring(view.catalog, docs, color)
 
     def contrast_with_rest(self, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tuple[str, float], ...]:
-        """Return the terms that tell some documents from all others, with their z-scores, best first.
+        """Return the terms that distinguish these documents from all others, with their z-scores, best first.
 
         Args:
-            docs: int64, their numbers; those that no longer exist are left out.
-            sample: Documents of each side in which terms are counted, at most.
+            docs: int64, document numbers; numbers that no longer exist are ignored.
+            sample: Maximum number of documents on each side in which terms are counted.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -126,16 +126,16 @@ class Selecting(Opened):
             return against_rest(view, docs, sample)
 
     def tag_numbered(self, name: str, docs: np.ndarray, change: Change = "new") -> Tagged:
-        """Put documents together under a name; `tag` does it by id or by filter.
+        """Tag documents by number; `tag` does this by id or by filter.
 
         Args:
-            name: The tag's.
-            docs: int64, their numbers; those that no longer exist are left out.
-            change: What becomes of a tag that already has this name: "new" refuses, "add" and "remove" change it,
-                "replace" forgets it.
+            name: The tag's name.
+            docs: int64, document numbers; numbers that no longer exist are ignored.
+            change: How to treat an existing tag of this name: "new" raises an error, "add" and "remove" change the tag,
+                "replace" overwrites it.
 
         Raises:
-            UsageError: The name is not valid, the tag already exists, or no document would have it.
+            UsageError: The name is not valid, the tag already exists, or the tag would have no documents.
             SondeError: Another process is writing.
 
         Example:
@@ -145,15 +145,15 @@ class Selecting(Opened):
         return tag(self.stored, name, docs=docs, change=change)
 
     def export_numbered(self, docs: np.ndarray, path: str | Path, *, vectors: bool = False) -> int:
-        """Write documents to a Parquet, CSV or JSONL file by its suffix; return how many.
+        """Export documents to a Parquet, CSV or JSONL file, chosen by suffix; return how many were written.
 
         Args:
-            docs: int64, their numbers; those that no longer exist are left out.
-            path: The file.
-            vectors: Whether each document's embedding is written too.
+            docs: int64, document numbers; numbers that no longer exist are ignored.
+            path: The file to write.
+            vectors: Whether to write each document's embedding too.
 
         Raises:
-            UsageError: The suffix is none of these.
+            UsageError: The suffix is not one of these.
             SondeError: The file cannot be written.
 
         Example:

@@ -1,4 +1,4 @@
-"""Judge texts that are in no collection: labels and entailment."""
+"""Judge texts that are not in a collection: labels and entailment."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ def classify(
     progress: Notify = silent,
     **options: Any,
 ) -> list[Classified]:
-    """Label texts that are in no collection, from the labels' names alone.
+    """Label texts that are not in a collection, using only the names of the labels.
 
     Args:
-        texts: One text or several; none may be empty.
+        texts: One or several texts; none may be empty.
         labels: Names, "name: description" texts, or a mapping of names to descriptions.
-        settings: Settings to start from; an option overrides its field.
+        settings: Base settings; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
         progress: Receives messages.
         **options: Any field of `sonde.LabelSettings`: `engine`, `model`, `multi_label`, `threshold`, `template` …
@@ -55,12 +55,12 @@ def entail(
     dtype: str = "auto",
     progress: Notify = silent,
 ) -> Entailment:
-    """Say whether a sentence follows from another: entailment, neutral or contradiction, with probabilities.
+    """Decide whether one sentence follows from another: entailment, neutral or contradiction, with probabilities.
 
     Args:
         premise: What is known.
         hypothesis: What may follow from it.
-        model: "bundled", the folder of an NLI model or a hub name; the bundled one where None. On a GPU,
+        model: "bundled", the folder of an NLI model, or a hub name; None uses the bundled model. On a GPU,
             facebook/bart-large-mnli is more accurate.
         device: "auto", "cpu", "cuda" …
         dtype: Precision of the model: "auto", "float32", "bfloat16" or "float16".
@@ -68,7 +68,7 @@ def entail(
 
     Raises:
         UsageError: A sentence is empty, or the model's name is not valid.
-        SondeError: The model is not available, or is no NLI model.
+        SondeError: The model is not available, or is not an NLI model.
 
     Example:
         >>> sonde.entail("A man plays a guitar.", "", model="bundled")

@@ -1,4 +1,4 @@
-"""Looking after a collection: report, delete, compact, verify, repair, read out."""
+"""Maintain a collection: report, add, delete, compact, verify, repair, read and export."""
 
 import reprlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Upkeep(Opened):
-    """The methods that look after a collection.
+    """The methods that maintain a collection.
 
     Example:
         >>> texts = ["Apples are red.", "Bananas are yellow.", "Cars need fuel."]
@@ -37,7 +37,7 @@ class Upkeep(Opened):
     """
 
     def info(self) -> Info:
-        """Return what the collection holds: counts, model, index with its measured recall and latency, sizes.
+        """Return a summary of the collection: counts, model, index with its measured recall and latency, and sizes.
 
         Example:
             >>> fruit.info().documents
@@ -46,15 +46,15 @@ class Upkeep(Opened):
         return info(self.stored)
 
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
-        """Add documents or replace those of the same id, in one commit.
+        """Add documents, or replace those with the same id, in one commit.
 
         Args:
             documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.
             progress: Receives progress and messages.
 
         Raises:
-            UsageError: A document is neither, has no id, or has a value that the metadata field does not take.
-            SondeError: The collection is gone, no document can be used, or another process is writing.
+            UsageError: A document has the wrong type, no id, or a value that its metadata field does not accept.
+            SondeError: The collection was removed, no document can be used, or another process is writing.
 
         Example:
             >>> fruit.put([{"id": "pear", "text": "Pears are green."}]).added
@@ -76,8 +76,8 @@ class Upkeep(Opened):
         """Delete documents by id (one or several) or by filter; return how many were deleted.
 
         Raises:
-            SondeError: An id does not exist (nothing is deleted then), or another process is writing.
-            UsageError: The filter is not valid, or neither ids nor a filter were given.
+            SondeError: An id does not exist (nothing is deleted in that case), or another process is writing.
+            UsageError: The filter is not valid, or neither ids nor a filter was given.
 
         Example:
             >>> fruit.delete(where="title = 'no such title'")
@@ -89,7 +89,7 @@ class Upkeep(Opened):
         """Rewrite the collection without tombstones and with its segments merged.
 
         Raises:
-            SondeError: Another process is writing, or the disk is full; the collection is then as it was.
+            SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
 
         Example:
             >>> fruit.compact().removed  # the pear
@@ -98,7 +98,7 @@ class Upkeep(Opened):
         return compact(self.path, notify=progress)
 
     def verify(self) -> list[Finding]:
-        """Check every digest and count, and both derived indexes against the truth; no findings means all is well.
+        """Check every digest and count, and compare both indexes with the stored data; no findings means no errors.
 
         Example:
             >>> fruit.verify()
@@ -107,10 +107,10 @@ class Upkeep(Opened):
         return verify(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
-        """Rebuild what `verify` finds broken, as far as it can be derived; return what was done.
+        """Rebuild anything broken that can be rebuilt, as found by `verify`; return what was done.
 
         Raises:
-            SondeError: Vectors are lost whose texts must be embedded again and whose model is not available.
+            SondeError: Lost vectors must be embedded again, and the model is not available.
 
         Example:
             >>> fruit.repair()
@@ -119,12 +119,12 @@ class Upkeep(Opened):
         return repair(self.stored, progress)
 
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield documents as dictionaries: id, title, text, metadata, what runs say and, if asked, the embedding.
+        """Yield documents as dictionaries: id, title, text, metadata, run results and, optionally, the embedding.
 
         Args:
-            vectors: Whether each document's embedding is there too, under "vector".
-            start: Place of the first document, 0 for the oldest.
-            count: Documents to yield, all from `start` on where None.
+            vectors: Whether to include each document's embedding, under "vector".
+            start: Position of the first document, 0 for the oldest.
+            count: Number of documents to yield; all from `start` on if None.
 
         Raises:
             UsageError: `start` or `count` is below 0.
@@ -138,11 +138,11 @@ class Upkeep(Opened):
         return exporting.rows(self.stored, vectors=vectors, choose=part)
 
     def texts(self, ids: Ids, length: int | None = None) -> dict[str, DocumentText]:
-        """Return titles and texts of documents by id; unknown ids are left out.
+        """Return the titles and texts of documents by id; unknown ids are left out.
 
         Args:
-            ids: Of documents.
-            length: Characters of each text, counted from its beginning; all where None.
+            ids: Document ids.
+            length: Number of characters to return from the beginning of each text; all if None.
 
         Example:
             >>> apple = next(fruit.rows())["id"]
@@ -155,12 +155,12 @@ class Upkeep(Opened):
     def export(
         self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = ()
     ) -> int:
-        """Write documents with their metadata and what runs say of them; return how many. See `export_notes`.
+        """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
         Args:
-            to: A .parquet, .csv or .jsonl file. It appears when it is complete.
-            vectors: Whether to write each document's vector.
-            where: A filter on metadata and runs; all documents where None.
+            to: A .parquet, .csv or .jsonl file. The file appears only once it is complete.
+            vectors: Whether to write each document's embedding.
+            where: A filter on metadata and runs; all documents if None.
             without: Ids of documents to leave out.
 
         Raises:
@@ -174,7 +174,7 @@ class Upkeep(Opened):
         return exporting.write_export(self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where))
 
     def export_lines(self, stream: TextIO, *, vectors: bool = False, where: str | None = None) -> int:
-        """Write documents as JSON lines to an open text stream, such as standard output; return how many.
+        """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.
 
         Raises:
             UsageError: The filter is not valid.
@@ -187,7 +187,7 @@ class Upkeep(Opened):
         return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where))
 
     def export_notes(self) -> list[str]:
-        """Return a note for each run that an export names differently, because names would clash.
+        """Return a note for each run that an export renames to avoid a name clash.
 
         Example:
             >>> fruit.export_notes()
@@ -223,19 +223,19 @@ def _document(given: Mapping[str, Any]) -> Document:
 
 
 def _of_python(value: Any) -> Any:
-    """Return a value of NumPy or pandas as Python's; what stands for a missing value there is None."""
+    """Convert a NumPy or pandas value to Python; their markers for missing values become None."""
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
     return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 
 
 def _typed(document: Document, fields: Mapping[str, Field]) -> Document:
-    """Return a document whose metadata fit the collection's fields: a date may be given as text.
+    """Return the document with its metadata converted to the types of the collection's fields; dates may be text.
 
-    A value of another type would turn the whole field into text, and filters would compare it as text from then on.
+    A value of the wrong type would turn the whole field into text. Filters would then compare the field as text.
 
     Raises:
-        UsageError: A value has another type than its field.
+        UsageError: A value does not have the type of its field.
     """
     metadata = dict(document.metadata)
     for name, value in metadata.items():
@@ -250,7 +250,7 @@ def _typed(document: Document, fields: Mapping[str, Field]) -> Document:
 
 
 def _date(text: str) -> date | str:
-    """Return a date or a time in ISO 8601, other texts as they are."""
+    """Parse an ISO 8601 date or time; return any other text unchanged."""
     try:
         return datetime.fromisoformat(text) if len(text) > len("2024-03-01") else date.fromisoformat(text)
     except ValueError:
@@ -258,5 +258,5 @@ def _date(text: str) -> date | str:
 
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:
-    """Return what chooses the documents that pass a filter; None, which is all of them, without one."""
+    """Return a function that selects the documents that match a filter; None, for all documents, without a filter."""
     return None if where is None else lambda catalog: documents_where(catalog, where)

@@ -1,1 +1,1 @@
-"""The HTTP service: FastAPI over open collections, and a client with the methods of a local one."""
+"""The HTTP service: a FastAPI application for open collections, and a client with the methods of a local one."""

@@ -1,4 +1,4 @@
-"""Micro-batches: what arrives while one batch is worked on becomes the next one."""
+"""Micro-batches: jobs that arrive while one batch runs form the next batch."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ class BusyError(Exception):
 
 
 class MicroBatcher(Generic[Job, Answer]):
-    """Hands jobs to one worker thread, as many together as are waiting.
+    """Passes all waiting jobs together to one worker thread.
 
-    A lone job starts at once: nothing waits for company. `work` gets the jobs and returns for each an answer, or the
-    exception that its job ends with.
+    A single job starts at once, without waiting for others. `work` gets the jobs and returns an answer or an exception
+    for each.
     """
 
     def __init__(
         self, work: Callable[[Sequence[Job]], Sequence[Answer | Exception]], *, waiting: int, together: int
     ) -> None:
-        """Allow `waiting` jobs in the queue, and `together` jobs in a batch."""
+        """Allow at most `waiting` jobs in the queue and `together` jobs in a batch."""
         self._work = work
         self._together = together
         self._queue: asyncio.Queue[tuple[Job, asyncio.Future[Answer]]] = asyncio.Queue(waiting)
@@ -32,7 +32,7 @@ class MicroBatcher(Generic[Job, Answer]):
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait."""
+        """Number of waiting jobs."""
         return self._queue.qsize()
 
     async def submit(self, job: Job) -> Answer:
@@ -51,7 +51,7 @@ class MicroBatcher(Generic[Job, Answer]):
         return await future
 
     async def close(self) -> None:
-        """Answer what is waiting, then stop."""
+        """Answer the waiting jobs, then stop."""
         while not self._queue.empty():
             await asyncio.sleep(0.01)
         if self._task is not None:
@@ -63,7 +63,7 @@ class MicroBatcher(Generic[Job, Answer]):
             batch = [await self._queue.get()]
             while not self._queue.empty() and len(batch) < self._together:
                 batch.append(self._queue.get_nowait())
-            batch = [entry for entry in batch if not entry[1].done()]  # its client has gone
+            batch = [entry for entry in batch if not entry[1].done()]  # the client disconnected
             if batch:
                 await self._answer(batch)
 

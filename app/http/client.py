@@ -1,4 +1,4 @@
-"""A collection on another machine, with the methods of a local one."""
+"""A collection on another machine, with the same methods as a local one."""
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,26 +36,26 @@ else:
     Local = object
 
 AT_ONCE = 500
-"""Documents in one request."""
+"""Number of documents to write in one request."""
 PAGE = 1_000
-"""Documents that are read in one request."""
+"""Number of documents to read in one request."""
 PATIENCE = 60.0
-"""Seconds that a call waits for an answer, unless the caller chose a time or the call writes."""
+"""Default timeout in seconds of a call that reads."""
 
 
 class RemoteCollection(Local):
-    """A collection behind `sonde serve`: the methods of a local one, with the same results and the same errors.
+    """A collection served by `sonde serve`, with the methods, results and errors of a local one.
 
-    What is not defined here is made by `remote_method`, with the signature of the local method. Options that choose
-    a model or a device are refused: the service decides those. `progress` is not called.
+    `remote_method` creates every method that is not defined here, with the signature of the local method. Options that
+    choose a model or a device raise an error, because the service decides these. `progress` is not called.
     """
 
     def __init__(
         self, http: "httpx2.Client", collection: str | None = None, *, for_writes: "httpx2.Timeout | None" = None
     ) -> None:
-        """Take an open HTTP client whose base is the service, and the collection's name there.
+        """Take an open HTTP client whose base URL is the service, and the collection's name on that service.
 
-        Calls that write wait as `for_writes` says, or as the client does.
+        Calls that write use the timeout `for_writes`, or the client's timeout if None.
         """
         self._http = http
         self._for_writes = for_writes
@@ -67,7 +67,7 @@ class RemoteCollection(Local):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    if not TYPE_CHECKING:  # to a type checker, these are the methods of a local collection
+    if not TYPE_CHECKING:  # a type checker sees the methods of a local collection
 
         def __getattr__(self, name: str) -> Any:
             method = remote_method(name)
@@ -95,11 +95,11 @@ class RemoteCollection(Local):
     def classify(
         self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, **options: Any
     ) -> list[Classified]:
-        """Label texts that are in no collection; `options` as the service's `/label` takes them.
+        """Label texts that are not in a collection; `options` are those of the service's `/label`.
 
         Raises:
             UsageError: A text, a label or a setting is not valid.
-            SondeError: The service's model is not available, or as for `search`.
+            SondeError: The service's model is not available, or a reason listed under `search`.
         """
         named = {label.name: label.description for label in make_labels(labels, several=True)}
         given = {"texts": as_texts(texts, "text"), "labels": named}
@@ -111,7 +111,7 @@ class RemoteCollection(Local):
 
     @checked
     def entail(self, premise: str, hypothesis: str) -> Entailment:
-        """Say whether a sentence follows from another.
+        """Decide whether one sentence follows from another.
 
         Raises:
             UsageError: A sentence is empty.
@@ -122,7 +122,7 @@ class RemoteCollection(Local):
 
     @checked
     def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
-        """Return float32 [n, d], the texts' vectors from the service's model.
+        """Embed texts with the service's model; return float32 [n, d].
 
         Raises:
             SondeError: As for `search`.
@@ -133,11 +133,11 @@ class RemoteCollection(Local):
 
     @checked
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
-        """Add documents or replace those of the same id; see the local method. Each 500 are one commit.
+        """Add documents, or replace those with the same id, in commits of 500; see the local method.
 
         Raises:
-            UsageError: A document cannot be used; those of earlier slices of 500 are then written.
-            SondeError: The key may only read, another process is writing, or as for `search`.
+            UsageError: A document cannot be used; earlier commits of 500 documents are already written.
+            SondeError: The key allows only reading, another process is writing, or a reason listed under `search`.
         """
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
@@ -147,7 +147,7 @@ class RemoteCollection(Local):
 
     @checked
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield every document as a dictionary, a page of 1,000 at a time; see the local method.
+        """Yield every document as a dictionary, fetched in pages of 1,000; see the local method.
 
         Raises:
             UsageError: `start` or `count` is below 0.
@@ -179,31 +179,31 @@ class RemoteCollection(Local):
 
     @checked
     def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":
-        """Find topics, keep them as a run, and return them; see the local method."""
+        """Find topics, store them as a run, and return them; see the local method."""
         return RemoteTopics(self, self._made("topics", name, options))
 
     @checked
     def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> "RemoteTopics":
-        """Return the topics of a run that is kept, the newest if no name is given."""
+        """Return the topics of a stored run, or of the newest run if no name is given."""
         return RemoteTopics(self, self.call("read/topic_run/name", {}, name))
 
     @checked
     def map(self, name: str = "map", **options: Any) -> "RemoteMap":
-        """Lay out the documents on a plane, keep that as a run, and return it; see the local method."""
+        """Lay out the documents on a plane, store the map as a run, and return it; see the local method."""
         return RemoteMap(self, self._made("map", name, options))
 
     @checked
     def map_run(self, name: str | None = None) -> "RemoteMap":
-        """Return a map that is kept, the newest if no name is given."""
+        """Return a stored map, or the newest map if no name is given."""
         return RemoteMap(self, self.call("read/map_run/name", {}, name))
 
     def call(self, method: str, options: Mapping[str, Any], run: str | None = None) -> Any:
-        """Return what a method of the service returns, as the same types.
+        """Call a method of the service and return its result with the original types.
 
         Args:
-            method: "read/NAME" or "write/NAME", or with the method that opens a run before the name.
-            options: Its arguments by name.
-            run: Name of the run, for methods of topics and maps.
+            method: "read/NAME" or "write/NAME"; for a run's methods, the method that opens the run comes before NAME.
+            options: The arguments by name.
+            run: The run's name, for methods of topics and maps.
         """
         encoded = {name: _encoded(name, value) for name, value in options.items()}
         return decode(self._post(f"/{method}", {"options": encoded} | ({"run": run} if run else {}))["result"])
@@ -233,18 +233,18 @@ class RemoteCollection(Local):
             raise SondeError(f"{self._url} does not answer like `sonde serve`: is this its address?") from None
 
     def _sent(self, method: str, path: str, given: Mapping[str, Any], *, again: bool) -> "httpx2.Response":
-        """Return the answer to a request.
+        """Send a request and return the answer.
 
         Args:
-            method: Of HTTP.
-            path: Below the service's address.
-            given: What `httpx2.Client.request` takes.
-            again: Whether to send it once more if the connection was closed before an answer, as servers do with
-                connections that were idle. Only for requests that read: a write may have happened.
+            method: The HTTP method.
+            path: The path below the service's address.
+            given: Arguments of `httpx2.Client.request`.
+            again: Whether to retry once if the connection closes before an answer; servers close idle connections.
+                Only for requests that read, because a write may already have happened.
 
         Raises:
-            UsageError: A text has no UTF-8.
-            SondeError: The connection is closed, or there is no answer.
+            UsageError: A text cannot be encoded as UTF-8.
+            SondeError: The connection is closed, or no answer arrived.
         """
         import httpx2
 
@@ -284,7 +284,7 @@ def _encoded(name: str, value: Any) -> Any:
 
 
 def _refusal(answer: "httpx2.Response", url: str) -> SondeError:
-    """Return the error of an answer that refuses, of the class that the local method raises."""
+    """Return the error for an unsuccessful answer, with the class that the local method raises."""
     try:
         problem = answer.json()
         detail, code = problem["detail"], problem.get("code")
@@ -300,14 +300,14 @@ def _refusal(answer: "httpx2.Response", url: str) -> SondeError:
 def connect(
     url: str, *, key: str | None = None, collection: str | None = None, timeout: float | None = None
 ) -> RemoteCollection:
-    """Open a collection that `sonde serve` serves; the first call connects.
+    """Open a collection served by `sonde serve`; the first call connects.
 
     Args:
-        url: The service, "http://127.0.0.1:8080"; http:// may be left out.
-        key: An API key, where the service asks for one.
-        collection: Its name there; may be left out where there is only one.
+        url: The service's address, such as "http://127.0.0.1:8080"; http:// is optional.
+        key: An API key, if the service requires one.
+        collection: The collection's name on the service; optional if the service has only one.
         timeout: Seconds to wait for an answer to each call. By default, a call that reads waits 60 s, and a call that
-            writes, such as `cluster`, as long as it takes.
+            writes, such as `cluster`, has no time limit.
 
     Raises:
         UsageError: The address, the key or the timeout is not valid.
@@ -334,7 +334,7 @@ def _address(url: str) -> str:
     """Return the address of a service, with http:// if it has no scheme.
 
     Raises:
-        UsageError: It is not an address.
+        UsageError: The address is not valid.
     """
     full = url if "://" in url else f"http://{url}"
     try:
@@ -349,7 +349,7 @@ def _address(url: str) -> str:
 
 
 def _chosen(kind: type[S], settings: S | None, options: dict[str, Any], method: str) -> dict[str, Any]:
-    """Return the fields that differ from their defaults: the service knows those, and not every field."""
+    """Return the fields that differ from their defaults, because the service does not accept every field."""
     given = settings_from(kind, settings, options, method)
     given.check()  # type: ignore[attr-defined]
     values = {field.name: getattr(given, field.name) for field in fields(kind)}  # type: ignore[arg-type]
@@ -358,7 +358,7 @@ def _chosen(kind: type[S], settings: S | None, options: dict[str, Any], method: 
 
 
 def _together(one: "BuildReport", two: "BuildReport") -> "BuildReport":
-    """Return what two commits did together."""
+    """Return the combined report of two commits."""
     sums = {
         each.name: getattr(one, each.name) + getattr(two, each.name)
         for each in fields(one)

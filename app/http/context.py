@@ -1,4 +1,4 @@
-"""What every route needs: collections, limits, guard, metrics, and the models that requests share."""
+"""The parts that every route uses: collections, limits, guard, metrics, and shared models."""
 
 import asyncio
 import threading
@@ -27,10 +27,10 @@ HALF_A_PAIR = "the text holds half a surrogate pair"
 
 
 class Metrics:
-    """Requests by route and status, their seconds, and what waits."""
+    """Number of requests by route and status, their duration in seconds, and the queue length."""
 
     def __init__(self, hosts: Hosts) -> None:
-        """Count for these collections, in a registry of their own: several services may live in one process."""
+        """Create a separate registry for these collections, because one process may run several services."""
         self._registry = CollectorRegistry()
         self._requests = Counter("sonde_requests", "Requests answered.", ["route", "status"], registry=self._registry)
         self._seconds = Histogram(
@@ -43,24 +43,24 @@ class Metrics:
             documents.labels(name).set_function(lambda host=host: len(host.collection))
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
+        """Record an answered request."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
 
 class Measured:
-    """Middleware that counts every answered request with its route, not its path: ids are no labels."""
+    """Middleware that counts each answered request under its route, not its path, so that ids do not become labels."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on and count its answer."""
+        """Pass the request on and count its answer."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -80,10 +80,10 @@ class Measured:
 
 
 class Models:
-    """The NLI model of the service; requests can name no other, so nobody makes the service fetch one."""
+    """The service's NLI model; requests cannot name another, so no request can make the service download one."""
 
     def __init__(self, device: str) -> None:
-        """Take the device that models run on."""
+        """Set the device on which models run."""
         self._device = device
         self._loading = threading.Lock()
         self._nli: NliJudge | None = None
@@ -92,7 +92,7 @@ class Models:
         """Return the NLI model.
 
         Raises:
-            SondeError: It is not available.
+            SondeError: The model is not available.
         """
         with self._loading:
             if self._nli is None:
@@ -127,22 +127,22 @@ class Context:
     models: Models
 
     async def in_time(self, waited: Awaitable[T]) -> T:
-        """Return what is waited for.
+        """Wait for a result and return it.
 
         Raises:
-            TimeoutError: It takes longer than the service allows.
+            TimeoutError: The result takes longer than the service allows.
         """
         return await asyncio.wait_for(waited, self.settings.timeout)
 
     async def in_thread(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
-        """Run what blocks beside the event loop, in time."""
+        """Run a blocking function in a thread, within the service's time limit."""
         return await self.in_time(run_in_threadpool(partial(function, *args, **options)))
 
     def check_text(self, text: str, field: str) -> None:
-        """Refuse a text that is too long, blank or no valid Unicode.
+        """Reject a text that is too long, blank or not valid Unicode.
 
         Raises:
-            ProblemError: It is (422), with the field's name.
+            ProblemError: The text is rejected (422); the error names the field.
         """
         if len(text) > self.settings.max_text:
             raise ProblemError(
@@ -154,28 +154,28 @@ class Context:
             raise ProblemError(422, HALF_A_PAIR, field)
 
     def check_count(self, count: int, field: str) -> None:
-        """Refuse too many texts.
+        """Reject a request with too many texts.
 
         Raises:
-            ProblemError: There are (422).
+            ProblemError: There are too many texts (422).
         """
         if count > self.settings.max_texts:
             raise ProblemError(422, f"{count:,} entries, and at most {self.settings.max_texts:,} are taken", field)
 
 
 def context(request: Request) -> Context:
-    """Return the running service's parts."""
+    """Return the parts of the running service."""
     return request.app.state.context
 
 
 def reader(request: Request, found: Annotated[Context, Depends(context)]) -> Context:
-    """Let a request pass that reads."""
+    """Admit a request that reads."""
     found.guard.admit(request, "read")
     return found
 
 
 def writer(request: Request, found: Annotated[Context, Depends(context)]) -> Context:
-    """Let a request pass that writes."""
+    """Admit a request that writes."""
     found.guard.admit(request, "write")
     return found
 

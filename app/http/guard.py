@@ -1,4 +1,4 @@
-"""Who may ask, how often and how much: API keys, rates, and the size of a body."""
+"""Access control: API keys, request rates, and the size of a request's body."""
 
 import hmac
 import json
@@ -21,12 +21,12 @@ from .problems import ProblemError, problem
 Rights = Literal["read", "write"]
 PREFIX = "sonde_"
 BYTES = 32
-"""Random bytes of a key: with so many, a plain digest cannot be guessed back and needs no salt."""
+"""Random bytes in a key: enough that a plain digest cannot be reversed and needs no salt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as it is kept: its name, what it may do ("write" includes reading) and its digest in hex."""
+    """A stored key: its name, its rights ("write" includes reading) and its digest in hex."""
 
     name: str
     rights: Rights
@@ -34,7 +34,7 @@ class Key:
 
 
 class Keys:
-    """The keys that the service knows."""
+    """The keys that the service accepts."""
 
     def __init__(self, keys: list[Key]) -> None:
         """Take the keys."""
@@ -45,7 +45,7 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            SondeError: It cannot be read, is no such file, or holds no key.
+            SondeError: The file cannot be read, is not a key file, or holds no keys.
         """
         try:
             keys = [Key(**entry) for entry in json.loads(path.read_text("utf-8"))["keys"]]
@@ -59,7 +59,7 @@ class Keys:
         return cls(keys)
 
     def find(self, given: str) -> Key | None:
-        """Return the key that `given` is; every key is compared, in constant time."""
+        """Return the stored key that matches `given`; every key is compared, in constant time."""
         wanted, found = key_digest(given), None
         for key in self.keys:
             if hmac.compare_digest(key.digest, wanted):
@@ -68,10 +68,10 @@ class Keys:
 
 
 def add_key(path: Path, name: str, rights: Rights) -> str:
-    """Add a key to a file, which only its owner may read, and return it: it cannot be shown again.
+    """Add a key to a file that only its owner may read, and return the key; it cannot be shown again.
 
     Raises:
-        UsageError: The name is empty or taken, or there are no such rights.
+        UsageError: The name is empty or taken, or the rights are not valid.
         SondeError: The file cannot be read or written.
     """
     if rights not in ("read", "write"):
@@ -91,7 +91,7 @@ def add_key(path: Path, name: str, rights: Rights) -> str:
 
 
 def _kept(path: Path) -> list[Key]:
-    """Return the keys of a file that exists, to which one is to be added."""
+    """Return the keys of an existing file to which a key will be added."""
     try:
         return Keys.load(path).keys
     except SondeError as error:
@@ -101,27 +101,28 @@ def _kept(path: Path) -> list[Key]:
 
 
 def key_digest(key: str) -> str:
-    """Return the SHA-256 of a key in hex."""
+    """Return the SHA-256 digest of a key in hex."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 MOST_CLIENTS = 10_000
-"""Clients whose rate is remembered; the one that was silent longest is forgotten first."""
+"""Maximum number of clients whose rate is tracked; the least recently active client is dropped first."""
 
 
 class Guard:
     """Checks a request's key and its client's rate."""
 
     def __init__(self, keys: Keys | None, rate: float | None) -> None:
-        """Take the keys, None where none is asked for, and the requests a second for each client."""
+        """Take the keys, or None if no key is required, and the requests allowed per second for each client."""
         self.keys = keys
         self._buckets = Buckets(rate) if rate else None
 
     def admit(self, request: Request, rights: Rights) -> None:
-        """Let a request pass.
+        """Admit a request, or raise an error.
 
         Raises:
-            ProblemError: It has no valid key (401), one without these rights (403), or comes too often (429).
+            ProblemError: The request has no valid key (401), its key lacks these rights (403), or its client sends too
+                many requests (429).
         """
         key = self._key(request)
         if key is not None and rights == "write" and key.rights != "write":
@@ -144,16 +145,16 @@ class Guard:
 
 
 class Buckets:
-    """A token bucket for each client: `rate` requests a second, and as many at once."""
+    """A token bucket for each client: `rate` requests per second, and a burst of the same size."""
 
     def __init__(self, rate: float) -> None:
-        """Take the requests a second."""
+        """Take the number of requests allowed per second."""
         self.rate = rate
         self.depth = max(1.0, rate)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str, now: float | None = None) -> float:
-        """Take one token; return 0, or the seconds until there is one."""
+        """Take one token and return 0, or return the seconds until a token is available."""
         now = time.monotonic() if now is None else now
         left, since = self._left.pop(client, (self.depth, now))
         left = min(self.depth, left + (now - since) * self.rate)
@@ -165,14 +166,14 @@ class Buckets:
 
 
 class BodyLimit:
-    """Middleware that refuses bodies above `most` bytes before they are read whole."""
+    """Middleware that rejects a body of more than `most` bytes before reading all of it."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self.app = app
         self.most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, then hand the request on."""
+        """Read the body, then pass the request on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -184,7 +185,7 @@ class BodyLimit:
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                return  # the client has gone
+                return  # the client disconnected
             body += message.get("body", b"")
             if len(body) > self.most:
                 await self._refuse(scope, receive, send)
@@ -199,7 +200,7 @@ class BodyLimit:
 
 
 class _Replay:
-    """Gives a body that was read once more, then goes on listening."""
+    """Returns a body that was already read, then continues to receive messages."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self.body: bytes | None = body

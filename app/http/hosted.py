@@ -1,4 +1,4 @@
-"""The collections that a service holds open, each with its batches of searches."""
+"""The collections that a service keeps open, each with its own search batches."""
 
 import asyncio
 import reprlib
@@ -27,7 +27,7 @@ class SearchJob:
 
 @dataclass(slots=True)
 class Hosted:
-    """One open collection; `writing` lets its writes wait for each other."""
+    """One open collection; `writing` is the lock that makes its writes run one at a time."""
 
     name: str
     collection: Collection
@@ -36,7 +36,7 @@ class Hosted:
 
 
 class Hosts:
-    """All collections of a service by name; a request can name no other, so no path is ever made from one."""
+    """All collections of a service by name. Requests can use only these names; they never become paths."""
 
     def __init__(self, hosted: dict[str, Hosted]) -> None:
         """Take the open collections."""
@@ -44,11 +44,11 @@ class Hosts:
 
     @classmethod
     def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
-        """Open collections; each is known by its folder's name without `.sonde`.
+        """Open collections; the name of each is its folder's name without `.sonde`.
 
         Raises:
-            SondeError: One cannot be opened.
-            UsageError: Two have the same name, or there is none.
+            SondeError: A collection cannot be opened.
+            UsageError: Two collections have the same name, or no paths were given.
         """
         if not paths:
             raise UsageError("name at least one collection to serve")
@@ -63,10 +63,10 @@ class Hosts:
         return cls(hosted)
 
     def find(self, name: str | None) -> Hosted:
-        """Return the collection of this name, or the only one.
+        """Return the collection of this name, or the only collection if no name is given.
 
         Raises:
-            ProblemError: There is no such collection (404), or several and none was named (422).
+            ProblemError: The collection does not exist (404), or no name was given and there are several (422).
         """
         if name is None and len(self.hosted) > 1:
             raise ProblemError(422, f"name one of the collections: {', '.join(self.hosted)}", "collection")
@@ -81,19 +81,19 @@ class Hosts:
         return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.hosted)}"
 
     def warm(self) -> None:
-        """Load models and indexes, so that no first request waits for them."""
+        """Load models and indexes, so that the first request does not wait for them."""
         for host in self.hosted.values():
             list(host.collection.search_many("warm", k=1))
 
     async def close(self) -> None:
-        """Answer what is waiting, then close."""
+        """Answer the waiting searches, then close the collections."""
         for host in self.hosted.values():
             await host.searches.close()
 
 
 def _searcher(collection: Collection):  # noqa: ANN202  (a closure for `MicroBatcher`, typed there)
     def search(jobs: Sequence[SearchJob]) -> list[Results | Exception]:
-        """Answer all jobs; those with equal settings are encoded and searched together."""
+        """Answer all jobs; jobs with equal settings are encoded and searched together."""
         answers: list[Results | Exception] = [SondeError("no answer")] * len(jobs)
         places: dict[SearchSettings, list[int]] = {}
         for place, job in enumerate(jobs):

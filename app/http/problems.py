@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): never a stack trace, and the field that is wrong where there is one."""
+"""Errors as problem details (RFC 9457), without a stack trace and, if possible, with the invalid field."""
 
 import logging
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ from .batcher import BusyError
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
-"""Names of mistakes that have none of their own, by status; other statuses are named as HTTP names them."""
+"""Default error codes by status; any other status uses its HTTP name."""
 FAILED = "the service failed; its log says why"
 log = logging.getLogger("sonde.http")
 
 
 class ProblemError(Exception):
-    """A request that cannot be answered: HTTP status, what is wrong, the field that is, and the mistake's name."""
+    """A request that cannot be answered: HTTP status, description, invalid field, and error code."""
 
     def __init__(
         self, status: int, detail: str, field: str | None = None, headers: dict[str, str] | None = None,
@@ -39,7 +39,7 @@ class ProblemError(Exception):
 
     @classmethod
     def of(cls, error: SondeError, status: int) -> "ProblemError":
-        """Return an error of the library under a status; fields of the request have the names that Python has."""
+        """Return a library error with an HTTP status; request fields have the same names as in Python."""
         return cls(status, str(error), error.field, code=error.code)
 
 
@@ -47,7 +47,7 @@ def problem(
     status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None,
     code: str | None = None,
 ) -> JSONResponse:  # fmt: skip
-    """Return a problem document; `errors` name the fields that are wrong, `code` the mistake."""
+    """Return a problem document; `errors` lists the invalid fields, `code` names the error."""
     title = HTTPStatus(status).phrase
     code = code or CODES.get(status) or title.lower().replace(" ", "-")
     body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "code": code}
@@ -56,12 +56,12 @@ def problem(
 
 
 def busy(detail: str) -> JSONResponse:
-    """Return 503, to be tried again."""
+    """Return 503 with a time after which to retry."""
     return problem(503, detail, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
 def register(app: FastAPI) -> None:
-    """Let every failure come out as a problem document."""
+    """Register handlers that return every failure as a problem document."""
     app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -84,7 +84,7 @@ def _invalid(request: Request, error: Any) -> JSONResponse:
 
 
 def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the field that is wrong and what is wrong with it."""
+    """Return the invalid field and a description of the problem."""
     place, kind = found["loc"], found["type"]
     if kind == "json_invalid":
         why = found.get("ctx", {}).get("error", "")
@@ -98,7 +98,7 @@ def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fields_beside(request: Request, place: tuple[Any, ...]) -> list[str]:
-    """Return the fields that a part of the body can have, by the place of one that it cannot have."""
+    """Return the valid fields of the part of the body that contains an unknown field, given that field's location."""
     body = getattr(request.scope.get("route"), "body_field", None)
     kind: Any = getattr(getattr(body, "field_info", None), "annotation", None)
     for part in place[1:-1]:
@@ -111,7 +111,7 @@ def _fields_beside(request: Request, place: tuple[Any, ...]) -> list[str]:
 
 
 def _field(place: tuple[Any, ...]) -> str:
-    """Return where a value stands, without the part of the request that it came in."""
+    """Return the location of a value, without the part of the request that contains it."""
     parts = place[1:] if len(place) > 1 and place[0] in ("body", "query", "path", "header") else place
     return ".".join(str(part) for part in parts)
 
@@ -126,7 +126,7 @@ def _failed(_: Request, error: Any) -> JSONResponse:
     if isinstance(error, WriterBusyError):
         detail = "another process is writing the collection: try again"
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
-    log.error("%s", error)  # its message may name folders, which are nobody's business outside
+    log.error("%s", error)  # not sent to the client: the message may name local folders
     return problem(500, FAILED)
 
 
@@ -141,15 +141,15 @@ def _late(_: Request, __: Any) -> JSONResponse:
 class Unbroken:
     """Middleware that answers an unexpected error with 500.
 
-    Starlette's own handler answers too, but then raises the error again, for which the server closes the connection:
-    the client's next request on it would fail.
+    Starlette's own handler also answers, but then raises the error again, so the server closes the connection. The
+    client's next request on that connection would fail.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on; log an error, and answer it if nothing was sent yet."""
+        """Pass the request on; if an error occurs, log it and answer with 500 if nothing was sent yet."""
         begun = False
 
         async def watch(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Methods of a remote collection, made from those of the local one; topics and maps of a service."""
+"""Methods of a remote collection, created from those of the local one, and the topics and maps of a service."""
 
 import functools
 import inspect
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...indexer.errors import UsageError
 from ...indexer.wording import counted
 
-if TYPE_CHECKING:  # to a type checker, what is remote is what it stands for
+if TYPE_CHECKING:  # a type checker sees the local classes
     from ...pipelines.map import Map as MapLike
     from ...pipelines.topics import Topic
     from ...pipelines.topics import Topics as TopicsLike
@@ -79,7 +79,7 @@ WRITING = (
     "update_clusters",
     "update_map",
 )
-"""Methods that the service calls by name: those that read, and those that write."""
+"""Methods that the service calls by name: methods that read, and methods that write."""
 OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "topic_run": (
         ("by", "documents", "name", "newer", "of", "outliers", "over", "run", "search", "topic", "topics", "tree"),
@@ -87,9 +87,9 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
 }
-"""By the method that opens a run: what reads topics or a map, and what changes them."""
+"""For each method that opens a run: the names that read its topics or map, and the methods that change them."""
 NOTHING = "nothing-to-index"
-"""The code of `NothingToIndexError`, by which the client knows it."""
+"""The error code by which the client recognises `NothingToIndexError`."""
 _FILES = "it needs files of the service's machine: run it there, on the collection itself"
 _NUMBERS = "it takes documents by number, for the web UI: use the methods that take ids or `where`"
 _ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
@@ -109,18 +109,18 @@ ABSENT: Mapping[str, str] = {
     "documents_state": "use generation",
     "state": "use generation",
 }
-"""What only a local collection has, with what to do instead."""
+"""Attributes and methods that only a local collection has, with what to use instead."""
 
 
 class Calls(Protocol):
-    """What a remote run needs of its collection."""
+    """The part of a collection that a remote run uses."""
 
     def call(self, method: str, options: Mapping[str, Any], run: str | None = None) -> Any:
-        """Return what a method of the service returns."""
+        """Call a method of the service and return its result."""
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call as the service takes them: `settings` as the fields that are not the defaults."""
+    """Return the arguments in the service's form: `settings` becomes the fields that differ from their defaults."""
     left = [name for name, value in given.items() if name in ("settings", "progress") or (name, value) == ("k", None)]
     options = {name: value for name, value in given.items() if name not in left}
     settings = given.get("settings")
@@ -134,10 +134,10 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(local: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Refuse settings of another class, whose fields another method might take for its own.
+    """Check the class of the settings: fields of another class could be mistaken for the method's own.
 
     Raises:
-        UsageError: They are not of the class that the local method takes.
+        UsageError: The settings are not of the class that the local method takes.
     """
     settings, parameter = given.get("settings"), inspect.signature(local).parameters.get("settings")
     wanted = re.findall(r"\w+Settings", str(parameter.annotation)) if parameter else []
@@ -147,12 +147,12 @@ def check_settings(local: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 
 def remote_method(name: str) -> "Callable[..., Any] | property":
-    """Return a method or a property that the service reads by name, with the signature of the one of a `Collection`.
+    """Return a method or a property that calls the service by name, with the signature used in `Collection`.
 
-    Made when it is first used: a program that only searches does not load what clusters and topics need.
+    It is created on first use, so a program that only searches does not load the code for clusters and topics.
 
     Raises:
-        AttributeError: There is none of this name; the message says what to use instead.
+        AttributeError: The name does not exist; the message says what to use instead.
     """
     if name not in (*READING, *WRITING):
         raise AttributeError(f"a remote collection has no {name!r}" + (f": {ABSENT[name]}" if name in ABSENT else ""))
@@ -177,7 +177,7 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _named(signature: inspect.Signature, arguments: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every argument of a call by its name."""
+    """Return all arguments of a call by name."""
     bound = signature.bind(None, *arguments, **options).arguments
     named = {name: value for name, value in bound.items() if name != "self"}
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
@@ -185,7 +185,7 @@ def _named(signature: inspect.Signature, arguments: Sequence[Any], options: Mapp
 
 
 class RemoteTopics(TopicsLike):
-    """The topics of a run behind a service; see `Topics`."""
+    """The topics of a run on a service; see `Topics`."""
 
     def __init__(self, collection: Calls, name: str) -> None:
         self._run_name = name
@@ -199,7 +199,7 @@ class RemoteTopics(TopicsLike):
 
     @property
     def topics(self) -> "list[Topic]":
-        """All topics by number, without outliers, as they were when this object was made."""
+        """All topics by number, without outliers, as they were when this object was created."""
         return list(self._topics)
 
     def __len__(self) -> int:
@@ -224,7 +224,7 @@ class RemoteTopics(TopicsLike):
 
 
 class RemoteMap(MapLike):
-    """A map behind a service; see `Map`."""
+    """A map on a service; see `Map`."""
 
     def __init__(self, collection: Calls, name: str) -> None:
         self._run_name = name
@@ -264,7 +264,7 @@ def _of_run(collection: Calls, opened: str, run: str, name: str, kind: Callable[
     """Return an attribute of a remote run, or a function that calls its method.
 
     Raises:
-        AttributeError: The service offers no such thing; the message lists what it offers.
+        AttributeError: The service does not offer this name; the message lists the names that it offers.
     """
     if name not in _names(opened):
         have = "has" if opened == "map_run" else "have"

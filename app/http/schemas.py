@@ -1,4 +1,4 @@
-"""The bodies of requests and answers, as OpenAPI shows them. Limits that a service may set are checked in `context`."""
+"""Request and response bodies, as OpenAPI shows them. `context` checks the limits that a service can configure."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
 class Body(BaseModel):
-    """A request's body: unknown fields are refused, so that a typo is not ignored."""
+    """The body of a request. Unknown fields are rejected, so that a typo is not ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -30,7 +30,7 @@ class Body(BaseModel):
 
 
 class Found(Body):
-    """What every search can be told."""
+    """Options that all searches share."""
 
     k: int = Field(10, ge=1, description="Documents to return.")
     offset: int = Field(0, ge=0, description="Documents to leave out at the top.")
@@ -65,7 +65,7 @@ class SimilarRequest(Found):
 
 
 class Hits(BaseModel):
-    """Hits, best first, and how they were found."""
+    """Hits, best first, and details of the search."""
 
     query: str
     mode: str
@@ -77,14 +77,14 @@ class Hits(BaseModel):
 
 
 class EmbedRequest(Body):
-    """Texts to be embedded with the collection's bi-encoder."""
+    """Texts to embed with the collection's bi-encoder."""
 
     texts: list[Text] = Field(min_length=1, examples=[["late delivery"]])
     query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
 
 
 class Vectors(BaseModel):
-    """Vectors in the order of the texts, of length 1 for a normalised model."""
+    """Embeddings in the order of the texts, of length 1 for a normalised model."""
 
     model: str
     dimension: int
@@ -92,14 +92,14 @@ class Vectors(BaseModel):
 
 
 def _named(labels: Any) -> Any:
-    """Return a list of labels as names with descriptions, as Python's `classify` reads it."""
+    """Return a list of labels as names with descriptions, parsed as in Python's `classify`."""
     if isinstance(labels, list) and all(isinstance(label, str) for label in labels):
         return {label.name: label.description for label in make_labels(labels, several=True)}
     return labels
 
 
 class LabelRequest(Body):
-    """Texts to be labelled; the collection tells which bi-encoder."""
+    """Texts to label with the collection's bi-encoder."""
 
     texts: list[Text] = Field(min_length=1, examples=[["My parcel never came."]])
     labels: Annotated[dict[Text, str], BeforeValidator(_named, json_schema_input_type=dict[Text, str] | list[Text])] = (
@@ -115,13 +115,13 @@ class LabelRequest(Body):
 
 
 class Labelled(BaseModel):
-    """The labels of each text, in the order of the texts, as `sonde label --text --json` prints them."""
+    """The labels of each text, in the order of the texts and in the format of `sonde label --text --json`."""
 
     texts: list[dict[str, Any]]
 
 
 class EntailRequest(BaseModel):
-    """Two sentences."""
+    """Two sentences to test for entailment."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -130,7 +130,7 @@ class EntailRequest(BaseModel):
 
 
 class Judged(BaseModel):
-    """Probabilities that sum to one, and the likeliest."""
+    """Probabilities that sum to one, and the most likely class."""
 
     label: str
     entailment: float
@@ -140,14 +140,14 @@ class Judged(BaseModel):
 
 
 class RerankRequest(Body):
-    """A query and texts that may answer it."""
+    """A query and the texts to rank for it."""
 
     query: Text = Field(examples=["the battery died"])
     texts: list[Text] = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
 
 
 class Reranked(BaseModel):
-    """The texts' places in the request, best first, and what scored them."""
+    """The positions of the texts in the request, best first, and the model that scored them."""
 
     reranker: str
     unit: str
@@ -155,14 +155,14 @@ class Reranked(BaseModel):
 
 
 class Call(Body):
-    """A call of a method by its name: what the Python API takes, by argument."""
+    """A method call by name, with the arguments of the Python API."""
 
     options: dict[str, Any] = Field({}, description="Arguments by name, as `sonde.connect` writes them.")
     run: str | None = Field(None, description="For methods of topics and maps: the run's name, the newest if left out.")
 
 
 class DocumentIn(BaseModel):
-    """A document to be written; one with the same id is replaced."""
+    """A document to write; it replaces any document with the same id."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -173,13 +173,13 @@ class DocumentIn(BaseModel):
 
 
 class PutRequest(Body):
-    """Documents to be added or replaced, all in this request."""
+    """Documents to add or replace in one request."""
 
     documents: list[DocumentIn] = Field(min_length=1)
 
 
 class Written(BaseModel):
-    """What was written."""
+    """A summary of what was written."""
 
     added: int
     replaced: int
@@ -203,7 +203,7 @@ class Deleted(BaseModel):
 
 
 class ProblemOut(BaseModel):
-    """ProblemError details, RFC 9457."""
+    """Problem details, RFC 9457."""
 
     type: str = "about:blank"
     title: str
@@ -214,7 +214,7 @@ class ProblemOut(BaseModel):
 
 
 def typed(value: Any) -> Any:
-    """Return a metadata value with dates as dates: JSON has no type for them, the catalog has."""
+    """Convert a date in a metadata value to a date type, which JSON does not have but the catalog does."""
     if isinstance(value, list):
         return [typed(item) for item in value]
     if not isinstance(value, str) or not 10 <= len(value) <= 32 or value[4:5] != "-":

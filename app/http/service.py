@@ -1,4 +1,4 @@
-"""The application: routes, guard, limits and metrics over open collections."""
+"""The application: routes, guard, limits and metrics for open collections."""
 
 import asyncio
 import logging
@@ -21,10 +21,10 @@ log = logging.getLogger("sonde.http")
 
 
 def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
-    """Return the application; models are loaded when it starts, beside the event loop.
+    """Create the application. It loads the models at startup, outside the event loop.
 
     Raises:
-        SondeError: The file of keys cannot be read.
+        SondeError: The key file cannot be read.
     """
     keys = Keys.load(settings.keys) if settings.keys else None
     app = FastAPI(

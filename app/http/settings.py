@@ -1,4 +1,4 @@
-"""What the service is told."""
+"""Settings of the HTTP service."""
 
 import errno
 import ipaddress
@@ -14,21 +14,21 @@ _WANTED = {"timeout": "seconds, more than 0", "rate": "requests a second, more t
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Where the service listens and what it allows.
+    """The address of the service and its limits.
 
     Attributes:
-        host: Address to listen on; any but a loopback one needs `keys`.
+        host: Address to listen on; any address other than loopback requires `keys`.
         port: Port, 0 for a free one.
-        keys: File of API keys, as `sonde key` writes it; None: no key is asked for.
+        keys: File of API keys, as written by `sonde key`; None: no key is required.
         device: Where models run: "auto", "cpu", "cuda" …
-        max_body: Bytes of a request's body.
-        max_text: Characters of one text.
-        max_texts: Texts, documents or labels of one request.
-        max_k: Hits of one search, `offset` included.
-        queue: Requests that may wait; beyond it the answer is 503.
-        batch: Queries that are answered together at most.
-        timeout: Seconds after which a request is given up with 503.
-        rate: Requests a second for each key, or for each address where no key is asked for; None: no limit.
+        max_body: Maximum bytes of a request's body.
+        max_text: Maximum characters of one text.
+        max_texts: Maximum texts, documents or labels in one request.
+        max_k: Maximum hits of one search, including `offset`.
+        queue: Maximum number of waiting requests; further requests are answered with 503.
+        batch: Maximum number of queries that are answered together.
+        timeout: Seconds after which a request fails with 503.
+        rate: Requests per second for each key, or for each address if no key is required; None: no limit.
 
     Raises:
         UsageError: A limit is not a number above 0, or the port is not valid.
@@ -56,7 +56,7 @@ class ServeSettings:
             raise out_of_range("port", self.port, "give one from 1 to 65535, or 0 for a free one")
 
     def check_exposure(self) -> None:
-        """Refuse to listen beyond this machine without keys.
+        """Check that a service reachable from other machines has keys.
 
         Raises:
             UsageError: `host` is not a loopback address and there are no keys.
@@ -69,11 +69,11 @@ class ServeSettings:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, so that its address is known and is ours before anybody is told.
+    """Return a listening socket, so that the address is known and reserved before it is announced.
 
     Raises:
         UsageError: The host is not an address of this machine.
-        SondeError: The port is in use, or this user must not listen on it.
+        SondeError: The port is in use, or this user may not listen on it.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -105,7 +105,7 @@ def _no_address(host: str) -> UsageError:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address; a name other than localhost counts as reachable."""
+    """Whether only this machine can reach an address; any name other than localhost counts as reachable by others."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

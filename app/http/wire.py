@@ -1,6 +1,7 @@
-"""Values on the wire: results of the Python API as JSON, and back as the same types.
+"""Serialisation: results of the Python API to JSON, and back to the same types.
 
-What JSON lacks is an object with one key that begins with "$". Only the classes listed here are ever made from JSON.
+A type that JSON lacks becomes an object with one key that begins with "$". Only the classes listed here are created
+from JSON.
 """
 
 import math
@@ -42,16 +43,16 @@ TYPES = {
     "pipelines.topics.over": ("Breakdown", "Cell"),
     "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
 }  # fmt: skip
-"""The classes that cross the wire, by the module that holds them."""
+"""The classes that can be serialised, by module."""
 DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64")
-"""The types of arrays that cross the wire."""
+"""The array types that can be serialised."""
 
 
 def encode(value: Any) -> Any:
-    """Return JSON values from which `decode` makes an equal value.
+    """Return JSON values from which `decode` restores an equal value.
 
     Raises:
-        TypeError: There is no form for it.
+        TypeError: The value cannot be serialised.
     """
     if isinstance(value, RunKind):
         return {"$kind": str(value)}
@@ -100,10 +101,10 @@ def _encode_many(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return what `encode` was given.
+    """Return the original value of an `encode` call.
 
     Raises:
-        SondeError: The value names a class that this version does not know.
+        SondeError: The value names a class that is unknown to this version.
     """
     if isinstance(value, list):
         return [decode(each) for each in value]
@@ -123,7 +124,7 @@ def decode(value: Any) -> Any:
 
 
 def _array(values: Any, dtype: Any) -> Any:
-    if dtype not in DTYPES:  # others, such as "S1000000000", ask for memory that the values do not need
+    if dtype not in DTYPES:  # others, such as "S1000000000", could allocate far too much memory
         raise ValueError(f"{dtype!r} is not a type of numbers: use {', '.join(DTYPES)}")
     import numpy as np
 

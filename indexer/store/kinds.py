@@ -1,6 +1,6 @@
-"""The kinds of run, one class each: what a kind is called, exported as, filtered by and shown as.
+"""The kinds of run, one class each: names, export columns, filters and display.
 
-A new kind is a class here and an entry in `KINDS`; a collection's catalog keeps its name.
+To add a kind, add a class here and an entry in `KINDS`. A collection's catalog stores the kind's name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ ColumnValue = Literal["number", "name", "names", "member", "place"]
 Payload = Literal["run_documents", "run_places"]
 
 NAME_SUFFIX = " name"
-"""What the name of the second column of a run with numbered items ends in."""
+"""Suffix of the second column's name, for a run with numbered items."""
 _EXPORTED = {"number": "integer", "name": "text", "names": "texts", "member": "boolean", "place": "real"}
 _FILTERED = {"number": "integer", "name": "text", "names": "list", "member": "boolean"}
 
@@ -24,9 +24,9 @@ class Column:
     """One column of a run, in an export and in a filter.
 
     Attributes:
-        name: Its full name.
-        value: What a cell holds of the items that a document belongs to, best first: the first one's "number" or
-            "name", the "names" of all, or whether there is any ("member"). "place": one coordinate on a map.
+        name: The column's full name.
+        value: What a cell holds about the items to which a document belongs, best first: the "number" or "name" of
+            the first item, the "names" of all, or whether there are any ("member"). "place": one coordinate on a map.
     """
 
     name: str
@@ -34,24 +34,24 @@ class Column:
 
     @property
     def type(self) -> str:
-        """Its type in an export: "integer", "text", "texts" (a list), "boolean" or "real"."""
+        """The column's type in an export: "integer", "text", "texts" (a list), "boolean" or "real"."""
         return _EXPORTED[self.value]
 
     @property
     def operand(self) -> str | None:
-        """Its type in a filter: "integer", "text", "list" or "boolean"; None if no filter can use it."""
+        """The column's type in a filter: "integer", "text", "list" or "boolean"; None if filters cannot use it."""
         return _FILTERED.get(self.value)
 
     @property
     def absent(self) -> bool | None:
-        """The cell of a document that the run says nothing about: false for a member, else nothing."""
+        """The cell of a document that is not in the run: False for a "member" column, else None."""
         return False if self.value == "member" else None
 
     def cell(self, numbers: Sequence[int], names: Sequence[str]) -> int | str | list[str] | bool:
-        """Return the cell of a document that belongs to items with these numbers and names, best first.
+        """Return the cell for a document that belongs to items with these numbers and names, best first.
 
         Raises:
-            ValueError: It holds a place, which no item has.
+            ValueError: The column holds a map coordinate, which items do not have.
         """
         match self.value:
             case "number":
@@ -68,21 +68,22 @@ class Column:
 class RunKind(str):
     """A kind of run.
 
-    It is a string, its name, so that `run.kind == "cluster"` is true, JSON gives the name and SQLite stores it. There
-    is one object of each kind: compare with `is`, or better, ask for what the kind is like.
+    A kind is a string with the kind's name, so `run.kind == "cluster"` works, and JSON and SQLite store the name. Only
+    one object of each kind exists: compare with `is` or, better, check the kind's attributes.
 
     Attributes:
-        name: As the catalog stores it and a column's name begins.
-        item: What one of its items is called.
-        items: What several of its items are called.
-        heading: What the UI calls its items.
-        score: What the score of a document in an item is called.
-        payload: The table of its results: items with their documents, or places.
-        numbered: Whether its items have a number and a name; else only a name.
-        groups: Whether its items group the documents, so that they can be merged, compared, charted and evaluated.
-        colors: Whether a map can be coloured by it.
-        update: The words of the `sonde` command that brings a run up to date, its name comes last; empty if none does.
-        follows: The kind whose run of the same name it belongs to, and is renamed with.
+        name: The name in the catalog and the prefix of column names.
+        item: The word for one item.
+        items: The word for several items.
+        heading: The heading of the items in the UI.
+        score: The word for the score of a document in an item.
+        payload: The table that holds the results: items with their documents, or map coordinates.
+        numbered: Whether items have a number and a name; otherwise they have only a name.
+        groups: Whether items group the documents, so that they can be merged, compared, charted and evaluated.
+        colors: Whether this kind can colour a map.
+        update: The words of the `sonde` command that updates a run, followed by the run's name; empty if there is none.
+        follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
+            and is renamed with it.
     """
 
     __slots__ = ()
@@ -100,23 +101,23 @@ class RunKind(str):
     follows: ClassVar["RunKind | None"] = None
 
     def __new__(cls) -> "RunKind":
-        """Return a kind under the name of its class."""
+        """Create a kind with the name given in its class."""
         return super().__new__(cls, cls.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be the same object after a copy or in another process."""
+        """Keep the kind the same object after a copy or in another process."""
         return kind_of, (str(self),)
 
     def column(self, run: str) -> str:
-        """Return the main column of the run of this name."""
+        """Return the main column's name for a run of this name."""
         return f"{self}:{run}"
 
     def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return a run's columns: items that are numbered have a number and a name, others a name.
+        """Return a run's columns: number and name for numbered items, else only the name.
 
         Args:
-            main: The run's main column: `column(run)`, unless another run has that.
-            parameters: The run's.
+            main: The run's main column: `column(run)`, unless another run already uses that name.
+            parameters: The run's parameters.
         """
         del parameters
         if self.numbered:
@@ -124,12 +125,12 @@ class RunKind(str):
         return (Column(main, "name"),)
 
     def color(self, name: str) -> str:
-        """Return what a map's legend calls documents of the item of this name."""
+        """Return the label in a map's legend for documents of the item of this name."""
         return name
 
 
 class Clusters(RunKind):
-    """Groups of documents that are near each other."""
+    """Groups of documents that are close to each other."""
 
     __slots__ = ()
     name, item, items, heading = "cluster", "cluster", "clusters", "Clusters"
@@ -147,7 +148,7 @@ class Topics(RunKind):
 
 
 class Maps(RunKind):
-    """Places of documents on a plane; its items are regions, which documents do not belong to."""
+    """Positions of documents on a plane; the items are regions, to which documents do not belong."""
 
     __slots__ = ()
     name, item, items, heading = "map", "region", "regions", "Map"
@@ -155,13 +156,13 @@ class Maps(RunKind):
     update = ("map", "--update")
 
     def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
-        """Return the two coordinates, whose names no run is part of: only the newest map has them."""
+        """Return the two coordinate columns. Only the newest map has them, so their names do not include the run."""
         del main, parameters
         return Column("x", "place"), Column("y", "place")
 
 
 class Labels(RunKind):
-    """Labels given by a model: one each, or several where the run's parameters say `multi_label`."""
+    """Labels assigned by a model: one for each document, or several if the run's parameters set `multi_label`."""
 
     __slots__ = ()
     name, item, items, heading = "label", "label", "labels", "Labels"
@@ -174,7 +175,7 @@ class Labels(RunKind):
 
 
 class Tags(RunKind):
-    """Documents that a person put together; the only item is the tag itself."""
+    """Documents tagged by a person; the only item is the tag itself."""
 
     __slots__ = ()
     name, item, items, heading = "tag", "tag", "tags", "Tags"
@@ -186,13 +187,13 @@ class Tags(RunKind):
         return (Column(main, "member"),)
 
     def color(self, name: str) -> str:
-        """Return one word for every tag: the legend's title names it."""
+        """Return the same word for every tag, because the legend's title already names the tag."""
         del name
         return "tagged"
 
 
 class Corrections(Labels):
-    """Labels that a person gave, for the label run of the same name."""
+    """Labels assigned by a person, as corrections to the label run of the same name."""
 
     __slots__ = ()
     name, heading = "correction", "Corrections"
@@ -210,7 +211,7 @@ def kind_of(name: str) -> RunKind:
     """Return the kind of this name.
 
     Raises:
-        UsageError: There is none; the message names the nearest and all others.
+        UsageError: The kind does not exist; the message suggests the closest name and lists the others.
     """
     for kind in KINDS:
         if kind == name:
@@ -222,7 +223,7 @@ def kind_of(name: str) -> RunKind:
 
 
 def kind_names() -> str:
-    """Return the names of all kinds as a sentence lists them."""
+    """Return the names of all kinds, formatted as a list in a sentence."""
     return f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
 
 

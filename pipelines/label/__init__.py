@@ -1,4 +1,4 @@
-"""Zero-shot labelling: labels for texts from their names, without training data."""
+"""Zero-shot labelling: label texts by the names of the labels, without training data."""
 
 from .corrections import Correction, correct, corrections, forget_corrections
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli

@@ -1,4 +1,4 @@
-"""Judge a sample and carry it to all texts: a linear model on the stored vectors learns from the judge."""
+"""Judge a sample and extend the result to all texts: a linear model on the stored embeddings learns from the judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from ...indexer.store.view import normalized
 from .labels import log_odds, probabilities, standardised
 
 SCALE = 8.0
-"""Vectors of length 1 times this are the features, so that the penalty works alike for every dimension."""
+"""Factor that turns unit-length embeddings into features; it makes the penalty work alike for every dimension."""
 STEPS = 200
 ADJUSTMENT = 1.0
-"""The penalty on what corrections change."""
+"""The penalty on changes that corrections cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +23,24 @@ class LinearModel:
     offsets: np.ndarray
 
     def margins(self, features: np.ndarray) -> np.ndarray:
-        """Return float64 [n, labels] log-odds."""
+        """Return the log-odds of each label as float64 [n, labels]."""
         return features @ self.weights + self.offsets
 
 
 def fit_linear(
     features: np.ndarray, shares: np.ndarray, multi_label: bool, penalty: float = 1.0, base: np.ndarray | None = None
 ) -> LinearModel:
-    """Fit logistic regressions to probabilities by cross-entropy with an L2 penalty.
+    """Fit logistic regressions to probabilities, using cross-entropy with an L2 penalty.
 
-    One multinomial regression, or one for each label where a text may get several. The same input gives the same
-    model.
+    It fits one multinomial regression, or one regression for each label if a text may get several labels. The same
+    input gives the same model.
 
     Args:
         features: float [n, f].
-        shares: float [n, labels]: what a judge said.
+        shares: float [n, labels]: the judge's probabilities.
         multi_label: Whether a text may get several labels.
-        penalty: Half of it times the squared weights is added to the sum of the texts' losses.
-        base: float [n, labels] margins that the model's are added to; the offsets are then penalised too.
+        penalty: Half of this value times the squared weights is added to the sum of the texts' losses.
+        base: float [n, labels] margins to which the model's margins are added; the offsets are then penalised too.
     """
     from scipy.optimize import minimize
 
@@ -69,10 +69,10 @@ def _entropy(found: np.ndarray, shares: np.ndarray, multi_label: bool) -> float:
 def adjusted(
     margins: np.ndarray, vectors: np.ndarray, rows: np.ndarray, truth: np.ndarray, multi_label: bool
 ) -> np.ndarray:
-    """Return margins moved, as little as will do, towards what a person said of some texts: float64 [n, labels].
+    """Adjust margins as little as possible to fit corrected labels of some texts; return float64 [n, labels].
 
-    A linear function of a text's vector is added to its margins. It is fitted to the corrected texts alone, with a
-    penalty on its size, so that texts which are like none of them keep theirs.
+    A linear function of a text's embedding is added to its margins. The function is fitted only to the corrected texts,
+    with a penalty on its size. Texts that are unlike all corrected texts therefore keep their margins.
 
     Args:
         margins: float [n, labels], finite.
@@ -93,12 +93,12 @@ LEARN_FROM = 20_000
 
 
 def spread(vectors: np.ndarray, count: int, rng: np.random.Generator, without: np.ndarray) -> np.ndarray:
-    """Return int64 [count] texts spread over the vector space: the nearest ones to k-means centres, in turns.
+    """Return int64 [count] texts spread over the embedding space: the texts closest to k-means centres, in turns.
 
     Args:
         vectors: float32 [n, d].
-        count: How many; fewer where there are not as many.
-        rng: Decides the order inside a cluster's turn and the start of k-means.
+        count: Number of texts; fewer if not enough exist.
+        rng: Random generator for the order within a cluster's turn and for the start of k-means.
         without: int64, texts to leave out.
     """
     from sklearn.cluster import KMeans
@@ -119,12 +119,12 @@ def spread(vectors: np.ndarray, count: int, rng: np.random.Generator, without: n
 
 
 def least_sure(shares: np.ndarray, count: int, rng: np.random.Generator, without: np.ndarray) -> np.ndarray:
-    """Return int64 [count] texts whose label is least clear, picked at random among three times as many.
+    """Return int64 [count] texts, sampled at random from three times as many texts with the least certain labels.
 
     Args:
         shares: float [n, labels], probabilities.
-        count: How many; fewer where there are not as many.
-        rng: Picks among the unclear ones, so that they are not all of one kind.
+        count: Number of texts; fewer if not enough exist.
+        rng: Random generator that samples the uncertain texts, so that they are not all of one kind.
         without: int64, texts to leave out.
     """
     free = np.setdiff1d(np.arange(len(shares)), without)
@@ -137,26 +137,26 @@ def least_sure(shares: np.ndarray, count: int, rng: np.random.Generator, without
 
 
 HELD_BACK = 0.1
-"""Of the judged texts, a random sample that the linear model does not see until its agreement has been measured."""
+"""Share of the judged texts, sampled at random, that the linear model does not see until agreement is measured."""
 FIRST = 0.5
-"""Of the others, those that are spread over the vector space; the rest are asked where the model is unsure."""
+"""Share of the other judged texts that are spread over the embedding space; the rest are uncertain texts."""
 ROUNDS = 3
 PENALTY = 10.0
-"""Verdicts are noisy, so the linear model is held back: of 0.3 to 30 the best on four sets (docs/labelling.md)."""
+"""Strong penalty, because judgements are noisy: the best of 0.3 to 30 on four data sets (docs/labelling.md)."""
 
 JudgeRows = Callable[[np.ndarray], np.ndarray]
-"""Takes int64 [m] places of texts, returns float32 [m, labels] margins; fewer rows when the time is up."""
+"""Takes int64 [m] text positions, returns float32 [m, labels] margins; fewer rows if time runs out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a judge said of some texts and a linear model of the others.
+    """Margins from a judge for some texts and from a linear model for the others.
 
     Attributes:
         margins: float64 [n, labels] log-odds.
-        judged: int64, places of the texts that the judge read.
-        agreement: Share of the held-back texts to which judge and model give the same label; None without any.
-        held_back: How many texts that was measured on.
+        judged: int64, positions of the texts that the judge read.
+        agreement: Share of the held-back texts to which judge and model give the same label; None without such texts.
+        held_back: Number of held-back texts.
     """
 
     margins: np.ndarray
@@ -166,7 +166,7 @@ class Carried:
 
 
 class _Said:
-    """The judge's margins so far, and what a person said of other texts."""
+    """The judge's margins so far, and the corrected labels of other texts."""
 
     def __init__(self, judge: JudgeRows, labels: int, known: np.ndarray, truth: np.ndarray) -> None:
         self._judge = judge
@@ -177,7 +177,7 @@ class _Said:
 
     @property
     def taken(self) -> np.ndarray:
-        """Places of texts that need not be asked about."""
+        """Positions of texts that do not need to be judged."""
         return np.concatenate([self.rows, self.known])
 
     def ask(self, rows: np.ndarray) -> int:
@@ -191,16 +191,17 @@ def carry(
     judge: JudgeRows, vectors: np.ndarray, hints: np.ndarray, count: int, multi_label: bool, seed: int = 0,
     truths: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Carried:  # fmt: skip
-    """Ask about `count` texts, learn from them, and give every text its margins.
+    """Judge `count` texts, learn from them, and return the margins of every text.
 
     Args:
-        judge: Reads the texts at these places.
-        vectors: float32 [n, d], of all texts.
-        hints: float [n, labels], similarity margins, from which the linear model also learns.
-        count: How many texts to ask about.
+        judge: Judges the texts at the given positions.
+        vectors: float32 [n, d], embeddings of all texts.
+        hints: float [n, labels], similarity margins that the linear model uses as additional features.
+        count: Number of texts to judge.
         multi_label: Whether a text may get several labels.
-        seed: The same seed asks about the same texts.
-        truths: int64 [m] texts whose labels a person gave, and float [m, labels], 1 for each; nobody else is asked.
+        seed: Random seed; the same seed selects the same texts.
+        truths: int64 [m] corrected texts, and float [m, labels], 1 for each of their labels. The judge does not read
+            these texts.
     """
     rng = np.random.default_rng(seed)
     features = np.hstack([SCALE * normalized(vectors), standardised(hints)])
@@ -224,7 +225,7 @@ def carry(
 
 
 def _learn(features: np.ndarray, said: _Said, part: slice, multi_label: bool) -> LinearModel | None:
-    use = said.truth.any(axis=1) | multi_label  # "none of these" teaches nothing where probabilities sum to one
+    use = said.truth.any(axis=1) | multi_label  # "none of these" is no training data if probabilities sum to one
     rows = np.concatenate([said.rows[part], said.known[use]])
     if not len(rows):
         return None
@@ -233,7 +234,7 @@ def _learn(features: np.ndarray, said: _Said, part: slice, multi_label: bool) ->
 
 
 def _finish(features: np.ndarray, said: _Said, held: int, multi_label: bool) -> Carried:
-    """Measure the agreement with a model that has not seen the held-back texts, then learn from all."""
+    """Measure agreement with a model that has not seen the held-back texts, then learn from all texts."""
     agreement = None
     if held and (model := _learn(features, said, slice(held, None), multi_label)) is not None:
         agreement = judge_agreement(model.margins(features[said.rows[:held]]), said.margins[:held], multi_label)
@@ -244,7 +245,7 @@ def _finish(features: np.ndarray, said: _Said, held: int, multi_label: bool) -> 
 
 
 def judge_agreement(first: np.ndarray, second: np.ndarray, multi_label: bool) -> float:
-    """Return the share of texts with the same label, or of answers, yes or no, where there are several labels."""
+    """Return the share of texts with the same label or, with several labels per text, the share of equal decisions."""
     if multi_label:
         return float(((first > 0) == (np.nan_to_num(second, nan=-1.0) > 0)).mean())
     return float((first.argmax(axis=1) == np.nan_to_num(second, nan=-np.inf).argmax(axis=1)).mean())

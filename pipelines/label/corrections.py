@@ -1,8 +1,8 @@
-"""Corrections: labels that a person gave to documents, kept beside the label run that they correct.
+"""Corrections: labels that a person assigned to documents, stored beside the label run that they correct.
 
-They are a correction run with the name of the label run, so they outlive that run's replacement, are
-exported, and are forgotten with a document or its text. The next labelling under that name learns from them, and gives
-the documents what the person said.
+Corrections are stored as a correction run with the name of the label run. They remain when the label run is replaced,
+and they are exported. A correction is deleted when its document is deleted or the document's text changes. The next
+labelling with that name learns from the corrections and applies them to their documents.
 """
 
 import csv
@@ -34,7 +34,7 @@ _ADVICE = f"give a label, or {NONE_NAME!r}"
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a person said of a document: its labels, none for "none of these"."""
+    """The correct labels of a document; empty for "none of these"."""
 
     id: str
     labels: tuple[str, ...]
@@ -50,8 +50,8 @@ class Truths:
 
     Attributes:
         docs: int64 [m], document numbers, ascending.
-        shares: float64 [m, labels]: 1 for each label that a document has; all 0 for "none of these".
-        unknown: Names of labels that the corrections use and the labelling does not have.
+        shares: float64 [m, labels]: 1 for each label of a document; all 0 for "none of these".
+        unknown: Names of labels that occur in the corrections but not in the labelling.
     """
 
     docs: np.ndarray
@@ -60,15 +60,15 @@ class Truths:
 
 
 def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
-    """Keep what a person says of documents; the next labelling under the run's name heeds it. Return how many are kept.
+    """Store corrections, which the next labelling with the run's name applies; return how many are stored in total.
 
     Args:
-        collection: Where they are.
-        given: A label by document id, or several; "none of these" says that none fits.
-        run: The label run that is corrected.
+        collection: The collection of the documents.
+        given: One or several labels for each document id; "none of these" means that no label fits.
+        run: The label run to correct.
 
     Raises:
-        UsageError: A label is empty, the label run has no such label, or it gives one label each and several are given.
+        UsageError: A label is empty or not in the label run, or several are given but the run allows one per document.
         SondeError: An id does not exist, or another process is writing.
     """
     if not isinstance(given, Mapping):
@@ -90,10 +90,10 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
 
 
 def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "labels") -> int:
-    """Forget corrections of documents; return how many are left.
+    """Delete the corrections of documents; return how many corrections are left.
 
     Raises:
-        SondeError: There is no such document or no correction of the run, or another process is writing.
+        SondeError: A document does not exist, the run has no corrections, or another process is writing.
     """
     keys = as_texts(ids, "id")
 
@@ -111,7 +111,7 @@ def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "label
 
 
 def corrections(collection: StoredCollection, run: str = "labels") -> list[Correction]:
-    """Return the corrections of a run in the order of the documents."""
+    """Return the corrections of a run, in document order."""
     with collection.view() as view:
         kept = _kept(view.catalog, _find(view.catalog, run))
         keys = ids_by_number(view.catalog, sorted(kept))
@@ -119,7 +119,7 @@ def corrections(collection: StoredCollection, run: str = "labels") -> list[Corre
 
 
 def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
-    """Return the corrections of a run as a labelling with these labels can use them."""
+    """Return the corrections of a run in the form that a labelling with these labels uses."""
     places = {label.name.casefold(): place for place, label in enumerate(labels)}
     docs, shares, unknown = [], [], dict[str, None]()
     for doc, names in sorted(_kept(catalog, _find(catalog, run)).items()):
@@ -137,7 +137,7 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
     """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`; one row for each document.
 
     Raises:
-        UsageError: The suffix is neither, a column is missing, a label is empty, or two rows of one document differ.
+        UsageError: The suffix is not valid, a column is missing, a label is empty, or two rows of a document differ.
         SondeError: The file cannot be read.
     """
     if path.suffix.lower() not in SUFFIXES:
@@ -157,10 +157,10 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
 
 
 def write_corrections(found: Sequence[Correction], path: Path) -> None:
-    """Write corrections to a CSV or JSONL file that `read_corrections` reads; several labels need JSONL.
+    """Write corrections to a CSV or JSONL file that `read_corrections` can read; several labels need JSONL.
 
     Raises:
-        UsageError: The suffix is neither, `path` is a folder, or a document has several labels and the file is CSV.
+        UsageError: The suffix is not valid, `path` is a folder, or a document has several labels and the file is CSV.
         SondeError: The folder does not exist.
     """
     check_target(path, SUFFIXES, "write corrections to")
@@ -191,7 +191,7 @@ def _by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str, list[
     """Return the labels of each document.
 
     Raises:
-        UsageError: Two rows give a document different labels.
+        UsageError: Two rows assign different labels to one document.
     """
     found: dict[str, tuple[int, list[str]]] = {}
     for number, (id, names) in enumerate(rows, 1):
@@ -213,7 +213,7 @@ def _names(labels: str | Sequence[str], id: object) -> list[str]:
 
 
 def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
-    """Return names as the label run writes them."""
+    """Return names as they are spelled in the label run."""
     if not known:
         return names
     for name in names:
@@ -225,7 +225,7 @@ def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
 
 
 def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
-    """Return the labels of a label run by their folded names, and whether a text may have several."""
+    """Return the labels of a label run by case-folded name, and whether a text may have several labels."""
     run = next((run for run in list_runs(catalog, LABEL) if run.name == name), None)
     if run is None:
         return {}, False
@@ -238,7 +238,7 @@ def _find(catalog: Catalog, name: str) -> Run | None:
 
 
 def _kept(catalog: Catalog, run: Run | None) -> dict[int, list[str]]:
-    """Return the labels that were given, by document."""
+    """Return the corrected labels by document."""
     if run is None:
         return {}
     names = {item.number: item.name for item in items_of(catalog, run)}

@@ -1,4 +1,4 @@
-"""The engines: what judges a text against a label, and which of them runs by default."""
+"""The engines that judge a text against a label, and the default engine."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,33 +17,33 @@ from .scores import HUB_MODEL, NliJudge
 
 LATE = "late"
 TEMPERATURE = 0.05
-"""Scores are divided by it before the softmax."""
+"""Scores are divided by this value before the softmax."""
 YES = 0.25
-"""Score from which a text is rather about a label than not, for several labels per text."""
+"""Minimum score for a label to be more likely than not, with several labels per text."""
 
 
 class LateJudge:
-    """Reads each text once, whatever the number of labels, by the token vectors that also rerank searches."""
+    """Reads each text once, regardless of the number of labels, with the token vectors that also rerank searches."""
 
     name = "reranker"
 
     def __init__(self, encoder: Encoder, rarity: Rarity) -> None:
-        """Take the bi-encoder and how rare its tokens are among the texts."""
+        """Take the bi-encoder and the rarity of its tokens in the texts."""
         self.encoder = encoder
         self.rarity = rarity
 
     @property
     def model(self) -> str:
-        """What it is: late interaction, and over which model's token vectors."""
+        """The judge's name: late interaction, and the model whose token vectors it uses."""
         return f"{LATE}, {self.encoder.spec.name}"
 
     def margins(
         self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
         chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Return float32 [texts, labels] of scaled scores; higher is likelier, not calibrated.
+        """Return scaled scores as float32 [texts, labels]; higher is more likely. They are not calibrated.
 
-        A text is read as far as the model's window goes.
+        Only the part of a text that fits the model's window is read.
         """
         read = self.encoder.token_vectors(self.encoder.tokenize(list(texts)))
         asked = self.encoder.token_vectors(self.encoder.tokenize([label.wording for label in labels], query=True))
@@ -60,15 +60,15 @@ class LateJudge:
 EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 DEFAULT_ENGINE: EngineName = "similarity"
-"""What runs without an engine named, chosen by measurement on the development sets: see docs/labelling.md."""
+"""The default engine, chosen by measurements on the development sets: see docs/labelling.md."""
 BUNDLED_MODEL = "bundled"
 
 
 class Judge(Protocol):
-    """Reads a text and a label together; slow, and better than vectors where it is well trained."""
+    """Reads a text and a label together; slower than embeddings, but better if it is well trained."""
 
     name: str
-    """What it does: "nli" or "reranker"."""
+    """The kind of judge: "nli" or "reranker"."""
 
     @property
     def model(self) -> str:
@@ -79,20 +79,20 @@ class Judge(Protocol):
         self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
         chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Return float32 [texts, labels] log-odds, NaN where `chosen` (bool [texts, labels]) is False."""
+        """Return log-odds as float32 [texts, labels], NaN where `chosen` (bool [texts, labels]) is False."""
         ...
 
 
 class RerankerJudge:
-    """A cross-encoder for search that reads the label with its description as the query, the text as the passage."""
+    """A search cross-encoder that reads the label with its description as the query and the text as the passage."""
 
     name = "reranker"
 
     def __init__(self, pairs: PairModel) -> None:
-        """Take a model of one logit.
+        """Take a model with one logit.
 
         Raises:
-            SondeError: It gives several.
+            SondeError: The model has several logits.
         """
         if pairs.num_labels != 1:
             raise SondeError(
@@ -110,7 +110,7 @@ class RerankerJudge:
         self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
         chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Return float32 [texts, labels], the raw scores; as log-odds they are not calibrated."""
+        """Return the raw scores as float32 [texts, labels]; as log-odds, they are not calibrated."""
         places = np.argwhere(np.ones((len(texts), len(labels)), bool) if chosen is None else chosen)
         pairs = [(labels[label].wording, texts[text]) for text, label in places.tolist()]
         found = np.full((len(texts), len(labels)), np.nan, np.float32)
@@ -119,10 +119,10 @@ class RerankerJudge:
 
 
 def check_engine(name: str | None) -> EngineName:
-    """Return the engine of this name, or the default.
+    """Return the engine of this name, or the default engine if None.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: The engine does not exist.
     """
     if name is None:
         return DEFAULT_ENGINE
@@ -136,17 +136,17 @@ def load_judge(
     engine: EngineName, model: str | None = None, *, late: Callable[[], LateJudge], template: str | None = None,
     device: str = "auto", dtype: str = "auto", notify: Notify = silent,
 ) -> Judge | None:  # fmt: skip
-    """Return the judge of an engine; None for similarity, which needs none.
+    """Return the judge of an engine; None for similarity, which needs no judge.
 
     Args:
-        engine: "nli", "similarity", "reranker" or "ensemble" (NLI beside similarity).
-        model: "bundled", a model's folder or a hub name; where None, the bundled NLI model. For reranker
-            "late" or a cross-encoder; "late" where None.
-        late: Makes the judge "late" from the given bi-encoder.
-        template: The hypothesis template of NLI; where None, the one that suits the model.
+        engine: "nli", "similarity", "reranker" or "ensemble" (NLI with similarity).
+        model: "bundled", a model's folder or a hub name; the bundled NLI model if None. For reranker, "late" or a
+            cross-encoder; "late" if None.
+        late: A function that creates the judge "late" from the bi-encoder.
+        template: NLI's hypothesis template; if None, the template that suits the model.
         device: "auto", "cpu", "cuda" …
         dtype: "auto", "float32", "bfloat16" or "float16".
-        notify: Receives sentences that the user should read.
+        notify: Receives messages for the user.
 
     Raises:
         UsageError: The name, the template or the device is not valid.
@@ -168,7 +168,7 @@ def load_judge(
 def load_nli(
     model: str | None = None, *, device: str = "auto", dtype: str = "auto", notify: Notify = silent
 ) -> PairModel:
-    """Return an NLI model by name, the bundled one where None; on a GPU `notify` is then told of a larger one.
+    """Return an NLI model by name. None returns the bundled model and, on a GPU, sends a hint about a larger one.
 
     Raises:
         UsageError: The name or the device is not valid.
@@ -183,15 +183,15 @@ def load_nli(
 
 
 def has_bundled() -> bool:
-    """Whether this installation brings an NLI model."""
+    """Whether this installation includes an NLI model."""
     return any((Path(__file__).parents[1] / "pairs" / "bundled" / "nli").glob("*.safetensors"))
 
 
 def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
-    """Return the NLI model that Sonde brings.
+    """Return the NLI model that is bundled with Sonde.
 
     Raises:
-        SondeError: This installation has none, or it is damaged.
+        SondeError: This installation has no bundled model, or the model is damaged.
     """
     if not has_bundled():
         raise SondeError(f"this installation brings no NLI model: give {arg('model')} a folder, or {HUB_MODEL}")

@@ -1,4 +1,4 @@
-"""Labels: a name and perhaps a description; the sentence an NLI model judges; scores on one scale."""
+"""Labels: names with optional descriptions, the sentences that an NLI model judges, and scores on one scale."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ NONE_NAME = "none of these"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label: what it is called and, if its name does not say it all, what it means."""
+    """A label: its name and, if the name is not clear enough, a description."""
 
     name: str
     description: str = ""
 
     @property
     def wording(self) -> str:
-        """The name with its description, as models read it: "refund: the customer wants money back"."""
+        """The name with its description, in the form that models read: "refund: the customer wants money back"."""
         return f"{self.name}: {self.description}" if self.description else self.name
 
     @classmethod
@@ -36,16 +36,16 @@ Labels = Iterable[str | Label] | Mapping[str, str] | Label | str
 
 
 def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, ...]:
-    """Return the labels that a user gave.
+    """Return the user's labels.
 
     Args:
         given: Names, "name: description" texts or `Label`s; a mapping of names to descriptions; or one
             comma-separated text.
-        several: Whether a text may get several labels; a single label then asks for yes or no. None where that is no
-            choice of the caller's.
+        several: Whether a text may get several labels; a single label is then a yes-or-no question. None if the caller
+            cannot choose this.
 
     Raises:
-        UsageError: There is none, only one to choose from, an empty one, or one that comes twice.
+        UsageError: There are no labels, only one label to choose from, an empty label, or a duplicate label.
     """
     if isinstance(given, str):
         labels = tuple(map(Label.parse, given.split(","))) if given.strip() else ()
@@ -82,10 +82,10 @@ def _listed(given: object) -> tuple[Label, ...]:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Return the lines of a file of labels: one a line, "name" or "name: description"; "#" begins a comment.
+    """Return the labels in a file: one per line, "name" or "name: description"; "#" starts a comment.
 
     Raises:
-        SondeError: The file cannot be read, or holds no label.
+        SondeError: The file cannot be read, or contains no labels.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -100,17 +100,17 @@ def read_labels(path: Path) -> list[str]:
 
 
 TEMPLATE = "This example is {}."
-"""The template of transformers' zero-shot pipeline, so that numbers can be compared."""
+"""The template of transformers' zero-shot pipeline, which makes results comparable."""
 
 BUNDLED_TEMPLATE = "This text is about {}."
-"""What suits the bundled model better: of texts of `bbc` it gets 0.853 right with it, and 0.720 with the other."""
+"""A better template for the bundled model: accuracy on `bbc` is 0.853 with this one, 0.720 with the other."""
 
 
 def check_template(template: str) -> str:
-    """Return a template that has one place for the label.
+    """Check that a template has exactly one placeholder for the label, and return it.
 
     Raises:
-        UsageError: It has none, or several.
+        UsageError: The template has no placeholder, or several.
     """
     if template.count("{}") != 1:
         said = f"the template {template!r} must hold {{}} once, where the label goes: {TEMPLATE!r}"
@@ -137,7 +137,7 @@ def sigmoid(margins: np.ndarray) -> np.ndarray:
 
 
 def probabilities(margins: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return float64 [n, labels]: of one label per text, which sum to one, or of each label by itself."""
+    """Return float64 [n, labels]: probabilities that sum to one, or independent ones with several labels per text."""
     return sigmoid(margins) if multi_label else softmax(margins)
 
 
@@ -148,7 +148,7 @@ def log_odds(shares: np.ndarray, multi_label: bool) -> np.ndarray:
 
 
 def standardised(margins: np.ndarray) -> np.ndarray:
-    """Return each label's margins with mean 0 and deviation 1 over the texts; a label that says nothing gets zeros."""
+    """Scale each label's margins to mean 0 and deviation 1 over the texts; a label with constant margins gets zeros."""
     found = margins.astype(np.float64)
     spread = found.std(axis=0)
     return (found - found.mean(axis=0)) / np.where(spread > 0, spread, 1)

@@ -1,4 +1,4 @@
-"""Margins of every text: by similarity, by a judge, by a judge of a sample, or by both; with a journal."""
+"""Margins of every text, from similarity, from a judge of all texts or of a sample, or from both; with a journal."""
 
 import json
 import os
@@ -25,9 +25,10 @@ FOLDER = "labelling"
 
 
 class Journal:
-    """Margins by the digest of a text's content; every batch is one line, flushed to the disk.
+    """Margins by the digest of a text's content; each batch is one line, flushed to disk.
 
-    A line that a kill left unfinished is cut off. What another model, other labels or other settings said is not used.
+    A line left incomplete by a killed process is removed. Results from another model, other labels or other settings are
+    not used.
     """
 
     def __init__(self, stream: IO[bytes] | None, known: dict[str, np.ndarray]) -> None:
@@ -36,11 +37,11 @@ class Journal:
 
     @classmethod
     def nowhere(cls) -> "Journal":
-        """Return one that is kept in memory only."""
+        """Return a journal that exists only in memory."""
         return cls(None, {})
 
     def add(self, keys: Sequence[str], margins: np.ndarray) -> None:
-        """Keep float32 [n, labels] margins."""
+        """Store float32 [n, labels] margins."""
         self.known |= dict(zip(keys, margins, strict=True))
         if self._stream is None:
             return
@@ -52,10 +53,10 @@ class Journal:
 
 @contextmanager
 def open_journal(collection: Path, name: str, settings: str) -> Iterator[Journal]:
-    """Open the journal of a run, gone on with if it was made under the same settings; removed when the block ends well.
+    """Open the journal of a run. It resumes if the settings are the same, and is removed when the block succeeds.
 
     Raises:
-        SondeError: Another process is making the same run, or the folder cannot be written.
+        SondeError: Another process is creating the same run, or the folder cannot be written.
     """
     folder = collection / FOLDER
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.jsonl"
@@ -96,21 +97,21 @@ def _read(stream: IO[bytes], settings: str) -> dict[str, np.ndarray]:
 
 
 AT_ONCE = 32
-"""Texts judged between two entries of the journal: what a kill can cost."""
+"""Texts judged between two entries of the journal, and so lost if the process is killed."""
 PROBE = 16
-"""Texts judged before a budget of time is turned into a number of texts."""
+"""Texts judged before a time budget is converted to a number of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTexts:
-    """What is labelled.
+    """The texts to label.
 
     Attributes:
         vectors: float32 [n, d].
         keys: Digests of the texts' content.
-        read: Returns the texts at some places.
-        known: int64 [m], places of texts whose labels a person gave.
-        truth: float64 [m, labels], 1 for each label that such a text has.
+        read: Returns the texts at the given positions.
+        known: int64 [m], positions of the texts with corrected labels.
+        truth: float64 [m, labels], 1 for each label of such a text.
     """
 
     vectors: np.ndarray
@@ -125,14 +126,14 @@ class LabelTexts:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The margins of a corpus, and how they came about.
+    """The margins of a corpus, and how they were computed.
 
     Attributes:
         margins: float [n, labels] log-odds.
-        calls: Judgements of a text against a label.
-        judged: How many texts were judged.
-        agreement: Share of held-back texts with the judge's label, where a sample was judged.
-        held_back: How many those are.
+        calls: Number of judgements of a text against a label.
+        judged: Number of texts that were judged.
+        agreement: Share of held-back texts that get the judge's label, if a sample was judged.
+        held_back: Number of held-back texts.
     """
 
     margins: np.ndarray
@@ -151,11 +152,11 @@ def label_corpus(
     Args:
         corpus: The texts.
         labels: The labels.
-        of_labels: float32 [labels, d], their vectors.
-        engine: Which engine.
-        judge: Its judge; None for similarity.
-        settings: How to label.
-        journal: What the judge has said already, and where to write the rest.
+        of_labels: float32 [labels, d], the labels' embeddings.
+        engine: The engine.
+        judge: The engine's judge; None for similarity.
+        settings: Settings of the labelling.
+        journal: Holds the judge's earlier results, and receives the new ones.
         notify: Receives progress.
     """
     plain = similarity_margins(corpus.vectors, of_labels, settings.multi_label)
@@ -172,7 +173,7 @@ def label_corpus(
 
 
 def learned(margins: np.ndarray, corpus: LabelTexts, multi_label: bool) -> np.ndarray:
-    """Return the margins of all texts after what a person said of some, float [n, labels]; as they were without."""
+    """Return the margins of all texts, float [n, labels], adjusted to the corrections; unchanged if there are none."""
     usable = corpus.truth.any(axis=1) | multi_label
     if not usable.any():
         return margins
@@ -182,7 +183,7 @@ def learned(margins: np.ndarray, corpus: LabelTexts, multi_label: bool) -> np.nd
 
 
 def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None:
-    """Return bool [n, labels], the labels to be judged of each text; None for all."""
+    """Return bool [n, labels], the labels to judge for each text; None for all."""
     size = settings.shortlist
     if not size or similar.shape[1] <= size:
         return None
@@ -192,7 +193,7 @@ def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None
 
 
 def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return the ensemble's margins: the mean of both engines' log-probabilities, or log-odds with several labels."""
+    """Return the ensemble's margins: the mean of both engines' log-probabilities, or of log-odds with several labels."""
     shares = (probabilities(margins, multi_label) for margins in (similar, judged))
     one, two = (log_odds(each, multi_label) for each in shares)
     return (one + two) / 2
@@ -218,7 +219,7 @@ class _Asking:
         self.total = len(corpus)
 
     def run(self, hints: np.ndarray) -> Margins:
-        """Judge all texts, or as many as the budget allows and carry the rest."""
+        """Judge all texts; with a budget, judge as many as it allows and predict the others."""
         self.total = min(self._affordable(), len(self.corpus))
         if self.total == len(self.corpus):
             margins = self.ask(np.arange(len(self.corpus)))
@@ -242,7 +243,7 @@ class _Asking:
         return max(len(probe), int(self.budget.seconds / max(time.monotonic() - began, 1e-6) * len(probe)))
 
     def ask(self, rows: np.ndarray) -> np.ndarray:
-        """Return float32 [m, labels]; fewer rows than asked for when the time is up."""
+        """Return margins as float32 [m, labels]; fewer rows than requested if time runs out."""
         found = []
         for start in range(0, len(rows), AT_ONCE):
             if self.judged and self.budget.over():

@@ -1,4 +1,4 @@
-"""What a labelling found: the labels of each text, a summary, and the texts that most need a review."""
+"""The results of a labelling: the labels of each text, a summary, and the texts that most need review."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,10 +19,10 @@ class Classified:
     """The labels of one text.
 
     Attributes:
-        labels: Names that it gets, the likeliest first; one, or several, or none of them.
-        scores: The probability of every label by name, the likeliest first.
-        engine: What gave them: "nli", "similarity" …
-        model: Its model.
+        labels: Names of the text's labels, most likely first: one, several or none.
+        scores: The probability of every label by name, most likely first.
+        engine: The engine that labelled the text: "nli", "similarity" …
+        model: The engine's model.
     """
 
     labels: tuple[str, ...]
@@ -32,7 +32,7 @@ class Classified:
 
     @property
     def label(self) -> str:
-        """The likeliest label, or "none of these"."""
+        """The most likely label, or "none of these"."""
         return self.labels[0] if self.labels else NONE_NAME
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,22 +43,22 @@ class Classified:
 
 @dataclass(frozen=True, slots=True)
 class LabelReport:
-    """What a run over a collection did.
+    """Report of a label run on a collection.
 
     Attributes:
         name: The run's name.
         engine: "nli", "similarity", "reranker" or "ensemble".
-        model: What judged: an NLI model or reranker, or the bi-encoder.
-        documents: How many documents it labelled.
-        counts: Documents by label, "none of these" included.
-        calls: Judgements of a document against a label; 0 for similarity.
-        full_calls: What judging every document against every label would take.
-        judged: Documents that the judge read; the others' labels were carried to them.
-        agreement: Share of held-back documents with the judge's own label, 0 to 1; None where all were judged.
-        held_back: How many documents that was measured on.
-        corrected: Documents whose label a person gave.
-        changed: Documents that changed meanwhile, of which it says nothing.
-        seconds: How long it took.
+        model: The model that judged: an NLI model, a reranker or the bi-encoder.
+        documents: Number of labelled documents.
+        counts: Number of documents by label, including "none of these".
+        calls: Number of judgements of a document against a label; 0 for similarity.
+        full_calls: Number of judgements needed to judge every document against every label.
+        judged: Number of documents that the judge read; the labels of the others are predicted.
+        agreement: Share of held-back documents that get the judge's own label, 0 to 1; None if all were judged.
+        held_back: Number of held-back documents.
+        corrected: Number of documents with corrected labels.
+        changed: Number of documents that changed during the run; they have no label.
+        seconds: Duration in seconds.
     """
 
     name: str
@@ -81,9 +81,9 @@ class LabelReport:
 
 
 def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which texts get which labels with what probability: int64 texts, int64 labels, float64 scores, by text.
+    """Assign labels to texts; return int64 texts, int64 labels and float64 scores, ordered by text.
 
-    A text of which no label reaches `least` gets -1, with the best probability that it has.
+    If no label of a text reaches `least`, the text gets the label -1 and its best probability.
     """
     shares = probabilities(margins, multi_label)
     best = shares.argmax(axis=1)
@@ -102,14 +102,14 @@ def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.nda
 def apply_corrections(
     texts: np.ndarray, labels: np.ndarray, scores: np.ndarray, known: np.ndarray, truth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what `decide` found, with the labels that a person gave in place of those of the texts `known`.
+    """Return the result of `decide` with the labels of the texts `known` replaced by their corrections.
 
     Args:
-        texts: int64, by text.
-        labels: int64, of each.
-        scores: float64, of each.
-        known: int64 [m] texts.
-        truth: float [m, labels], 1 for each label that a text has.
+        texts: int64, ordered by text.
+        labels: int64, the label of each entry.
+        scores: float64, the score of each entry.
+        known: int64 [m] corrected texts.
+        truth: float [m, labels], 1 for each label of a corrected text.
     """
     if not len(known):
         return texts, labels, scores
@@ -126,7 +126,7 @@ def apply_corrections(
 def classified(
     margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str
 ) -> list[Classified]:
-    """Return each text's labels and the probabilities of all."""
+    """Return the labels of each text and the probabilities of all labels."""
     found: list[Classified] = []
     for row in probabilities(margins, multi_label):
         order = np.argsort(-row, kind="stable")
@@ -138,16 +138,16 @@ def classified(
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """A document and how unsure its label is.
+    """A document and the uncertainty of its label.
 
     Attributes:
-        id: The document's.
-        title: Its title.
-        text: Its text.
-        labels: What it got, the likeliest first; empty for "none of these".
-        score: The probability of the first, 0 to 1.
-        other: The label that came closest to being given, or, of several, to being another answer.
-        margin: How far that was from it, as a difference of probabilities: 0 is a draw.
+        id: The document's id.
+        title: The document's title.
+        text: The document's text.
+        labels: The document's labels, most likely first; empty for "none of these".
+        score: The probability of the first label, 0 to 1.
+        other: The runner-up label or, with several labels per text, the label whose decision was closest.
+        margin: How close `other` was, as a difference of probabilities; 0 is a tie.
     """
 
     id: str
@@ -160,7 +160,7 @@ class Unsure:
 
     @property
     def label(self) -> str:
-        """The likeliest label, or "none of these"."""
+        """The most likely label, or "none of these"."""
         return self.labels[0] if self.labels else NONE_NAME
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,10 +169,11 @@ class Unsure:
 
 
 def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
-    """Return what a run keeps for its review: float32 [n] "margins" and int32 [n] "others".
+    """Return the data that a run stores for review: float32 [n] "margins" and int32 [n] "others".
 
-    With one label per text, a margin is the difference between the two best probabilities (or to `least`, if that is
-    nearer), and the other is the second label; with several, it is the smallest distance of a probability from `least`.
+    With one label per text, the margin is the difference between the two best probabilities (or to `least`, if that is
+    closer), and the other is the second label. With several, the margin is the smallest distance of a probability from
+    `least`.
     """
     shares = probabilities(margins, multi_label)
     rows = np.arange(len(shares))
@@ -188,17 +189,17 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
 
 
 def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
-    """Return the documents whose label is least sure, those with the smallest margin first, without corrected ones.
+    """Return the documents with the least certain labels, smallest margin first; leave out corrected documents.
 
     Args:
         collection: The collection.
-        run: The label run; the newest where None.
-        k: How many, 1 or more.
-        offset: How many to leave out at the top.
+        run: The label run; the newest if None.
+        k: Number of documents to return, 1 or more.
+        offset: Number of top documents to skip.
 
     Raises:
-        SondeError: There is no such run, or it was made before runs kept what this needs.
-        UsageError: k is below 1, or the offset below 0.
+        SondeError: The run does not exist, or it is from an older version that did not store the required data.
+        UsageError: k is below 1, or the offset is below 0.
     """
     if k < 1 or offset < 0:
         said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"

@@ -1,4 +1,4 @@
-"""Labelling a collection as a named run, and texts that are in none."""
+"""Label a collection as a named run, and label texts that are not in a collection."""
 
 import json
 import time
@@ -37,17 +37,17 @@ def label_collection(
     collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), *,
     judge: Judge | None = None, notify: Notify = silent,
 ) -> LabelReport:  # fmt: skip
-    """Label a collection's documents and store that as a label run.
+    """Label a collection's documents and store the result as a label run.
 
-    A run that was killed goes on where it stopped when it is started again under the same settings. Corrections that
-    are kept under the run's name are applied and learned from.
+    If a run is killed, start it again with the same settings: it resumes where it stopped. Corrections stored under the
+    run's name are applied, and the run learns from them.
 
     Args:
         collection: The collection.
-        labels: Names, perhaps with descriptions.
-        settings: How to label.
-        judge: A judge of your own in place of the engine's.
-        notify: Receives progress and sentences.
+        labels: Names, with or without descriptions.
+        settings: Settings of the labelling.
+        judge: A judge of your own instead of the engine's.
+        notify: Receives progress and messages.
 
     Raises:
         UsageError: The labels or a setting is not valid, or the run's name is taken.
@@ -97,13 +97,13 @@ def classify(
     texts: Texts, labels: Labels, settings: LabelSettings = LabelSettings(), *,
     encoder: Encoder | None = None, judge: Judge | None = None, notify: Notify = silent,
 ) -> list[Classified]:  # fmt: skip
-    """Label texts that are in no collection.
+    """Label texts that are not in a collection.
 
-    From 50 texts on they are a corpus of their own: similarity adapts its labels to them, and the ensemble
-    standardises over them. Fewer are each labelled by themselves.
+    50 or more texts are treated as a corpus: similarity adapts its labels to them, and the ensemble standardises its
+    scores over them. Fewer texts are labelled independently.
 
     Raises:
-        UsageError: The labels, a setting or a text (an empty one) is not valid.
+        UsageError: The labels, a setting or a text is not valid, or a text is empty.
         SondeError: A model is not available.
     """
     texts, made = check_classify(texts, labels, settings)
@@ -123,10 +123,10 @@ def classify(
 def check_classify(
     texts: Texts, labels: Labels, settings: LabelSettings = LabelSettings()
 ) -> tuple[list[str], tuple[Label, ...]]:
-    """Return texts and labels as `classify` takes them; nothing is loaded yet.
+    """Check texts and labels, and return them in the form that `classify` uses; nothing is loaded yet.
 
     Raises:
-        UsageError: The labels, a setting or a text (an empty one) are not valid.
+        UsageError: The labels, a setting or a text is not valid, or a text is empty.
     """
     settings.check()
     given, made = as_texts(texts, "text"), make_labels(labels, several=settings.multi_label)
@@ -166,7 +166,7 @@ def _late_among(texts: Sequence[str], encoder: Encoder) -> LateJudge:
 
 
 def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of the documents to label, and digests of their contents."""
+    """Return the numbers of the documents to label, and the digests of their contents."""
     chosen = np.ones(len(snapshot.docs), bool)
     if where is not None:
         chosen = np.isin(snapshot.docs, documents_where(view.catalog, where))
@@ -178,7 +178,7 @@ def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.nd
 
 
 def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: np.ndarray, notify: Notify) -> Truths:
-    """Return the corrections of documents that are labelled, none if they are not wanted."""
+    """Return the corrections of the documents to label; none if the settings disable corrections."""
     if not settings.corrections:
         return Truths(docs[:0], np.zeros((0, len(labels))))
     found = truths_of(view.catalog, settings.name, labels)
@@ -191,7 +191,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
 
 
 def label_texts(collection: StoredCollection, docs: np.ndarray) -> list[str]:
-    """Return title and text of documents, the title first; "" for one that was deleted meanwhile."""
+    """Return the title of each document followed by its text; "" if the document was deleted in the meantime."""
     with collection.view() as view:
         found = {each.doc: (each.title, each.text) for each in chosen_texts(view.catalog, docs.tolist())}
     pairs = (found.get(doc, ("", "")) for doc in docs.tolist())
@@ -199,7 +199,7 @@ def label_texts(collection: StoredCollection, docs: np.ndarray) -> list[str]:
 
 
 def _fingerprint(labels: Sequence[Label], settings: LabelSettings, judge: Judge | None) -> str:
-    """What decides what a judge says of a text."""
+    """Return a fingerprint of everything that determines a judge's result for a text."""
     said = (
         getattr(judge, "template", ""),
         settings.multi_label,

@@ -1,4 +1,4 @@
-"""Zero-shot scores of labels: by similarity to their wordings, and by natural language inference."""
+"""Zero-shot scores of labels, from similarity to their wordings and from natural language inference."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ WORDINGS = (
     "{}", "This text is about {}.", "{} news", "a discussion of {}", "The topic is {}.", "This example is {}.",
     "questions about {}", "an article on {}",
 )  # fmt: skip
-"""A label's vector is the mean over these: on `bbc` 0.857 of texts got the right label, 0.803 with the name alone."""
+"""A label's embedding is the mean over these: accuracy on `bbc` is 0.857, and 0.803 with the name alone."""
 
 TEMPERATURE = 0.05
-"""Cosines are divided by it before the softmax."""
+"""Cosines are divided by this value before the softmax."""
 
 YES = 0.25
-"""Cosine from which a text is rather about a label than not, for several labels per text."""
+"""Minimum cosine for a label to be more likely than not, with several labels per text."""
 
 
 def label_vectors(encoder: Encoder, labels: Sequence[Label]) -> np.ndarray:
-    """Return float32 [labels, d] of length 1: the mean over the wordings of name and description."""
+    """Return unit-length label embeddings, float32 [labels, d]: the mean over the wordings of name and description."""
     texts = [wording.replace("{}", label.wording) for label in labels for wording in WORDINGS]
     vectors = encoder.encode_texts(texts, query=True).reshape(len(labels), len(WORDINGS), -1)
     return normalized(vectors.mean(axis=1))
 
 
 def similarity_margins(vectors: np.ndarray, of_labels: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return float32 [n, labels] log-odds of cosines, higher is likelier.
+    """Return log-odds from cosines as float32 [n, labels]; higher is more likely.
 
     Args:
         vectors: float32 [n, d], the texts.
@@ -45,27 +45,27 @@ def similarity_margins(vectors: np.ndarray, of_labels: np.ndarray, multi_label: 
 
 
 ENOUGH = 50
-"""Texts from which a corpus can say more about a label than its name."""
+"""Minimum number of texts for a corpus to add information about a label beyond its name."""
 ROUNDS = 10
 SHARPNESS = 0.03
-"""Cosines are divided by it where labels adapt to a corpus."""
+"""Cosines are divided by this value when labels adapt to a corpus."""
 NAME_SHARE = 0.4
-"""How much of a label's vector stays that of its wordings."""
+"""Share of a label's adapted embedding that comes from its wordings."""
 LEARN_FROM = 50_000
-"""Texts that labels adapt to; more change nothing."""
+"""Maximum number of texts to which labels adapt; more do not change the result."""
 
 
 def adapted_margins(vectors: np.ndarray, of_labels: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Return float32 [n, labels] log-odds of labels that have moved towards the texts which are theirs.
+    """Return log-odds as float32 [n, labels], after moving each label towards the texts that it fits.
 
-    A mixture of von Mises-Fisher distributions (Banerjee and others, JMLR 2005), one for each label, whose mean is held
-    near the label's own vector: every round shares the texts out among the labels, counts how common each label is, and
-    moves it to the mean of the texts that it is surest of. With one label per text only.
+    The model is a mixture of von Mises-Fisher distributions (Banerjee and others, JMLR 2005), one for each label, with
+    the mean kept close to the label's own embedding. Each round distributes the texts among the labels, counts how
+    common each label is, and moves each label to the mean of its most certain texts. Only for one label per text.
 
     Args:
         vectors: float32 [n, d], all texts of a corpus.
         of_labels: float32 [labels, d].
-        seed: For the sample of a corpus of more than 50,000 texts.
+        seed: Random seed for sampling a corpus of more than 50,000 texts.
     """
     texts = normalized(vectors)
     some = texts
@@ -75,7 +75,7 @@ def adapted_margins(vectors: np.ndarray, of_labels: np.ndarray, seed: int = 0) -
     for _ in range(ROUNDS):
         shares = softmax(some @ moved.T / SHARPNESS + prior)
         prior = np.log((shares.sum(axis=0) + 1) / (len(some) + len(of_labels)))
-        # Squared: texts that two labels share pull neither of them far.
+        # Squared, so that texts shared by two labels do not move either label far.
         centres = normalized((shares.T**2).astype(np.float32) @ some)
         moved = normalized((1 - NAME_SHARE) * centres + NAME_SHARE * of_labels)
     return (texts @ moved.T / SHARPNESS + prior).astype(np.float32)
@@ -86,7 +86,7 @@ HUB_MODEL = "facebook/bart-large-mnli"
 
 @dataclass(frozen=True, slots=True)
 class NliClasses:
-    """Which logit stands for what; `neutral` is None for a model of two classes."""
+    """The position of each class in the logits; `neutral` is None for a model with two classes."""
 
     entailment: int
     contradiction: int
@@ -94,12 +94,12 @@ class NliClasses:
 
     @classmethod
     def of(cls, model: PairModel) -> "NliClasses":
-        """Read the classes from the model's configuration; nothing is assumed about their order.
+        """Read the classes from the model's configuration, without assuming an order.
 
-        A model of two classes, "entailment" and "not_entailment", has the second in the place of contradiction.
+        For a model with two classes, "entailment" and "not_entailment", the second is used as contradiction.
 
         Raises:
-            SondeError: The model names no class of entailment.
+            SondeError: The model has no class named entailment.
         """
         names = {name.lower().strip(): number for number, name in model.id2label.items()}
         entailment = _first(names, ("entail",))
@@ -121,7 +121,7 @@ def _first(names: dict[str, int], beginnings: tuple[str, ...]) -> int | None:
 
 
 class NliJudge:
-    """Judges texts against labels by entailment; the numbers are those of transformers' zero-shot pipeline.
+    """Judges texts against labels by entailment; the results equal those of transformers' zero-shot pipeline.
 
     Attributes:
         name: "nli".
@@ -133,11 +133,11 @@ class NliJudge:
     calls_per_label = 1
 
     def __init__(self, pairs: PairModel, template: str = TEMPLATE) -> None:
-        """Take a pair model of NLI.
+        """Take an NLI pair model.
 
         Raises:
-            UsageError: The template has no place for the label.
-            SondeError: The model has no class of entailment.
+            UsageError: The template has no placeholder for the label.
+            SondeError: The model has no entailment class.
         """
         self.pairs = pairs
         self.classes = NliClasses.of(pairs)
@@ -152,16 +152,16 @@ class NliJudge:
         self, texts: Sequence[str], labels: Sequence[Label], multi_label: bool,
         chosen: np.ndarray | None = None, on_batch: Callable[[int], object] | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Return float32 [texts, labels] log-odds; higher is likelier.
+        """Return log-odds as float32 [texts, labels]; higher is more likely.
 
-        With one label per text they are the entailment logits, whose softmax over the labels is the probability; with
-        several, entailment's logit minus contradiction's, whose sigmoid is.
+        With one label per text, they are the entailment logits; their softmax over the labels is the probability. With
+        several labels per text, they are the entailment logit minus the contradiction logit; the sigmoid is the probability.
 
         Args:
             texts: The premises.
-            labels: What the hypotheses are made of.
+            labels: The labels from which the hypotheses are built.
             multi_label: Whether a text may get several labels.
-            chosen: bool [texts, labels], the pairs to judge; others get NaN. All where None.
+            chosen: bool [texts, labels], the pairs to judge; other pairs get NaN. All pairs if None.
             on_batch: Called with the number of pairs of each batch.
         """
         wordings = hypotheses(labels, self.template)
@@ -182,11 +182,11 @@ class Entailment:
     """Whether a hypothesis follows from a premise: three probabilities that sum to one (two without neutral).
 
     Attributes:
-        label: The likeliest: "entailment", "neutral" or "contradiction".
+        label: The most likely class: "entailment", "neutral" or "contradiction".
         entailment: Probability, 0 to 1.
-        neutral: Probability; 0 for a model of two classes.
-        contradiction: Probability; of "not entailment" for a model of two classes.
-        model: What judged it.
+        neutral: Probability; 0 for a model with two classes.
+        contradiction: Probability; that of "not entailment" for a model with two classes.
+        model: The model that judged the pair.
     """
 
     label: str
@@ -197,7 +197,7 @@ class Entailment:
 
     @classmethod
     def of(cls, logits: np.ndarray, classes: NliClasses, model: str) -> Self:
-        """Return the softmax of one pair's logits, and the likeliest class."""
+        """Return the softmax of one pair's logits, and the most likely class."""
         shares = softmax(logits[None])[0]
         found = {"entailment": float(shares[classes.entailment]), "contradiction": float(shares[classes.contradiction])}
         found["neutral"] = float(shares[classes.neutral]) if classes.neutral is not None else 0.0
@@ -209,7 +209,7 @@ class Entailment:
 
 
 def check_sentences(premise: str, hypothesis: str) -> None:
-    """Raise UsageError where one of them is empty."""
+    """Raise UsageError if one of the sentences is empty."""
     for kind, text in (("premise", premise), ("hypothesis", hypothesis)):
         if not as_text(text, kind).strip():
             raise UsageError(f"the {kind} is empty: give two sentences")
@@ -219,8 +219,8 @@ def entail(premise: str, hypothesis: str, pairs: PairModel) -> Entailment:
     """Judge whether `hypothesis` follows from `premise`.
 
     Raises:
-        UsageError: One of them is empty.
-        SondeError: The model has no class of entailment.
+        UsageError: One of the sentences is empty.
+        SondeError: The model has no entailment class.
     """
     check_sentences(premise, hypothesis)
     classes = NliClasses.of(pairs)

@@ -1,4 +1,4 @@
-"""How to label, and how much it may cost."""
+"""Settings and budget of a labelling."""
 
 import re
 import time
@@ -14,7 +14,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most calls of the judge, or seconds of judging; None is no limit."""
+    """The maximum number of judgements or seconds of judging; None means no limit."""
 
     calls: int | None = None
     seconds: float | None = None
@@ -25,7 +25,7 @@ class Budget:
         """Read "5000" (judgements), "90s", "5m" or "1h".
 
         Raises:
-            UsageError: It is none of these, or nothing.
+            UsageError: The text is none of these, or the budget is zero.
         """
         if text is None:
             return cls()
@@ -38,35 +38,35 @@ class Budget:
         raise UsageError(said, code="wrong-type", field="budget", value=text)
 
     def over(self) -> bool:
-        """Whether the time is up."""
+        """Whether the time has run out."""
         return self.seconds is not None and time.monotonic() - self.began >= self.seconds
 
 
 SHORTLIST = 10
-"""Labels that a judge reads a text against; the others are left out by similarity."""
+"""Number of labels to judge per text: the most similar ones."""
 YES = 0.5
-"""Probability from which a text gets a label, where it may get several."""
+"""Minimum probability of a label, if a text may get several labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """How to label texts.
+    """Settings of a labelling.
 
     Attributes:
-        engine: "nli", "similarity", "reranker" or "ensemble"; the default where None.
+        engine: "nli", "similarity", "reranker" or "ensemble"; the default engine if None.
         model: The judge's model: "bundled", a folder or a hub name.
-        multi_label: Whether a text may get several labels, each by itself, or none.
-        threshold: Probability below which a label is not given; 0.5 with `multi_label`, else none.
-        template: NLI's hypothesis template; by the model where None.
-        shortlist: A judge reads a text against this many labels, the most similar ones; 0 for all.
-        budget: Judgements ("5000") or time ("5m"); None judges every text.
-        where: A filter on metadata; only what passes is labelled.
+        multi_label: Whether a text may get several labels, judged independently, or none.
+        threshold: Probability below which a label is not assigned; 0.5 with `multi_label`, else no threshold.
+        template: NLI's hypothesis template; if None, it depends on the model.
+        shortlist: Number of labels to judge per text, the most similar ones; 0 for all.
+        budget: Maximum judgements ("5000") or time ("5m"); None judges every text.
+        where: A filter on metadata; only matching documents are labelled.
         name: The run's name.
-        replace: Whether a run of this name is replaced.
-        device: Where the judge runs.
-        dtype: Its precision.
-        seed: Decides which texts are judged under a budget.
-        corrections: Whether what a person said of documents, kept under the run's name, is applied and learned from.
+        replace: Whether to replace an existing run of this name.
+        device: The device on which the judge runs.
+        dtype: Precision of the judge.
+        seed: Random seed that selects the texts to judge under a budget.
+        corrections: Whether to apply, and learn from, the corrections stored under the run's name.
     """
 
     engine: str | None = None
@@ -85,7 +85,7 @@ class LabelSettings:
     corrections: bool = True
 
     def check(self) -> None:
-        """Raise UsageError, naming the value, where a setting cannot be."""
+        """Raise UsageError with the value if a setting is not valid."""
         engine = check_engine(self.engine)
         if self.template is not None:
             check_template(self.template)
@@ -102,5 +102,5 @@ class LabelSettings:
 
     @property
     def least(self) -> float:
-        """The probability that a label needs."""
+        """The minimum probability of a label."""
         return self.threshold if self.threshold is not None else YES if self.multi_label else 0.0

@@ -1,4 +1,4 @@
-"""Labels tried on a random sample of a collection, without a run."""
+"""Try labels on a random sample of a collection, without creating a run."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from .settings import LabelSettings
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What labels gave on a sample.
+    """The result of labelling a sample.
 
     Attributes:
-        documents: The sample with its labels, the least sure first.
-        counts: Documents of the sample by label.
-        engine: Which engine.
-        adapted: Whether the labels adapted to the whole collection, as those of a run do.
-        seconds: How long it took.
+        documents: The sample with its labels, least certain first.
+        counts: Number of documents in the sample by label.
+        engine: The engine.
+        adapted: Whether the labels were adapted to the whole collection, as in a run.
+        seconds: Duration in seconds.
     """
 
     documents: tuple[Unsure, ...]
@@ -43,13 +43,13 @@ def try_labels(
     collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50,
     notify: Notify = silent,
 ) -> Trial:  # fmt: skip
-    """Label a random sample. Similarity reads all vectors, as a run does, so that the sample gets what a run gives it.
+    """Label a random sample. Similarity reads all embeddings, as a run does, so the sample gets the same labels.
 
     Args:
         collection: The collection.
-        labels: Names, perhaps with descriptions.
-        settings: Engine, model, `multi_label`, `threshold`, seed; the others belong to runs.
-        count: Documents of the sample.
+        labels: Names, with or without descriptions.
+        settings: Engine, model, `multi_label`, `threshold` and seed; the other fields apply only to runs.
+        count: Number of documents in the sample.
         notify: Receives progress.
 
     Raises:

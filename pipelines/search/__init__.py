@@ -1,1 +1,1 @@
-"""Search a collection: by meaning, by words, or by both."""
+"""Search a collection by meaning, by words, or by both."""

@@ -1,4 +1,4 @@
-"""Answering a question from a collection of questions and answers: the best document, or "nothing similar enough"."""
+"""Answer a question from a collection of questions and answers: the best document, or "nothing similar enough"."""
 
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -13,13 +13,13 @@ from .search import search
 from .settings import SearchSettings, stored_defaults
 
 ANSWER_FIELDS = ("answer", "answers", "reply", "response", "solution", "a")
-"""Columns, the likeliest first, that hold the answer where the text is the question."""
+"""Columns that hold the answer if the text is the question, most likely first."""
 SYMMETRIC_NAMES = ("paraphrase", "sts", "quora", "duplicate", "simcse", "all-minilm", "all-mpnet", "all-distilroberta")
 ASYMMETRIC_NAMES = ("msmarco", "multi-qa", "e5-", "bge-", "gte-", "dpr", "-retrieval", "arctic-embed", "qa-")
 BOTH_NAMES = ("all-minilm", "all-mpnet", "all-distilroberta", "e5-", "bge-", "gte-")
-"""Models that were trained on question pairs as well as on questions with passages."""
+"""Models trained both on question pairs and on questions with passages."""
 SHORT = 25
-"""Words up to which a text can be a question."""
+"""Maximum number of words in a question."""
 SAMPLE = 500
 
 
@@ -28,9 +28,9 @@ class AskSettings:
     """How to answer a question.
 
     Attributes:
-        threshold: Least cosine, -1 to 1; None takes the one that `sonde tune threshold` stored.
-        field: The metadata field with the answer; None takes "answer" or the like where there is one, else the text.
-        mode: "dense" or "hybrid": which document is the best.
+        threshold: Minimum cosine, -1 to 1; None uses the one that `sonde tune threshold` stored.
+        field: The metadata field with the answer; None uses "answer" or a similar field if one exists, else the text.
+        mode: The search mode that finds the best document: "dense" or "hybrid".
     """
 
     threshold: float | None = None
@@ -40,15 +40,15 @@ class AskSettings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question, or none.
+    """The answer to a question, or no answer.
 
     Attributes:
-        question: What was asked.
-        hit: The best document; None where none is similar enough.
-        answer: Its answer: the field named, or its text.
-        similarity: Cosine of question and best document, -1 to 1, also where it is not enough.
-        threshold: What it was compared with; None where there is none yet.
-        notes: What is to be said.
+        question: The question's text.
+        hit: The best document; None if no document is similar enough.
+        answer: The document's answer: the chosen field or the text.
+        similarity: Cosine of the question and the best document, -1 to 1, even if it is below the threshold.
+        threshold: The minimum similarity that applied; None if no threshold is set yet.
+        notes: Notes for the user.
     """
 
     question: str
@@ -67,18 +67,18 @@ def ask(
     collection: StoredCollection, question: str, *, threshold: float | None = None, field: str | None = None,
     mode: str = "dense", notify: Notify = silent,
 ) -> Answer:  # fmt: skip
-    """Return the best answer to a question, or none where the best is not similar enough.
+    """Return the best answer to a question, or no answer if the best document is not similar enough.
 
     Args:
         collection: Questions with answers in their metadata, or passages.
-        question: What is asked.
-        threshold: Least cosine; None takes the one that `sonde tune threshold` stored.
-        field: The metadata field with the answer; None takes "answer" or the like where there is one, else the text.
-        mode: "dense" or "hybrid": which document is the best.
-        notify: Receives sentences that the user should read at once.
+        question: The question's text.
+        threshold: Minimum cosine; None uses the one that `sonde tune threshold` stored.
+        field: The metadata field with the answer; None uses "answer" or a similar field if one exists, else the text.
+        mode: The search mode that finds the best document: "dense" or "hybrid".
+        notify: Receives messages that the user should read at once.
 
     Raises:
-        UsageError: The question is empty, the mode has no cosine, or there is no such field.
+        UsageError: The question is empty, the mode returns no cosine, or the field does not exist.
         SondeError: The model is not available.
     """
     question = as_text(question, "question")
@@ -108,11 +108,11 @@ def ask(
 
 
 def fit_of_model(collection: StoredCollection) -> str | None:
-    """Return a warning where the model does not fit what the collection holds, else None.
+    """Return a warning if the model does not suit the collection's content, else None.
 
-    A collection of questions needs a symmetric model, which brings a question near to another of the same meaning; one
-    of passages an asymmetric one, which brings a question near to what answers it. What a model is for is told by its
-    name and by whether it marks queries and documents with different prompts.
+    A collection of questions needs a symmetric model, which places a question close to others with the same meaning. A
+    collection of passages needs an asymmetric model, which places a question close to its answer. The model's name, and
+    whether it uses different prompts for queries and documents, show which type it is.
     """
     kind, spec = _holds(collection), collection.spec
     name = spec.name.lower().rsplit("/", 1)[-1]
@@ -133,7 +133,7 @@ def fit_of_model(collection: StoredCollection) -> str | None:
 
 
 def _holds(collection: StoredCollection) -> str:
-    """Return "questions" or "passages", by what most of the first texts look like."""
+    """Return "questions" or "passages", depending on what most of the first texts look like."""
     with collection.view() as view:
         sample = [each.text for each in islice(document_texts(view.catalog), SAMPLE)]
     short = [text for text in sample if len(text.split()) <= SHORT]

@@ -1,4 +1,4 @@
-"""The first stage: which passages a search may return, and the best of them from each index."""
+"""The first stage: the passages that a search may return, and the best of them from each index."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .filters import documents_where
 
 
 def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
-    """Return bool [rows], or None where every row may be returned.
+    """Return the rows that match a filter as bool [rows], or None if every row may be returned.
 
     Raises:
         UsageError: The filter is not valid: its syntax, a column, an operator or a value.
@@ -21,7 +21,7 @@ def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
     docs = documents_where(view.catalog, where)
     passing = np.zeros(int(generation.owners.max(initial=0)) + 1, dtype=bool)
     passing[docs] = True
-    # A tombstone's owner is -1, which would look up the last document: only live rows are asked.
+    # A tombstone's owner is -1, which would index the last document, so only live rows are looked up.
     allowed = generation.alive.copy()
     allowed[allowed] = passing[generation.owners[allowed]]
     return allowed
@@ -29,7 +29,7 @@ def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Passages of one query with their score, best first."""
+    """Passages for one query with their scores, best first."""
 
     rows: np.ndarray
     scores: np.ndarray
@@ -37,9 +37,9 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class DenseSearch:
-    """Vector search over one view, restricted to `allowed` rows (bool [rows]; None: all of them are alive).
+    """Vector search over one view, restricted to `allowed` rows (bool [rows]; None: all rows are live).
 
-    `breadth` is efSearch or nprobe in place of what the index was tuned to.
+    `breadth` is efSearch or nprobe, and overrides the value to which the index was tuned.
     """
 
     view: View
@@ -47,7 +47,7 @@ class DenseSearch:
     breadth: int | None = None
 
     def strategy(self, k: int) -> str:
-        """How a search for k passages goes about it, in words."""
+        """Return a description of how a search for k passages runs."""
         owners, ann = self.view.generation.owners, self._ann
         allowed = self.view.generation.alive if self.allowed is None else self.allowed
         inside, tail = int(allowed[: self._covered].sum()), int(allowed[self._covered :].sum())
@@ -57,7 +57,7 @@ class DenseSearch:
         return f"{ann.info.kind}{selector}" + (f" and an exact scan of {tail:,} newer passages" if tail else "")
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
-        """Return the k best passages for each of float32 [m, d] queries; fewer only where fewer are allowed."""
+        """Return the k best passages for each of float32 [m, d] queries; fewer only if fewer are allowed."""
         ann, vectors = self._ann, self.view.generation.segments
         if ann is None:
             scores, rows = exact_search(vectors, queries, k, allowed=self._allowed(len(vectors)))
@@ -82,7 +82,7 @@ class DenseSearch:
 
     @property
     def _covered(self) -> int:
-        """How many rows of this view the FAISS index holds; a writer may have put later ones into it already."""
+        """Return how many rows of this view are in the FAISS index, to which a writer may have added later rows."""
         ann = self.view.generation.ann
         return min(ann.info.rows, len(self.view.generation.owners)) if ann else 0
 
@@ -101,7 +101,7 @@ def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:
 
 
 def _best(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
-    """Keep the k best; equal scores are ordered by row, so that the same search gives the same list."""
+    """Keep the k best. Equal scores are ordered by row, so that the same search always gives the same list."""
     present = np.flatnonzero(rows >= 0)
     if len(present) > k:
         cut = np.partition(-scores[present], k - 1)[k - 1]
@@ -111,7 +111,7 @@ def _best(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
 
 
 def lexical_search(view: View, query: str, k: int, allowed: np.ndarray | None) -> Candidates:
-    """Return the k best passages by BM25; nothing where the collection has no lexical index."""
+    """Return the k best passages by BM25; none if the collection has no lexical index."""
     index = view.generation.lexical
     if index is None:
         return Candidates(np.empty(0, np.int64), np.empty(0, np.float32))

@@ -1,4 +1,4 @@
-"""What one can filter by: the fields of a collection with their ranges and choices, and the choices among hits."""
+"""Available filters: the fields of a collection with their ranges and choices, and the choices among hits."""
 
 import json
 import math
@@ -15,24 +15,24 @@ from ...indexer.store.runs import RunColumns, list_runs
 from ...indexer.store.view import View
 
 FEW = 200
-"""Different values up to which a field is a choice."""
+"""Maximum number of distinct values for a field to have choices."""
 LISTED = 200
-"""Items of a list field that are offered, the most frequent ones."""
+"""Maximum number of list items to offer as choices; the most frequent are used."""
 NUMBERS = ("integer", "real")
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """One field that documents can be filtered by.
+    """One field that can be used as a filter.
 
     Attributes:
-        name: As a filter names it: a metadata field, or "label:RUN" and the like.
+        name: The name used in filters: a metadata field, "label:RUN" and so on.
         type: "text", "integer", "real", "boolean", "date" or "list".
-        documents: How many have a value.
-        low: The least number or the earliest date; None where there is none.
-        high: The greatest number or the latest date.
-        choices: (value, documents) of a text, list or boolean with few different values, the most frequent first.
-        run: Whether it belongs to a run and not to the metadata.
+        documents: Number of documents that have a value.
+        low: The smallest number or the earliest date; None if the field has neither.
+        high: The largest number or the latest date; None if the field has neither.
+        choices: (value, documents) of a text, list or boolean field with few distinct values, most frequent first.
+        run: Whether the field belongs to a run rather than to the metadata.
     """
 
     name: str
@@ -45,17 +45,17 @@ class Facet:
 
 
 def facets(view: View) -> list[Facet]:
-    """Return what one can filter by: the metadata's fields in their order, then what complete runs say."""
+    """Return the available filters: the metadata fields in order, then the columns of complete runs."""
     return [_field(view, field) for field in view.fields.values()] + list(_runs(view))
 
 
 def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
-    """Return how often each choice occurs among some documents, the most frequent first, for facets with choices.
+    """Count how often each choice of a facet occurs in the given documents, most frequent first.
 
     Args:
-        view: The view that the documents are in.
-        ids: Of documents.
-        known: Facets of the collection; those without choices, or without a value among the documents, are left out.
+        view: The view that contains the documents.
+        ids: Document ids.
+        known: Facets of the collection; facets without choices, or without a value in the documents, are left out.
     """
     docs = list(numbers_by_id(view.catalog, ids).values())
     wanted = [facet for facet in known if facet.choices]
@@ -108,5 +108,5 @@ def _values(cells: Iterable[Any]) -> Iterable[Any]:
 
 
 def _ordered(found: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return values with their counts, the most frequent first, then by name."""
+    """Return values with their counts, most frequent first, then by name."""
     return sorted((pair for pair in found if pair[1]), key=lambda pair: (-pair[1], str(pair[0])))

@@ -1,4 +1,4 @@
-"""Fuse the dense and the lexical candidates into one ranking of passages."""
+"""Fuse dense and lexical candidates into one ranking of passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def convex(dense: np.ndarray, lexical: np.ndarray, weight: float = WEIGHT) -> np
 
     Args:
         dense: float [n], the candidates' similarities.
-        lexical: float [n], their BM25 scores, 0 where no term matches.
+        lexical: float [n], their BM25 scores, 0 if no term matches.
         weight: Share of the dense score, 0 to 1.
     """
     low, high = dense.min(initial=0.0), dense.max(initial=0.0)
@@ -53,9 +53,9 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Passages of one query, best first, with the parts of their scores; `candidates` tells how many a half found.
+    """Passages for one query, best first, with the parts of their scores; `candidates` is how many one half found.
 
-    `second` holds the second stage's scores, NaN for passages that it did not read; None where none ran.
+    `second` holds the second stage's scores, NaN for passages that it did not read; None if no second stage ran.
     """
 
     rows: np.ndarray
@@ -66,18 +66,18 @@ class Ranked:
     second: np.ndarray | None = None
 
     def take(self, places: np.ndarray) -> "Ranked":
-        """Return the passages at these places."""
+        """Return the passages at these positions."""
         parts = (self.dense, self.lexical, self.second)
         dense, lexical, second = (None if part is None else part[places] for part in parts)
         return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates, second)
 
     def reranked(self, scores: np.ndarray, second: np.ndarray) -> "Ranked":
-        """Return the same passages under new scores, with the second stage's own; the order stays."""
+        """Return the same passages in the same order, with new scores and the second stage's own scores."""
         return Ranked(self.rows, scores, self.dense, self.lexical, self.candidates, second)
 
     @classmethod
     def joined(cls, parts: Sequence["Ranked"]) -> "Ranked":
-        """Put lists with the same parts of scores one behind the other."""
+        """Concatenate lists that have the same score parts."""
         columns = [[part.rows for part in parts], [part.scores for part in parts], [part.dense for part in parts]]
         columns += [[part.lexical for part in parts], [part.second for part in parts]]
         rows, scores, dense, lexical, second = (_column(column) for column in columns)
@@ -85,12 +85,12 @@ class Ranked:
         return cls(rows, scores, dense, lexical, max(part.candidates for part in parts), second)
 
     def grouped(self, owners: np.ndarray) -> "Ranked":
-        """Keep the best passage of every document."""
+        """Keep only the best passage of each document."""
         _, first = np.unique(owners[self.rows], return_index=True)
         return self.take(np.sort(first))
 
     def followed_by(self, other: "Ranked", owners: np.ndarray) -> "Ranked":
-        """Append the documents of a deeper search that are not here yet; their scores are kept below those here."""
+        """Append the new documents of a deeper search, with their scores scaled below the existing ones."""
         if not len(self.rows):
             return other
         more = other.take(np.flatnonzero(~np.isin(owners[other.rows], owners[self.rows])))
@@ -101,11 +101,11 @@ class Ranked:
         return Ranked(np.concatenate([self.rows, more.rows]), scores, dense, lexical, other.candidates)
 
     def above(self, threshold: float | None) -> "Ranked":
-        """Keep what is at least as similar as the threshold: the cosine where there is one, else BM25."""
+        """Keep passages whose similarity reaches the threshold: the cosine if available, else BM25."""
         similarity = self.dense if self.dense is not None else self.lexical
         if threshold is None or similarity is None:
             return self
-        with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, which no score reaches
+        with np.errstate(over="ignore"):  # above the float32 range it becomes infinite, which no score reaches
             return self.take(np.flatnonzero(similarity >= np.float32(threshold)))
 
     def scores_at(self, place: int) -> Scores:

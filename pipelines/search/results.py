@@ -1,4 +1,4 @@
-"""What a search returns, and its hits as CSV or JSON lines."""
+"""The results of a search, and their export as CSV or JSON lines."""
 
 import csv
 import io
@@ -15,12 +15,12 @@ Mode = Literal["dense", "lexical", "hybrid"]
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The parts of a score; higher is better in each, None where a stage did not run.
+    """The parts of a score; higher is better in each, None if a stage did not run.
 
     Attributes:
         dense: Similarity of query and passage: the cosine, -1 to 1 (inner product for a model without normalisation).
-        lexical: BM25, 0 and up, not bounded.
-        rerank: The second stage's score; `Reranking.unit` says what it is. None for a hit that it did not read.
+        lexical: BM25, 0 or more, without an upper limit.
+        rerank: The second stage's score, in the unit given by `Reranking.unit`. None for a hit that it did not read.
     """
 
     dense: float | None = None
@@ -39,7 +39,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the best passage with its similarity to the query; offsets are those in the document's text."""
+    """A sentence of the best passage with its similarity to the query; offsets are positions in the document's text."""
 
     start: int
     end: int
@@ -49,14 +49,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word of the query and the word of a hit that it matched best, by a late interaction.
+    """A word of the query and the word of a hit that matches it best, by late interaction.
 
     Attributes:
         query: The word in the query.
         word: The word in the hit.
-        start: Its first character in the document's text, or in its title.
-        end: The character after the last.
-        title: Whether it is in the title.
+        start: Offset of the word's first character in the document's text, or in its title.
+        end: Offset of the character after the last one.
+        title: Whether the word is in the title.
         similarity: The cosine of both words in their contexts, -1 to 1.
     """
 
@@ -73,12 +73,12 @@ class Reranking:
     """The second stage of a search.
 
     Attributes:
-        model: "late" (the bi-encoder's own token vectors), a hub's "org/name" or a folder.
+        model: "late" (the bi-encoder's own token vectors), a hub name "org/name" or a folder.
         kind: "late interaction", "cross-encoder" or "multi-vector model".
-        unit: What `Scores.rerank` is: "similarity" (-1 to 1), "probability" (0 to 1) or "logit"; higher is better.
-        depth: How many documents it read.
-        wanted: How many it would have read without a time budget.
-        seconds: How long it took.
+        unit: The unit of `Scores.rerank`: "similarity" (-1 to 1), "probability" (0 to 1) or "logit"; higher is better.
+        depth: Number of documents that it read.
+        wanted: Number of documents that it would have read without a time budget.
+        seconds: Duration in seconds.
     """
 
     model: str
@@ -99,9 +99,9 @@ class Why:
 
     Attributes:
         terms: The query's terms found in the passage, as character offsets in the document's text.
-        title_terms: Those found in the title, as offsets in it.
-        sentences: Sentences of the passage, the most similar first.
-        matches: Which words of the query matched which words, the most important first, where a late interaction ran.
+        title_terms: The query's terms found in the title, as offsets in the title.
+        sentences: Sentences of the passage, most similar first.
+        matches: Matching pairs of words of the query and the hit, most important first, if late interaction ran.
     """
 
     terms: tuple[tuple[int, int], ...]
@@ -112,11 +112,11 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document found, best first from rank 1.
+    """One document that a search found; rank 1 is the best.
 
-    `score` orders the hits; what it means depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid
-    the fused score of this query, which cannot be compared between queries. After a second stage, which `reranker`
-    names, it is the score fused with it: 0.5 to 1 for what that stage read, below 0.5 for the documents behind.
+    `score` orders the hits. Its meaning depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid the
+    fused score of this query, which cannot be compared between queries. After a second stage, named by `reranker`, it
+    is the score fused with that stage: 0.5 to 1 for documents that the stage read, below 0.5 for the others.
     """
 
     rank: int
@@ -131,7 +131,7 @@ class Hit:
     reranker: Reranking | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the hit as JSON values, under the stable names of `--json`."""
+        """Return the hit as JSON values, with the stable names of `--json`."""
         found = asdict(self)
         found["metadata"] = {name: json_value(value) for name, value in self.metadata.items()}
         for name in ("why", "reranker"):
@@ -144,19 +144,19 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
-    """The hits of one query, and how they were found.
+    """The hits of one query, and details of the search.
 
     Attributes:
         query: The query's text.
         mode: The mode that ran.
         hits: Best first.
-        strategy: How the vectors were searched: "exact scan of 120 passages", "hnsw", "hnsw with a selector" and so on.
-        notes: Sentences that the user should read: nothing similar enough, a query that was cut off and so on.
-        seconds: Wall-clock time of the search in seconds, encoding of the query included and loading left out. Of
-            queries that are encoded together, each has an equal share of the time.
-        reranking: The second stage, where one ran.
-        loading_seconds: Time in seconds to load the models and the indexes first, shared in the same way; 0.0 where
-            nothing was loaded.
+        strategy: How the embeddings were searched: "exact scan of 120 passages", "hnsw", "hnsw with a selector" …
+        notes: Notes for the user, for example that nothing is similar enough or that the query was cut off.
+        seconds: Wall-clock time of the search in seconds, including encoding the query but not loading. Queries that
+            are encoded together share the time equally.
+        reranking: The second stage, if one ran.
+        loading_seconds: Time in seconds to load the models and the indexes, shared in the same way; 0.0 if nothing was
+            loaded.
     """
 
     query: str
@@ -186,14 +186,14 @@ BEFORE = ("rank", "id", "title", "score", "dense", "lexical", "rerank", "passage
 
 
 def to_jsonl(results: Results) -> bytes:
-    """Return a JSON object a line, as `sonde search --json` prints them."""
+    """Return one JSON object per line, in the format of `sonde search --json`."""
     return "".join(json.dumps(hit.to_dict(), ensure_ascii=False) + "\n" for hit in results).encode()
 
 
 def to_csv(results: Results) -> bytes:
     """Return rows with rank, id, title, score and its parts, passage, text, then the metadata in columns.
 
-    A column of the metadata that is named like one of those before is called `metadata.NAME`.
+    A metadata column whose name clashes with one of these columns becomes `metadata.NAME`.
     """
     names = list(dict.fromkeys(name for hit in results for name in hit.metadata))
     stream = io.StringIO()

@@ -1,4 +1,4 @@
-"""Searching a collection: by meaning, by words, or by both."""
+"""Search a collection by meaning, by words, or by both."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -23,10 +23,10 @@ from .settings import DEPTH, SearchSettings, _first
 from .why import explain
 
 LEXICAL_SHARE = 2
-"""So many times as many come from the lexical half, which costs little more for a longer list."""
+"""The lexical half returns this many times as many passages, because a longer list costs little more."""
 
 PER_HIT = 4
-"""Passages that are looked at for every hit: a document may have several."""
+"""Passages to examine for each hit, because a document may have several."""
 
 QUERIES_AT_ONCE = 256
 
@@ -34,16 +34,16 @@ QUERIES_AT_ONCE = 256
 def search(
     collection: StoredCollection, query: str, settings: SearchSettings = SearchSettings(), notify: Notify = silent
 ) -> Results:
-    """Return the documents that answer the query best; a document counts by its best passage.
+    """Return the documents that best answer the query; a document is ranked by its best passage.
 
     Args:
         collection: Where to search.
         query: What to look for, in words.
         settings: How to search.
-        notify: Receives what the user should read at once: that a reranker is downloaded.
+        notify: Receives messages that the user should read at once, such as the download of a reranker.
 
     Raises:
-        UsageError: A setting, the filter or the query (an empty one) is not valid.
+        UsageError: A setting or the filter is not valid, or the query is empty or not valid.
         SondeError: The collection's model, or the second stage's, is not available.
     """
     return next(search_many(collection, [as_text(query, "query")], settings, notify))
@@ -55,10 +55,10 @@ def search_many(
     settings: SearchSettings = SearchSettings(),
     notify: Notify = silent,
 ) -> Iterator[Results]:
-    """Check the queries at once, and return their results in order; they are encoded together. See `search`.
+    """Check all queries at once, then yield their results in order; they are encoded together. See `search`.
 
     Raises:
-        UsageError: A setting, the filter or one of the queries (an empty one) is not valid.
+        UsageError: A setting or the filter is not valid, or a query is empty or not valid.
         SondeError: The collection's model, or the second stage's, is not available.
     """
     settings.check()
@@ -92,7 +92,7 @@ def _search_together(
 
 
 def _timed_second_stage(view: View, settings: SearchSettings, notify: Notify) -> tuple[SecondStage | None, float]:
-    """Return the second stage that is asked for, and the seconds that its model took to load."""
+    """Return the requested second stage, if any, and the seconds that its model took to load."""
     if not settings.rerank:
         return None, 0.0
     known, began = is_loaded(view, settings.rerank_model), time.perf_counter()
@@ -101,11 +101,11 @@ def _timed_second_stage(view: View, settings: SearchSettings, notify: Notify) ->
 
 
 def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) -> SecondStage:
-    """Return the second stage that the settings ask for, its model loaded.
+    """Return the second stage that the settings request, with its model loaded.
 
     Raises:
-        UsageError: There is no such model.
-        SondeError: The model is not available, or scores no pairs.
+        UsageError: The model does not exist.
+        SondeError: The model is not available, or cannot score pairs.
     """
     reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
     seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
@@ -116,7 +116,7 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
 def _encode(
     collection: StoredCollection, queries: Sequence[str], mode: Mode
 ) -> tuple[np.ndarray, list[tuple[str, ...]]]:
-    """Return float32 [m, d] query vectors and, for each query, what is to be said of its encoding."""
+    """Return float32 [m, d] query vectors, and the notes on the encoding of each query."""
     if mode == "lexical":
         return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
     encoder = collection.encoder
@@ -130,7 +130,7 @@ def _encode(
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """Dense, lexical or fused candidates over one view, grouped by document until there are enough."""
+    """Dense, lexical or fused candidates from one view, grouped by document until there are enough."""
 
     view: View
     settings: SearchSettings
@@ -151,10 +151,10 @@ class FirstStage:
         return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed)
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
-        """Return the ranked documents of every query, looking deeper until there are enough of them.
+        """Return the ranked documents for every query, searching deeper until there are enough.
 
-        The steps in depth do not depend on how many hits are asked for, and what a step has settled stays in its
-        place: the first pages of a search are the same however many pages follow.
+        The depth steps do not depend on the number of hits requested, and settled documents keep their rank. The first
+        pages of a search are therefore the same no matter how many pages follow.
         """
         passages = max(1, len(self.view.generation.owners))
         depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else PER_HIT * self._wanted
@@ -179,15 +179,15 @@ class FirstStage:
         return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
-        """How many of the ranked documents a greater depth would not be likely to move."""
+        """Return how many of the ranked documents are unlikely to move at a greater depth."""
         return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
 
     def _halves(
         self, queries: Sequence[str], vectors: np.ndarray, depth: int
     ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
-        """Return the dense and the lexical candidates of every query; None for a half that the mode leaves out.
+        """Return the dense and the lexical candidates for every query; None for a half that the mode does not use.
 
-        Hybrid looks for both at the same time: FAISS and Tantivy work outside Python's lock.
+        Hybrid searches both in parallel, because FAISS and Tantivy release Python's global lock.
         """
         nothing = [None] * len(queries)
         if self.settings.mode == "dense":
@@ -214,7 +214,7 @@ class FirstStage:
         return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)
 
     def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
-        """Return the similarity of ascending `rows`: the dense search's own where it found them, else computed."""
+        """Return the similarity of ascending `rows`: from the dense search if it found them, else computed."""
         scores, known = np.empty(len(rows), np.float32), np.isin(rows, dense.rows)
         scores[known] = dense.scores[np.argsort(dense.rows)]
         scores[~known] = self.view.generation.segments.read(rows[~known]) @ vector
@@ -244,7 +244,7 @@ def build_results(
     notes: tuple[str, ...],
     second: SecondStage | None = None,
 ) -> Results:
-    """Return one page of ranked documents as hits, with what is to be said about them."""
+    """Return one page of ranked documents as hits, with notes for the user."""
     settings = stage.settings
     kept, reranking = (
         second.run(query, ranked, settings.threshold) if second else (ranked.above(settings.threshold), None)

@@ -1,4 +1,4 @@
-"""How to search: settings of one search, and a collection's own defaults, which `sonde tune` stores."""
+"""Search settings: those of one search, and a collection's own defaults, which `sonde tune` stores."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
@@ -20,16 +20,16 @@ PROPERTY = "search_defaults"
 
 @dataclass(frozen=True, slots=True)
 class SearchDefaults:
-    """Stored settings of a search; None where Sonde's own default holds.
+    """Stored settings of a search; None if Sonde's own default applies.
 
     Attributes:
         weight: Share of the dense half in the convex fusion, 0 to 1.
-        depth: Passages that the dense half hands to the fusion.
-        breadth: efSearch or nprobe of the approximate index, while the index is of the kind it was tuned on.
-        rerank_depth: Documents that the second stage reads.
+        depth: Number of passages that the dense half passes to the fusion.
+        breadth: efSearch or nprobe of the approximate index; it applies only to the kind of index that was tuned.
+        rerank_depth: Number of documents that the second stage reads.
         rerank_weight: Share of the second stage's score, 0 to 1.
-        threshold: Cosine below which `sonde ask` has no answer.
-        found: How they were found: queries, gains, date.
+        threshold: Cosine below which `sonde ask` returns no answer.
+        found: How the settings were found: queries, gains, date.
     """
 
     weight: float | None = None
@@ -42,22 +42,22 @@ class SearchDefaults:
 
     @classmethod
     def of(cls, stored: dict[str, Any] | None) -> Self:
-        """Return what was stored; what a newer version stored beside it is passed over."""
+        """Return the stored settings; unknown settings from a newer version are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in (stored or {}).items() if name in names})
 
     @property
     def empty(self) -> bool:
-        """Whether nothing differs from Sonde's own defaults."""
+        """Whether all settings are Sonde's own defaults."""
         return not self.chosen
 
     @property
     def chosen(self) -> dict[str, float]:
-        """The settings that are stored, by name."""
+        """The stored settings by name."""
         return {name: value for name, value in asdict(self).items() if name != "found" and value is not None}
 
     def __str__(self) -> str:
-        """In words: "weight 0.3, depth 100"."""
+        """The settings as text, such as "weight 0.3, depth 100"."""
         return ", ".join(f"{name} {value:g}" for name, value in self.chosen.items()) or "Sonde's own"
 
 
@@ -67,10 +67,10 @@ def stored_defaults(collection: StoredCollection) -> SearchDefaults:
 
 
 def store_defaults(collection: StoredCollection, defaults: SearchDefaults) -> None:
-    """Store settings; every search of the collection that begins later has them, whoever has it open.
+    """Store settings; they apply to every later search of the collection, in every process.
 
     Raises:
-        SondeError: Another process is writing the collection, or it cannot be written.
+        SondeError: Another process is writing to the collection, or it cannot be written.
     """
     with writer_lock(collection.path):
         catalog = Catalog.open(collection.catalog_path, write=True)
@@ -88,32 +88,34 @@ MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 Fusion = Literal["convex", "rrf"]
 FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
 DEPTH = 50
-"""Passages that the dense half of a hybrid search hands to the fusion, at least."""
+"""Minimum number of passages that the dense half of a hybrid search passes to the fusion."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search.
+    """Settings of a search.
 
     Attributes:
-        k: Documents to return, 1 or more.
-        offset: Documents to leave out at the top, for paging.
+        k: Number of documents to return, 1 or more.
+        offset: Number of top documents to skip, for paging.
         mode: "hybrid", "dense" or "lexical".
-        where: A filter on metadata, as the condition of an SQL WHERE.
+        where: A filter on metadata, like the condition of an SQL WHERE.
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
-        weight: Share of the dense half in the fusion, 0 to 1. Here and below, None takes what `sonde tune` stored in
-            the collection, and Sonde's own default where it stored nothing.
-        depth: Passages that the dense half of hybrid hands to the fusion at first, then four times as many and so on
-            until there are 4 for every hit; the lexical half hands twice as many.
-        breadth: efSearch or nprobe of an approximate index; None takes what the index was tuned to.
-        explain: Also say why each hit matched.
+        weight: Share of the dense half in the fusion, 0 to 1. Here and below, None uses the value that `sonde tune`
+            stored in the collection, or Sonde's own default if none is stored.
+        depth: Number of passages that the dense half of hybrid passes to the fusion at first. The number grows
+            fourfold until there are 4 for each hit. The lexical half passes twice as many.
+        breadth: efSearch or nprobe of an approximate index; None uses the value to which the index was tuned.
+        explain: Whether to explain why each hit matched.
         rerank: Let a second stage read the best documents again and reorder them.
-        rerank_model: "late" (the bi-encoder's own token vectors), or the folder or the hub's "org/name" of a
-            cross-encoder or a multi-vector model; None takes the default, which needs no network.
-        rerank_depth: Documents that the second stage reads, the best ones of the first stage.
-        rerank_weight: Share of the second stage's score in the fusion with the first's, 0 to 1; None: the model's.
-        rerank_budget: Time for the second stage, for each query: "300ms", "2s". It then reads as many as that allows.
+        rerank_model: "late" (the bi-encoder's own token vectors), or the folder or hub name "org/name" of a
+            cross-encoder or a multi-vector model; None uses the default, which needs no network.
+        rerank_depth: Number of documents that the second stage reads: the best ones of the first stage.
+        rerank_weight: Share of the second stage's score in the fusion with the first stage's, 0 to 1; None uses the
+            model's own value.
+        rerank_budget: Time limit of the second stage for each query: "300ms", "2s". It reads as many documents as the
+            limit allows.
     """
 
     k: int = 10
@@ -133,7 +135,7 @@ class SearchSettings:
     rerank_budget: str | None = None
 
     def resolved(self, view: View) -> "SearchSettings":
-        """Return the same settings, with what was left open as the collection has it, or as Sonde does."""
+        """Return the settings with every None replaced by the collection's stored value or Sonde's default."""
         own = SearchDefaults.of(view.catalog.get(PROPERTY))
         weight = own.weight if self.fusion == "convex" else None
         return replace(
@@ -146,7 +148,7 @@ class SearchSettings:
         )
 
     def check(self) -> None:
-        """Raise UsageError, naming the value, where a setting cannot be."""
+        """Raise UsageError with the value if a setting is not valid."""
         if not isinstance(self.k, Integral) or self.k < 1:
             raise out_of_range("k", self.k, "ask for at least 1 hit")
         if self.threshold is not None and not is_finite(self.threshold):

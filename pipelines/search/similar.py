@@ -1,4 +1,4 @@
-"""Searching by example: a stored document, or a pasted text, in place of a query."""
+"""Search by example, with a stored document or a pasted text instead of a query."""
 
 import time
 from dataclasses import replace
@@ -18,12 +18,12 @@ from .settings import SearchSettings
 
 
 def similar(collection: StoredCollection, key: str | int, settings: SearchSettings = SearchSettings()) -> Results:
-    """Return the documents most similar to a stored one, which itself is left out.
+    """Return the documents most similar to a stored one, which is left out.
 
-    A document of several passages is compared by the normalised mean of their vectors.
+    For a document of several passages, the normalised mean of their embeddings is compared.
 
     Raises:
-        SondeError: There is no document with this id.
+        SondeError: No document has this id.
         UsageError: A setting or the filter is not valid.
     """
     began, key = time.perf_counter(), as_text(key, "id")
@@ -38,7 +38,7 @@ def similar(collection: StoredCollection, key: str | int, settings: SearchSettin
 
 
 def like(collection: StoredCollection, text: str, settings: SearchSettings = SearchSettings()) -> Results:
-    """Return the documents most similar to a text, which is treated as a document and not as a question.
+    """Return the documents most similar to a text, which is treated as a document, not as a query.
 
     Raises:
         UsageError: The text is empty, or a setting or the filter is not valid.
@@ -60,7 +60,7 @@ def like(collection: StoredCollection, text: str, settings: SearchSettings = Sea
 
 
 def _checked(collection: StoredCollection, settings: SearchSettings) -> SearchSettings:
-    """Return the settings of a search by vectors alone, checked before anything is loaded."""
+    """Return the settings of a search by embeddings only, checked before anything is loaded."""
     if settings.rerank:
         raise UsageError("rerank is for searches: documents that are like another one are compared by their vectors")
     settings.check()

@@ -1,4 +1,4 @@
-"""Batches of queries in, TREC run files out, as any evaluator reads them."""
+"""Read batches of queries, and write TREC run files for standard evaluation tools."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ def read_queries(path: Path) -> list[Query]:
     """Return (id, text) of every query in a JSONL file with `_id` and `text`, plain or gzipped.
 
     Raises:
-        SondeError: The file cannot be read, a line is no such object, an id comes twice, or there is no query.
+        SondeError: The file cannot be read, a line is not such an object, an id occurs twice, or there are no queries.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
@@ -68,7 +68,7 @@ def run_queries(
 
 
 def write_trec(path: Path, found: Sequence[tuple[str, Results]], tag: str) -> None:
-    """Write a TREC run: `query Q0 document rank score tag`. Spaces in ids become `_`, which the format cannot hold."""
+    """Write a TREC run: `query Q0 document rank score tag`. The format allows no spaces in ids, so they become `_`."""
     lines = (
         f"{_word(key)} Q0 {_word(hit.id)} {hit.rank} {hit.score:.6f} sonde-{tag}\n"
         for key, results in found

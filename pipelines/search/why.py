@@ -19,14 +19,14 @@ SENTENCES = 3
 def explain(
     view: View, hits: Sequence[Hit], query: str, vector: np.ndarray, reranker: Reranker | None = None
 ) -> list[Why]:
-    """Return for each hit the terms of `query` that it holds, and the best sentences of its passage.
+    """Return, for each hit, the terms of `query` that it contains and the best sentences of its passage.
 
     Args:
         view: The view that the hits come from.
         hits: Hits of that view; the sentences of all of them are embedded together.
         query: The query's text.
-        vector: float32 [d], the encoded query; empty for a lexical search, which then has no best sentences.
-        reranker: The second stage, which may know which words matched which.
+        vector: float32 [d], the encoded query; empty for a lexical search, which returns no best sentences.
+        reranker: The second stage, which may know which words match each other.
     """
     own = languages_by_id(view.catalog, [hit.id for hit in hits])
     usual = view.catalog.get("language")
@@ -53,10 +53,10 @@ def _why(
 
 
 def best_passage(view: View, key: str, query: str) -> str:
-    """Return the passage of a document that is most similar to a query, with the document's title before it.
+    """Return the document's title followed by its passage that is most similar to a query.
 
     Raises:
-        SondeError: There is no document with this id, or the model is not available.
+        SondeError: No document has this id, or the model is not available.
     """
     doc = view.document_number(key)
     if doc is None:
@@ -72,7 +72,7 @@ def best_passage(view: View, key: str, query: str) -> str:
 
 def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:
     text = passage_text(hit.title, hit.passage.text)
-    # The passage is at the end of what was read; what is before it is the title.
+    # The text that was read is the title followed by the passage.
     before = len(text) - len(hit.passage.text) if hit.passage.text.strip() else len(text)
     found = []
     for match in reranker.matches(query, text):
@@ -85,7 +85,7 @@ def _matches(hit: Hit, query: str, reranker: Reranker) -> tuple[Match, ...]:
 def _sentences(
     view: View, hits: Sequence[Hit], vector: np.ndarray, languages: Sequence[str | None]
 ) -> list[tuple[Sentence, ...]]:
-    """Return the best sentences of each hit's passage; those of all hits go through the model in one call."""
+    """Return the best sentences of each hit's passage; the sentences of all hits are encoded in one call."""
     bounds = [_bounds(hit.passage.text, language or "en") for hit, language in zip(hits, languages, strict=True)]
     texts = [[hit.passage.text[start:end].strip() for start, end in one] for hit, one in zip(hits, bounds, strict=True)]
     flat = [text for one in texts for text in one]

@@ -1,1 +1,1 @@
-"""The service's routes, one module for what belongs together."""
+"""The service's routes, one module for each group of routes."""

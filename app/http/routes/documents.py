@@ -1,4 +1,4 @@
-"""Routes of documents (get, put, delete, embed) and of the service's state."""
+"""Routes for documents (get, put, delete, embed) and for the state of the service."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ async def get_document(id: str, context: Reader, collection: Named = None) -> JS
 
 @router.put("/documents", response_model=Written, summary="Add or replace documents")
 async def put_documents(body: PutRequest, context: Writer) -> JSONResponse:
-    """Write documents in one commit; searches find them as soon as this answers. Equal ones cost nothing."""
+    """Write documents in one commit; later searches find them at once. Unchanged documents are not processed again."""
     host = context.hosts.find(body.collection)
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
@@ -47,7 +47,7 @@ async def put_documents(body: PutRequest, context: Writer) -> JSONResponse:
 
 @router.delete("/documents/{id:path}", response_model=Deleted, summary="Delete a document")
 async def delete_document(id: str, context: Writer, collection: Named = None) -> JSONResponse:
-    """Delete a document; no search that begins after this answers finds it."""
+    """Delete a document; searches that start after the response do not find it."""
     host = context.hosts.find(collection)
     if not await context.in_thread(_stored, host, id):
         raise ProblemError(404, f"there is no document with the id {id!r}", "id")
@@ -57,7 +57,7 @@ async def delete_document(id: str, context: Writer, collection: Named = None) ->
 
 @router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")
 async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
-    """Return a vector for each text; a text longer than the model's window counts by its beginning."""
+    """Return an embedding for each text. Only the beginning of a text longer than the model's window is used."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
     vectors = await context.in_thread(host.collection.embed, body.texts, query=body.query)
@@ -66,10 +66,10 @@ async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
 
 
 def check_texts(context: Context, texts: list[str], field: str) -> None:
-    """Refuse a list that is too long, or holds a text that cannot be taken.
+    """Reject a list that is too long or holds an invalid text.
 
     Raises:
-        ProblemError: It does (422), with the place in the field's name.
+        ProblemError: The list is rejected (422); the field's name includes the position of the text.
     """
     context.check_count(len(texts), field)
     for place, text in enumerate(texts):
@@ -97,13 +97,13 @@ state_router = APIRouter(tags=["state"])
 
 @state_router.get("/health", summary="Is the process alive?")
 async def health() -> dict[str, str]:
-    """Answer as long as the event loop runs; needs no key."""
+    """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
 @state_router.get("/ready", summary="Can it answer searches?", responses={503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
-    """Answer 200 once models and indexes are loaded, 503 before; needs no key."""
+    """Answer 200 once models and indexes are loaded, 503 before; no key is required."""
     if not request.app.state.ready.is_set():
         return busy("models and indexes are being loaded")
     return JSONResponse({"status": "ready"})
@@ -113,13 +113,13 @@ async def ready(request: Request) -> Response:
     "/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS, response_class=PlainTextResponse
 )
 async def metrics(request: Request, context: Reader) -> Response:
-    """Requests by route and status, their seconds, what waits, and how many documents there are."""
+    """Return requests by route and status, their duration in seconds, the queue length, and the document counts."""
     return Response(await context.in_thread(request.app.state.metrics.text), media_type=CONTENT_TYPE)
 
 
 @state_router.get("/collections", summary="The collections and what they hold", responses=PROBLEMS)
 async def collections(context: Reader) -> list[dict[str, Any]]:
-    """Return for every collection what `sonde info --json` prints, under the name that requests use."""
+    """Return the output of `sonde info --json` for every collection, under the name that requests use."""
     found = []
     for name, host in context.hosts.hosted.items():
         info = (await context.in_thread(host.collection.info)).to_dict()

@@ -1,4 +1,4 @@
-"""Methods of a collection by name: what `sonde.connect` calls where no other route fits."""
+"""Methods of a collection by name, for calls of `sonde.connect` that have no other route."""
 
 import inspect
 import json
@@ -28,18 +28,18 @@ router = APIRouter(tags=["methods"], responses=PROBLEMS)
 
 RUNS_BY_NAME = ("Topics", "Map")
 NOT_OVER_THE_WIRE = ("device", "dtype", "model", "rerank_model", "settings", "progress")
-"""Options that choose what the service loads: a request must not make it fetch a model or open a folder."""
+"""Options that choose what the service loads. Requests may not use them to download a model or open a folder."""
 OWN_RERANKER = "late"
-"""The reranker that needs no model but the collection's: a request may name it."""
+"""The reranker that requests may name, because it needs only the collection's model."""
 SEARCHES = ("like", "search", "search_many", "similar")
 COUNTS = ("k", "count")
-"""Options of reading methods that say how much is returned at once."""
+"""Options of reading methods that set how much is returned at once."""
 FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
 
 
 @router.post("/read/{method}", summary="Call a method of a collection that reads")
 async def read(method: str, body: Call, context: Reader) -> JSONResponse:
-    """Return what the method of the Python API returns, in the form that `sonde.connect` reads."""
+    """Call a method of the Python API that reads; return its result in the format of `sonde.connect`."""
     if method == "search":
         return await _searched(body, context)
     host, work = _work(context, body, method, (*READING, "rows"), lambda host: host.collection)
@@ -48,7 +48,7 @@ async def read(method: str, body: Call, context: Reader) -> JSONResponse:
 
 @router.post("/read/{opened}/{method}", summary="Read a topic run or a map")
 async def read_run(opened: str, method: str, body: Call, context: Reader) -> JSONResponse:
-    """Return an attribute of topics or of a map, or what a method of theirs returns."""
+    """Return an attribute of topics or of a map, or the result of one of their methods."""
     known = OF_RUNS.get(opened, ((), ()))[0]
     host, work = _work(context, body, method, known, lambda host: _opened(host, opened, body.run))
     return await _answered(host, context.in_thread(work))
@@ -56,7 +56,7 @@ async def read_run(opened: str, method: str, body: Call, context: Reader) -> JSO
 
 @router.post("/write/{method}", summary="Call a method of a collection that writes")
 async def write(method: str, body: Call, context: Writer) -> JSONResponse:
-    """Return what the method returns. A write takes as long as it takes: the time limit of searches is not its own."""
+    """Call a method that writes and return its result. The time limit of searches does not apply to writes."""
     host, work = _work(context, body, method, (*WRITING, "map", "put", "topics"), lambda host: host.collection)
     async with host.writing:
         return await _answered(host, run_in_threadpool(work))
@@ -64,7 +64,7 @@ async def write(method: str, body: Call, context: Writer) -> JSONResponse:
 
 @router.post("/write/{opened}/{method}", summary="Make or change a topic run or a map")
 async def write_run(opened: str, method: str, body: Call, context: Writer) -> JSONResponse:
-    """Return the name of the run that was made or changed, or what else the method returns."""
+    """Call a method that changes a run; return the name of the created or changed run, or the method's other result."""
     known = OF_RUNS.get(opened, ((), ()))[1]
     host, work = _work(context, body, method, known, lambda host: _opened(host, opened, body.run))
     async with host.writing:
@@ -72,7 +72,7 @@ async def write_run(opened: str, method: str, body: Call, context: Writer) -> JS
 
 
 async def _searched(body: Call, context: Context) -> JSONResponse:
-    """Return the results of a search, which is answered together with those that arrive at the same time.
+    """Run a search in a batch with others that arrive at the same time, and return its results.
 
     Raises:
         UsageError: A setting or the query is not valid.
@@ -92,17 +92,17 @@ async def _searched(body: Call, context: Context) -> JSONResponse:
 
 
 def _opened(host: Hosted, opened: str, name: str | None) -> Any:
-    """Return the topics or the map of a run, the newest if no name is given."""
+    """Return the topics or the map of a run, or of the newest run if no name is given."""
     return getattr(host.collection, opened)(name)
 
 
 def _work(
     context: Context, body: Call, method: str, known: Sequence[str], of: Callable[[Hosted], Any]
 ) -> tuple[Hosted, Callable[[], Any]]:
-    """Return the collection and what answers the call.
+    """Return the collection and a function that answers the call.
 
     Raises:
-        ProblemError: There is no such method (404), or an option is not taken over the wire (422).
+        ProblemError: The method does not exist (404), or an option is not allowed over HTTP (422).
     """
     if method not in known:
         hint = f"there are: {', '.join(known)}" if known else "there are none"
@@ -113,13 +113,13 @@ def _work(
 
 
 def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
-    """Return the arguments of a call, no larger than the service takes elsewhere.
+    """Return the arguments of a call, after applying the size limits of the other routes.
 
     Raises:
-        ProblemError: One is not valid, too large, or not taken over the wire (422).
+        ProblemError: An argument is not valid, too large, or not allowed over HTTP (422).
     """
     try:
-        json.dumps(body.options, ensure_ascii=False).encode()  # half a surrogate pair has no UTF-8
+        json.dumps(body.options, ensure_ascii=False).encode()  # fails for half of a surrogate pair
         options = {name: decode(value) for name, value in body.options.items()}
     except UnicodeEncodeError:
         raise ProblemError(422, HALF_A_PAIR, "options") from None
@@ -142,10 +142,10 @@ def _own_reranker(name: str, value: Any) -> bool:
 
 
 def _check_size(context: Context, name: str, value: Any) -> None:
-    """Refuse a list or a text that is longer than the service takes elsewhere.
+    """Reject a list or a text that exceeds the limits of the other routes.
 
     Raises:
-        ProblemError: It is (422).
+        ProblemError: The value is too long (422).
     """
     if isinstance(value, (list, tuple, np.ndarray)):
         context.check_count(np.size(value) if isinstance(value, np.ndarray) else len(value), name)
@@ -154,7 +154,7 @@ def _check_size(context: Context, name: str, value: Any) -> None:
 
 
 def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> None:
-    """Refuse to return more at once than the service does elsewhere.
+    """Reject a call that would return more at once than other routes allow.
 
     Raises:
         ProblemError: A count is too large (422).
@@ -169,7 +169,7 @@ def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> 
 
 
 def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) -> Any:
-    """Return JSON values of an attribute, or of what a method returns; of topics and maps, the run's name."""
+    """Return an attribute or a method's result as JSON values; for topics and maps, return the run's name."""
     found: Any = getattr(subject, method)
     if callable(found):
         try:
@@ -182,7 +182,7 @@ def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) ->
     if isinstance(found, Info):
         found = replace(found, path=host.name)
     if isinstance(found, BuildReport):
-        found = replace(found, skipped_file=None)  # a path of the server
+        found = replace(found, skipped_file=None)  # a path on the server
     return encode(list(found) if isinstance(found, Iterator) else found)
 
 
@@ -198,6 +198,6 @@ async def _answered(host: Hosted, waited: Awaitable[Any]) -> JSONResponse:
 
 
 def _without_folders(message: str, host: Hosted) -> str:
-    """Return a message that names the collection in place of its folder, and no other folder of the server."""
+    """Replace the collection's folder in a message with its name; replace the message if it names other folders."""
     shown = message.replace(str(host.collection.path), host.name)
     return FAILED if FOLDER.search(shown) else shown

@@ -1,4 +1,4 @@
-"""What runs found: clusters, topics, labels and maps."""
+"""Routes for the results of runs: clusters, topics, labels and maps."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ async def runs(context: Reader, collection: Named = None) -> list[dict[str, Any]
 
 @router.get("/clusters", summary="The clusters of a run")
 async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
-    """Return the clusters with their size, terms and documents nearest the centre."""
+    """Return the clusters with their size, terms and the documents nearest to the centre."""
     return await _items(context, CLUSTER, run, collection)
 
 
@@ -37,7 +37,7 @@ async def topics(context: Reader, run: RunName = None, collection: Named = None)
 
 @router.get("/labels", summary="The labels of a run")
 async def labels(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
-    """Return the labels of a labelling and how many documents have each."""
+    """Return the labels of a label run and the number of documents with each label."""
     return await _items(context, LABEL, run, collection)
 
 
@@ -49,7 +49,7 @@ async def places(
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> dict[str, Any]:
-    """Return documents' ids and places, a page of `limit` at a time, and the map's regions."""
+    """Return document ids and their map coordinates, in pages of `limit`, and the map's regions."""
     host = context.hosts.find(collection)
     return await context.in_thread(_places, host, run, offset, limit)
 

@@ -1,4 +1,4 @@
-"""Routes of searching, and of judging texts that are in no collection."""
+"""Routes for searching, and for judging texts that are not in a collection."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ router = APIRouter(tags=["search"], responses=PROBLEMS)
 
 @router.post("/search", response_model=Hits, summary="Search by meaning, by words, or by both")
 async def search(body: SearchRequest, context: Reader) -> JSONResponse:
-    """Return the documents that answer the query best; what arrives together is encoded and searched together."""
+    """Return the documents that best answer the query; queries that arrive together are processed together."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
     settings = _settings(
@@ -46,7 +46,7 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
 
 @router.post("/similar", response_model=Hits, summary="Find what is most similar to a document or a text")
 async def similar(body: SimilarRequest, context: Reader) -> JSONResponse:
-    """Return the documents most similar to a stored one, itself left out, or to a text that need not be stored."""
+    """Return the documents most similar to a stored one (which is left out) or to any given text."""
     host = context.hosts.find(body.collection)
     if (body.id is None) == (body.text is None):
         raise ProblemError(422, "give an id or a text, one of the two", "id")
@@ -98,7 +98,7 @@ MOST_LABELS = 100
 
 @judge_router.post("/label", response_model=Labelled, summary="Label texts from the labels' names")
 async def label(body: LabelRequest, context: Reader) -> JSONResponse:
-    """Return the labels of each text with the probability of every label; one label for each, or several."""
+    """Return one or several labels for each text, with the probability of every label."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
     if len(body.labels) > MOST_LABELS:
@@ -118,7 +118,7 @@ async def judge(body: EntailRequest, context: Reader) -> JSONResponse:
 
 @judge_router.post("/rerank", response_model=Reranked, summary="Order texts by how well they answer a query")
 async def rerank(body: RerankRequest, context: Reader) -> JSONResponse:
-    """Return the texts' places, best first, with the score of late interaction by the collection's bi-encoder."""
+    """Return the positions of the texts, best first, with late-interaction scores from the collection's bi-encoder."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
     check_texts(context, body.texts, "texts")
