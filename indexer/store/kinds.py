@@ -81,7 +81,7 @@ class RunKind(str):
         numbered: Whether items have a number and a name; otherwise they have only a name.
         groups: Whether items group the documents, so that they can be merged, compared, charted and evaluated.
         colors: Whether this kind can colour a map.
-        update: The words of the `sonde` command that updates a run, followed by the run's name; empty if there is none.
+        update: The words of the `sonde` command that updates a run, followed by the run's name; empty if none does.
         follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
             and is renamed with it.
     """

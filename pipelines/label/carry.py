@@ -139,7 +139,7 @@ def least_sure(shares: np.ndarray, count: int, rng: np.random.Generator, without
 HELD_BACK = 0.1
 """Share of the judged texts, sampled at random, that the linear model does not see until agreement is measured."""
 FIRST = 0.5
-"""Share of the other judged texts that are spread over the embedding space; the rest are uncertain texts."""
+"""Share of the other judged texts that are spread over the embedding space; the model is unsure of the rest."""
 ROUNDS = 3
 PENALTY = 10.0
 """Strong penalty, because judgements are noisy: the best of 0.3 to 30 on four data sets (docs/labelling.md)."""

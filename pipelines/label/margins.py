@@ -27,8 +27,8 @@ FOLDER = "labelling"
 class Journal:
     """Margins by the digest of a text's content; each batch is one line, flushed to disk.
 
-    A line left incomplete by a killed process is removed. Results from another model, other labels or other settings are
-    not used.
+    A line left incomplete by a killed process is removed. Results from another model, other labels or other settings
+    are not used.
     """
 
     def __init__(self, stream: IO[bytes] | None, known: dict[str, np.ndarray]) -> None:
@@ -193,7 +193,7 @@ def shortlist(similar: np.ndarray, settings: LabelSettings) -> np.ndarray | None
 
 
 def together(similar: np.ndarray, judged: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return the ensemble's margins: the mean of both engines' log-probabilities, or of log-odds with several labels."""
+    """Return the mean of both engines' log-probabilities or, with several labels per text, of their log-odds."""
     shares = (probabilities(margins, multi_label) for margins in (similar, judged))
     one, two = (log_odds(each, multi_label) for each in shares)
     return (one + two) / 2

@@ -155,7 +155,7 @@ class NliJudge:
         """Return log-odds as float32 [texts, labels]; higher is more likely.
 
         With one label per text, they are the entailment logits; their softmax over the labels is the probability. With
-        several labels per text, they are the entailment logit minus the contradiction logit; the sigmoid is the probability.
+        several, they are the entailment logit minus the contradiction logit; their sigmoid is the probability.
 
         Args:
             texts: The premises.
