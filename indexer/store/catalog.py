@@ -136,6 +136,17 @@ class Catalog:
         """Remove a property, if there is one."""
         self.connection.execute("DELETE FROM properties WHERE name = ?", (name,))
 
+    def epoch(self) -> int:
+        """Return the number that names the folders of the derived indexes.
+
+        Raises:
+            SondeError: It is not a whole number from 1: another value could name a folder outside the collection.
+        """
+        found = self.get("epoch", 1)
+        if type(found) is not int or not 1 <= found < 2**31:
+            raise SondeError(f"the collection is damaged: its epoch is {found!r}, not a whole number from 1")
+        return found
+
     def advance(self) -> int:
         """Count the generation up, so that readers see that something changed; return the new one."""
         generation = self.get("generation", 0) + 1

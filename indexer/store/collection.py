@@ -16,7 +16,7 @@ from ..errors import SondeError
 from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
-from .lock import no_collection, writer_lock
+from .lock import no_collection, refuse_links, writer_lock
 from .view import Generation, View
 
 LoadEncoder = Callable[..., Encoder]
@@ -207,4 +207,5 @@ def check_folder(folder: Path) -> Path:
         raise SondeError(f"there is no collection at {folder}{hint or shown}")
     if not (folder / "catalog.db").is_file():
         raise no_collection(folder, "it holds no catalog.db")
+    refuse_links(folder)
     return folder

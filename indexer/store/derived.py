@@ -110,7 +110,7 @@ class LexicalFollower:
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self.catalog = catalog
-        path = lexical_folder(folder, catalog.get("epoch", 1))
+        path = lexical_folder(folder, catalog.epoch())
         self._index = _opened(path)
         self._writer = self._index.writer()
         # A writer killed between both commits leaves rows here that the catalog does not know, and will number again.
@@ -201,7 +201,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     spec = ModelSpec.from_dict(catalog.get("model"))
     vectors = Segments(folder / "vectors", catalog.segments(), spec.dimension)
     alive = catalog.document_of_row() >= 0
-    path = ann_folder(folder, catalog.get("epoch", 1))
+    path = ann_folder(folder, catalog.epoch())
     if not alive.any():
         shutil.rmtree(path, ignore_errors=True)
         catalog.set(BUILT, None)
@@ -217,7 +217,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     else:
         return
     info = index.save(path)
-    catalog.set(BUILT, catalog.get("epoch", 1))
+    catalog.set(BUILT, catalog.epoch())
     catalog.advance()
     notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
 

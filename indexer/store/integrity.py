@@ -126,7 +126,7 @@ def sweep(folder: Path, catalog: Catalog) -> list[Path]:
     """
     vectors = folder / "vectors"
     named = {segment.path(vectors) for segment in catalog.segments()}
-    epoch = str(catalog.get("epoch", 1))
+    epoch = str(catalog.epoch())
     orphans = [path for path in vectors.glob("*") if path not in named]
     orphans += [path for kind in ("ann", "lexical") for path in (folder / kind).glob("*") if path.name != epoch]
     orphans += list(folder.rglob("*.tmp"))

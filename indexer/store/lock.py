@@ -20,6 +20,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     Raises:
         SondeError: Another process holds it, which the message names; or the disk is full or read-only.
     """
+    refuse_links(folder)
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:
@@ -36,6 +37,22 @@ def writer_lock(folder: Path) -> Iterator[None]:
         ) from None
     except BaseException as error:
         raise disk_error(error, folder) from None
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a collection that holds anything but files and folders of its own.
+
+    A link in a collection that someone sent could have Sonde write or delete files elsewhere. Nothing is followed here.
+
+    Raises:
+        SondeError: It holds a link, a pipe or a device; the message names it.
+    """
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            refuse_links(Path(entry.path))
+        elif not entry.is_file(follow_symlinks=False):
+            what = "a link" if entry.is_symlink() else "neither a file nor a folder"
+            raise SondeError(f"{entry.path} is {what}: a collection holds only its own files, so remove it first")
 
 
 def being_written(folder: Path) -> bool:

@@ -56,7 +56,7 @@ class Generation:
     def load(cls, folder: Path, catalog: Catalog, dimension: int, loaded: Loaded) -> "Generation":
         """Load the generation that the catalog's open transaction sees."""
         segments = Segments(folder / "vectors", catalog.segments(), dimension)
-        number, epoch = catalog.get("generation", 0), catalog.get("epoch", 1)
+        number, epoch = catalog.get("generation", 0), catalog.epoch()
         return cls(number, epoch, catalog.document_of_row(), segments, loaded)
 
     @cached_property

@@ -79,7 +79,7 @@ def _rewrite(folder: Path, catalog: Catalog, before: list[Segment], notify: Noti
     # New numbers never exceed old ones, so that in ascending order each target is free.
     moved = [(new, int(old)) for new, old in enumerate(rows) if new != old]
     move_passages(catalog, moved)
-    catalog.set("epoch", catalog.get("epoch", 1) + 1)
+    catalog.set("epoch", catalog.epoch() + 1)
     catalog.advance()
 
 

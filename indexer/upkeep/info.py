@@ -44,7 +44,7 @@ def quick_look(folder: Path) -> QuickLook:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
             documents, passages, _ = catalog.counts()
             model = (catalog.get("model") or {}).get("name")
-            recall = _recall(ann_folder(folder, catalog.get("epoch", 1)))
+            recall = _recall(ann_folder(folder, catalog.epoch()))
             return QuickLook(documents, passages, model, recall, size, changed)
     except (SondeError, sqlite3.Error) as error:
         return QuickLook(bytes=size, changed=changed, problem=str(error))

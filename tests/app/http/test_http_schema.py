@@ -52,5 +52,5 @@ def test_the_schemas_name_modules_that_exist() -> None:
 
     from sonde.app.http import schemas
 
-    [name] = re.findall(r"checked in `(\w+)`", schemas.__doc__ or "")
+    [name] = re.findall(r"`(\w+)` checks", schemas.__doc__ or "")
     assert import_module(f"sonde.app.http.{name}")

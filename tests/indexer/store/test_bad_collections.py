@@ -89,3 +89,31 @@ def test_a_collection_whose_first_run_was_killed(sonde: Command, tmp_path: Path)
         sonde(name, folder, *rest).refused("c.sonde is empty")
     assert sonde("index", source, "--to", folder).code == 0
     assert problems(folder) == []
+
+
+@pytest.mark.parametrize("epoch", ['"../../victim"', "-1", "1.5", "null", "true", "[1]"])
+def test_an_epoch_that_is_no_number_leads_nowhere(sonde: Command, reviews: Path, epoch: str) -> None:
+    victim = reviews.parent / "victim"
+    victim.mkdir()
+    (victim / "letter.txt").write_text("dear")
+    with closing(sqlite3.connect(reviews / "catalog.db")) as catalog, catalog:
+        catalog.execute("UPDATE properties SET value = ? WHERE name = 'epoch'", (epoch,))
+    source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
+    each_command(sonde, reviews, source, "the collection is damaged: its epoch is ", "not a whole number from 1")
+    assert (victim / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("part", ["lexical", "ann", "vectors", "writer.json", "writer.lock", "catalog.db-wal", "own"])
+def test_links_inside_a_collection_are_refused_by_name(sonde: Command, reviews: Path, part: str) -> None:
+    victim = reviews.parent / "victim"
+    victim.mkdir()
+    (victim / "letter.txt").write_text("dear")
+    path = reviews / part
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.symlink_to(victim if part in ("lexical", "ann", "vectors") else victim / "letter.txt")
+    source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
+    each_command(sonde, reviews, source, f"reviews.sonde/{part} is a link: a collection holds only its own files")
+    assert [path.name for path in victim.iterdir()] == ["letter.txt"]
+    assert (victim / "letter.txt").read_text() == "dear"
