@@ -114,8 +114,9 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
         raise UsageError(said, code="wrong-type", field=name, value=value)
     if name in COUNTS and isinstance(value, int) and value < 0:
         raise out_of_range(name, value, "give a whole number from 0")
-    if fitting == [Iterable] and isinstance(value, (list, tuple)):
-        return type(value)(conformed(name, each, kinds[Iterable]) for each in value)
+    if fitting == [Iterable] and isinstance(value, (list, tuple)) and _kinds(kinds[Iterable]) is not None:
+        each = [conformed(name, item, kinds[Iterable]) for item in value]
+        return each if isinstance(value, list) else tuple(each)
     return value
 
 
@@ -142,6 +143,7 @@ def _evaluated(method: Callable[..., Any], name: str) -> Any:
         return Any
 
 
+@cache
 def _kinds(annotation: Any) -> dict[Any, Any] | None:
     """Return the plain types that an annotation allows, with the annotations of their items; None if any value fits."""
     if get_origin(annotation) in (Union, types.UnionType):

@@ -21,9 +21,9 @@ STYLE = Path(__file__).with_name("style.css")
 
 
 def _matters(record: logging.LogRecord) -> bool:
-    """Whether a record of the web server is news: a page that was closed while it was being sent is not.
+    """Whether to log a record of the web server; False for pages that were closed while they were being sent.
 
-    Streamlit then reads from the closed connection, and the server logs the traceback of that.
+    In that case Streamlit reads from the closed connection, and the server would log a traceback.
     """
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, (RuntimeError, TypeError)):

@@ -83,7 +83,7 @@ def _count(catalog: Catalog, source: str) -> int:
 
 
 FAN = 8
-"""So many segments of about the same size become one; a vector is rewritten once for each power of FAN above it."""
+"""Number of segments of similar size that are merged into one. A vector is rewritten once for each power of FAN."""
 
 SMALLEST = 64
 

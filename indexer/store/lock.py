@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -47,12 +48,20 @@ def refuse_links(folder: Path) -> None:
     Raises:
         SondeError: It holds a link, a pipe or a device; the message names it.
     """
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            refuse_links(Path(entry.path))
-        elif not entry.is_file(follow_symlinks=False):
-            what = "a link" if entry.is_symlink() else "neither a file nor a folder"
-            raise SondeError(f"{entry.path} is {what}: a collection holds only its own files, so remove it first")
+    for path in _below(folder):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue  # a writer replaces files while others read
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            what = "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+            raise SondeError(f"{path} is {what}: a collection holds only its own files, so remove it first")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield everything in a folder and its subfolders, without following links; what vanishes meanwhile is left out."""
+    for parent, folders, files in os.walk(folder):
+        yield from (Path(parent, name) for name in (*folders, *files))
 
 
 def being_written(folder: Path) -> bool:
