@@ -141,7 +141,7 @@ class Labelling(Opened):
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             1
         """
-        return correct(self.stored, given, self._label_run(run))
+        return correct(self.stored, given, self.corrected_run(run))
 
     def corrections(self, run: str | None = None) -> list[Correction]:
         """Return the corrections of a label run, in document order.
@@ -150,7 +150,7 @@ class Labelling(Opened):
             >>> [correction.labels for correction in fruit.corrections("kinds")]
             [('vehicles',)]
         """
-        return corrections(self.stored, self._label_run(run))
+        return corrections(self.stored, self.corrected_run(run))
 
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
         """Delete the corrections of documents; return how many corrections are left.
@@ -164,7 +164,7 @@ class Labelling(Opened):
             >>> fruit.forget_corrections("1", run="kinds")
             1
         """
-        return forget_corrections(self.stored, ids, self._label_run(run))
+        return forget_corrections(self.stored, ids, self.corrected_run(run))
 
     def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
         """Return the documents with the least certain labels, least certain first; leave out corrected documents.
@@ -230,10 +230,15 @@ class Labelling(Opened):
         """
         return judgements(self.stored)
 
-    def _label_run(self, run: str | None) -> str:
-        """Return the name of the run to correct: `run`, or the newest label run if None."""
+    def corrected_run(self, run: str | None = None) -> str:
+        """Return the name of the label run that corrections apply to: the newest by default, "labels" if none exists.
+
+        Example:
+            >>> fruit.corrected_run()
+            'kinds'
+        """
         if run is not None:
             return run
         with self.stored.view() as view:
-            runs = [each.name for each in list_runs(view.catalog, LABEL) if each.complete]
+            runs = [each.name for each in list_runs(view.catalog, LABEL, count=False) if each.complete]
         return runs[-1] if runs else "labels"

@@ -11,6 +11,7 @@ from ...indexer.document import Document
 from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.progress import Notify, silent
+from ...indexer.readers.values import natural
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
@@ -217,16 +218,9 @@ def _document(given: Mapping[str, Any]) -> Document:
     if given.get("id") is None or given.get("text") is None:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
-    metadata = {name: _of_python(value) for name, value in dict(given.get("metadata", {})).items()}
+    metadata = {name: natural(value) for name, value in dict(given.get("metadata", {})).items()}
     text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")
     return Document(text, title, key, metadata, origin=key)
-
-
-def _of_python(value: Any) -> Any:
-    """Convert a NumPy or pandas value to Python; their markers for missing values become None."""
-    if type(value).__name__ in ("NaTType", "NAType"):
-        return None
-    return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 
 
 def _typed(document: Document, fields: Mapping[str, Field]) -> Document:

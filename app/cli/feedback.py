@@ -74,7 +74,7 @@ def correct(
     if to is not None:
         check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
-    run = _run_name(opened, run)
+    run = opened.corrected_run(run)
     if unsure:
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
@@ -91,12 +91,6 @@ def correct(
         _say_missing(opened, run)
     else:
         _list(opened.corrections(run), to, json)
-
-
-def _run_name(opened: "Collection", run: str | None) -> str:
-    """Return the label run to correct: the newest if none is named, "labels" if there is none yet."""
-    names = [each.name for each in opened.runs("label") if each.complete]
-    return run or (names[-1] if names else "labels")
 
 
 def _say_missing(opened: "Collection", run: str) -> None:

@@ -27,6 +27,7 @@ READING = (
     "compare",
     "compare_runs",
     "contrast",
+    "corrected_run",
     "corrections",
     "counted_run",
     "counts",
