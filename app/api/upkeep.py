@@ -70,7 +70,7 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
-        settings = BuildSettings(batch=max(1, len(given)))
+        settings = BuildSettings(batch=max(1, len(given)), wait=0)
         return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:

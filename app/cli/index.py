@@ -77,6 +77,9 @@ def index(
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")
+    ] = 30.0,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only estimate time, memory and disk space.")] = False,
     json: Json = False,
 ) -> None:
@@ -111,7 +114,7 @@ def index(
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
-        document_prompt=document_prompt, language=language, sync=sync, ann=tuning,
+        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, wait=wait,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     source = paths[0] if len(paths) == 1 else paths

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from ..stopped import after_stop
+from ...indexer.store.lock import PATIENCE, Patience
+from ..stopped import SERVERS, after_stop
 from . import (
     bitext,
     cluster,
@@ -28,7 +29,10 @@ from . import (
     tune,
     upkeep,
 )
-from .output import option
+from .output import option, say
+
+WAIT_SECONDS = 30.0
+"""How long a command that writes waits while another process writes to the collection."""
 
 app = typer.Typer(
     name="sonde",
@@ -42,12 +46,15 @@ app = typer.Typer(
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Search texts by meaning, on your own machine."""
     if version:
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
+    if context.invoked_subcommand not in SERVERS:  # a service answers at once that another process is writing
+        PATIENCE.set(Patience(WAIT_SECONDS, say))
 
 
 index.register(app)

@@ -2,13 +2,13 @@
 
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
-from ..errors import Message, NothingToIndexError, SondeError, UsageError, arg
+from ..errors import Message, NothingToIndexError, SondeError, UsageError, WriterBusyError, arg
 from ..files import disk_error
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
@@ -18,7 +18,7 @@ from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
 from ..store.fields import Field
 from ..store.integrity import sweep
-from ..store.lock import writer_lock
+from ..store.lock import Patience, writer_lock
 from ..store.members import Seen
 from ..store.writing import delete_documents
 from .chunker import Chunker
@@ -28,6 +28,8 @@ from .report import BuildReport, BuildSettings, Tally
 
 FIRST_BATCH, LARGEST_BATCH = 256, 16_384
 FAST_COMMIT_SECONDS = 4.0
+ATTEMPTS = 100
+"""How often a folder is made again that another run keeps removing."""
 LEFT_AT_START = {
     "writer.lock",
     "writer.json",
@@ -66,20 +68,58 @@ def index_documents(
         SondeError: Another process is writing, the disk is full, or the model is not available.
     """
     began = time.monotonic()
-    made = is_new(folder)
-    encoder = _checked(folder, settings, encoder) if encoder else encoder_for(folder, settings, notify)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with writer_lock(folder), closing(_open(folder, encoder, settings, sample, notify)) as catalog:
+    # The model is loaded before the lock is taken, so that others can write meanwhile.
+    loaded = None if encoder and _checked(folder, settings, encoder) else encoder_for(folder, settings, notify)
+    with _made(folder, Patience(settings.wait, notify)):
+        encoder = _still(folder, settings, encoder, loaded, notify)
+        with closing(_open(folder, encoder, settings, sample, notify)) as catalog:
             sweep(folder, catalog)
             tally = Tally(folder / "skipped.jsonl")
             _run(documents, folder, catalog, encoder, settings, tally, notify)
             update_derived(folder, catalog, settings.ann, notify)
             return tally.finish(time.monotonic() - began)
-    except BaseException as error:
-        if made and not _holds_documents(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-        raise disk_error(error, folder) from None
+
+
+@contextmanager
+def _made(folder: Path, patience: Patience) -> Iterator[None]:
+    """Hold the lock of a folder, made if it does not exist; a first run that fails removes what it made.
+
+    Whether it is the first run is decided under the lock: of two that start together, one waits for the other.
+    """
+    with _locked(folder, patience):
+        new = is_new(folder)
+        try:
+            yield
+        except BaseException:
+            if new and not _holds_documents(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _locked(folder: Path, patience: Patience) -> ExitStack:
+    """Return the folder's writer lock, held until the stack closes."""
+    for _ in range(ATTEMPTS):
+        stack = ExitStack()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(writer_lock(folder, patience))
+        except FileNotFoundError:
+            continue  # a first run that failed has just removed the folder
+        except OSError as error:
+            raise disk_error(error, folder) from None
+        return stack
+    raise WriterBusyError(f"other processes keep creating and removing {folder}: try again later")
+
+
+def _still(
+    folder: Path, settings: BuildSettings, given: Encoder | None, loaded: Encoder | None, notify: Notify
+) -> Encoder:
+    """Return the encoder for a collection that another run may have made while this one waited for the lock."""
+    if given:
+        return _checked(folder, settings, given)
+    if loaded and (is_new(folder) or _spec(folder).fingerprint == loaded.spec.fingerprint):
+        return loaded
+    return encoder_for(folder, settings, notify)
 
 
 def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:

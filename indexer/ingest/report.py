@@ -9,7 +9,7 @@ from pathlib import Path
 from ..ann import AnnSettings
 from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
-from ..errors import UsageError
+from ..errors import UsageError, out_of_range
 from ..languages import normalise
 from ..wording import size
 from .chunker import Chunker
@@ -26,9 +26,10 @@ class BuildSettings:
         sync: Also delete the documents that the source no longer holds.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
+        wait: Seconds to wait while another process writes to the collection, from 0.
 
     Raises:
-        UsageError: The language is unknown.
+        UsageError: The language is unknown, or `wait` is below 0.
     """
 
     model: str | None = None
@@ -43,8 +44,11 @@ class BuildSettings:
     sync: bool = False
     batch: int | None = None
     ann: AnnSettings = field(default_factory=AnnSettings)
+    wait: float = 30.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.wait < float("inf"):
+            raise out_of_range("wait", self.wait, "give a number of seconds from 0")
         if self.language is not None and normalise(self.language) is None:
             said = f"unknown language {self.language!r}: give a code such as en, de or pt-BR"
             raise UsageError(said, code="unknown-option", field="language", value=self.language)

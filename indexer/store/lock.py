@@ -5,27 +5,53 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
+from ..progress import Notify, silent
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a writer waits while another process writes, in seconds from 0, and who is told about it."""
+
+    seconds: float = 0.0
+    notify: Notify = silent
+
+
+NONE = Patience()
+PATIENCE: ContextVar[Patience] = ContextVar("patience", default=NONE)
+"""The patience of writers that are given none. The command line sets it; elsewhere, a busy collection fails at once."""
 
 
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold the collection's writer lock; trouble with the disk comes out as one line that says so.
+def writer_lock(folder: Path, patience: Patience | None = None) -> Iterator[None]:
+    """Hold the collection's writer lock; disk errors are raised as one line that says what is wrong.
+
+    Args:
+        folder: The collection.
+        patience: How long to wait for another writer; `PATIENCE` if None.
 
     Raises:
-        SondeError: Another process holds it, which the message names; or the disk is full or read-only.
+        SondeError: Another process holds the lock, which the message names; or the disk is full or read-only.
     """
+    from filelock import FileLock, Timeout
+
     refuse_links(folder)
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:
-        lock.acquire(timeout=0)
+        _acquire(lock, note, patience or PATIENCE.get())
         try:
             note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
             yield
@@ -38,6 +64,18 @@ def writer_lock(folder: Path) -> Iterator[None]:
         ) from None
     except BaseException as error:
         raise disk_error(error, folder) from None
+
+
+def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
+    from filelock import Timeout
+
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not patience.seconds:
+            raise
+        patience.notify(f"{note.parent} is being written by {_holder(note)}: waiting up to {patience.seconds:g} s")
+        lock.acquire(timeout=patience.seconds, poll_interval=POLL_SECONDS)
 
 
 def refuse_links(folder: Path) -> None:
