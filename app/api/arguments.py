@@ -12,7 +12,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ...indexer.errors import UsageError, arg, out_of_range
+from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.store.catalog import UNEXPECTED
+from ...indexer.store.collection import StoredCollection
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,6 +78,7 @@ def checked(method: F) -> F:
 
     Raises:
         UsageError: The returned function raises it if an argument has the wrong type or a count is negative.
+        SondeError: The method failed because the collection holds values that no writer puts there.
     """
     signature = inspect.signature(method)
 
@@ -88,9 +91,20 @@ def checked(method: F) -> F:
         for name, value in bound.arguments.items():
             if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = conformed(name, value, _evaluated(method, name))
-        return method(*bound.args, **bound.kwargs)
+        try:
+            return method(*bound.args, **bound.kwargs)
+        except UNEXPECTED:
+            if cause := _damage(given):
+                raise cause from None
+            raise
 
     return call  # type: ignore[return-value]
+
+
+def _damage(given: tuple[Any, ...]) -> SondeError | None:
+    """Return what is wrong with the catalog of the collection whose method was called; None where nothing is."""
+    stored = getattr(given[0], "stored", None) if given else None
+    return stored.damage() if isinstance(stored, StoredCollection) else None
 
 
 def conformed(name: str, value: Any, annotation: Any) -> Any:

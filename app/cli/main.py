@@ -54,7 +54,7 @@ def _options(
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
     if context.invoked_subcommand not in SERVERS:  # a service answers at once that another process is writing
-        PATIENCE.set(Patience(WAIT_SECONDS, say))
+        PATIENCE.set(Patience(WAIT_SECONDS, lambda event: say(str(event))))
 
 
 index.register(app)
@@ -89,6 +89,7 @@ Misused: Any = typer.BadParameter.__base__
 def main() -> None:
     """Run the command line; every failure that a user can fix is one line on stderr, exit code 1 or 2."""
     _print_anything()
+    before = PATIENCE.set(PATIENCE.get())
     try:
         code = app(standalone_mode=False)
         sys.exit(_stopped() if code == STOPPED else code)
@@ -101,6 +102,8 @@ def main() -> None:
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         sys.exit(_fail(f"{error.strerror or error}{name}", 1))
+    finally:
+        PATIENCE.reset(before)
 
 
 def _print_anything() -> None:

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from ..errors import SondeError, UsageError, arg
 
+LARGEST_DIMENSION = 65_536
+"""No embedding is longer."""
 DTYPES = ("float32", "bfloat16", "float16", "int8")
 
 
@@ -59,13 +61,16 @@ class ModelSpec:
         """Read what `to_dict` wrote.
 
         Raises:
-            SondeError: A field is missing or unknown.
+            SondeError: A field is missing, unknown or of another type.
         """
-        expected = {field.name for field in fields(cls)}
-        if set(values) != expected:
-            odd = ", ".join(sorted(expected ^ set(values)))
-            raise SondeError(f"the collection's model description is damaged or of another version (fields: {odd})")
-        return cls(**values)
+        types: dict[str, Any] = {field.name: field.type for field in fields(cls)}
+        given = values if isinstance(values, dict) else {}
+        odd = set(types) ^ set(given)
+        odd |= {name for name in types.keys() & given.keys() if not isinstance(given[name], types[name])}
+        if odd or not 0 < given["dimension"] <= LARGEST_DIMENSION:
+            named = ", ".join(sorted(odd)) or "dimension"
+            raise SondeError(f"the collection's model description is damaged or of another version (fields: {named})")
+        return cls(**given)
 
 
 def device_names(device: str) -> list[str]:

@@ -11,7 +11,7 @@ from ..store.documents import numbers_by_id
 from ..store.integrity import merge_segments
 from ..store.passages import PassageRow, add_passages, add_segment, rows_by_digest
 from ..store.segments import Segment, Segments, write_segment
-from ..store.writing import bury_passages, digest, put_documents
+from ..store.writing import bury, digest, put_documents
 from .chunker import PassageInput
 from .plan import Batch, PlannedDocument
 from .report import Tally
@@ -67,7 +67,7 @@ class Committer:
             existing = set(numbers_by_id(self.catalog, [planned.key for planned in documents]))
             numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents])
             pairs = list(zip(documents, numbers, strict=True))
-            bury_passages(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
+            bury(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
             if segment:
                 self._add_passages(segment, pairs, digests)
             self.catalog.advance()

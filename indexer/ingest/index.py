@@ -30,15 +30,8 @@ FIRST_BATCH, LARGEST_BATCH = 256, 16_384
 FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
-LEFT_AT_START = {
-    "writer.lock",
-    "writer.json",
-    "vectors",
-    "catalog.db",
-    "catalog.db-journal",
-    "catalog.db-wal",
-    "catalog.db-shm",
-}
+LOCKS = {"writer.lock", "writer.json"}
+LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
 
 def index_documents(
@@ -98,16 +91,21 @@ def _made(folder: Path, patience: Patience) -> Iterator[None]:
 
 def _locked(folder: Path, patience: Patience) -> ExitStack:
     """Return the folder's writer lock, held until the stack closes."""
+    new = not folder.exists()
     for _ in range(ATTEMPTS):
         stack = ExitStack()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(writer_lock(folder, patience))
+            return stack
         except FileNotFoundError:
             continue  # a first run that failed has just removed the folder
-        except OSError as error:
+        except WriterBusyError:
+            raise
+        except (OSError, SondeError) as error:
+            if new and folder.exists() and {path.name for path in folder.iterdir()} <= LOCKS:
+                shutil.rmtree(folder, ignore_errors=True)
             raise disk_error(error, folder) from None
-        return stack
     raise WriterBusyError(f"other processes keep creating and removing {folder}: try again later")
 
 

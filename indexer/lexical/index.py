@@ -9,7 +9,16 @@ from tantivy import Index, Occur, Query, Schema, SchemaBuilder, Searcher
 from ..errors import SondeError
 from ..languages import normalise
 from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
-from .writer import LexicalState, LexicalWriter, check_files, confirm, damaged_index, read_state, tantivy_errors
+from .writer import (
+    LexicalState,
+    LexicalWriter,
+    check_files,
+    confirm,
+    damaged_index,
+    read_state,
+    refuse_other_files,
+    tantivy_errors,
+)
 
 UNION_ROWS = 1_000
 """Up to this many rows, a union of single terms is faster than Tantivy's term set."""
@@ -79,6 +88,7 @@ class LexicalIndex:
         if not (folder / "meta.json").is_file():
             raise damaged_index(folder, "there is no index")
         read_state(folder)
+        refuse_other_files(folder)
         with tantivy_errors(folder):
             return cls(Index.open(str(folder)), folder)
 

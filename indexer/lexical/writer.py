@@ -1,6 +1,7 @@
 """Write a lexical index: entries and deletes become visible and durable together, exact after a kill at any moment."""
 
 import json
+import re
 import shutil
 import struct
 import zlib
@@ -67,6 +68,25 @@ def confirm(folder: Path, state: LexicalState) -> None:
 def opstamp(folder: Path) -> int:
     """Return Tantivy's number of the last commit; it grows with every one."""
     return json.loads((folder / "meta.json").read_bytes())["opstamp"]
+
+
+_OWN_FILE = re.compile(r"meta\.json|[0-9a-f]{32}(\.\d+)?\.[a-z]+")
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse an index whose list of files names any that are not its own: Tantivy deletes those that it does not use.
+
+    Raises:
+        SondeError: A name is none that Tantivy gives.
+    """
+    path = folder / ".managed.json"
+    try:
+        names = json.loads(path.read_bytes()) if path.exists() else []
+        own = isinstance(names, list) and all(isinstance(name, str) and _OWN_FILE.fullmatch(name) for name in names)
+    except (OSError, ValueError, RecursionError):
+        own = False
+    if not own:
+        raise damaged_index(folder, f"{path.name} does not list its files")
 
 
 def damaged_index(folder: Path, reason: object) -> SondeError:

@@ -3,18 +3,23 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..document import Value
 from ..errors import SondeError
 from . import schema
+from .checksums import seal
 from .fields import Field, load_value
 from .lock import no_collection
+from .rules import broken_rules, check_small, damaged
 from .segments import Segment
+
+UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""Errors that a catalog can cause whose values are not what they must be, beside those of SQLite."""
 
 CHUNK = 500
 """Values bound in one `IN (…)`, well below SQLite's limit on parameters."""
@@ -54,6 +59,8 @@ def _configure(connection: sqlite3.Connection, write: bool) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = FILE")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
@@ -79,6 +86,14 @@ def storable(text: str) -> bool:
     return True
 
 
+Each = TypeVar("Each")
+
+
+def in_slices(values: Sequence[Each], size: int = 10_000) -> Iterator[Sequence[Each]]:
+    """Yield the values in slices of at most `size`."""
+    return (values[offset : offset + size] for offset in range(0, len(values), size))
+
+
 class Catalog:
     """Queries over an open catalog; every multi-statement read or write goes through `transaction`."""
 
@@ -93,11 +108,19 @@ class Catalog:
             SondeError: It is no catalog, or its format is newer than this Sonde.
         """
         connection = connect_catalog(path, write=write)
-        version = schema.check(connection, path.parent)
-        if version < schema.FORMAT:
-            if not write:
-                raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
-            schema.upgrade(connection, version)
+        try:
+            version = schema.check(connection, path.parent)
+            check_small(connection, path.parent)
+            if version < schema.FORMAT:
+                if not write:
+                    raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
+                schema.upgrade(connection, version)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise damaged(path.parent, f"its catalog.db cannot be read ({error})") from None
+        except BaseException:
+            connection.close()
+            raise
         return cls(connection)
 
     @classmethod
@@ -117,11 +140,31 @@ class Catalog:
         self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         try:
             yield
+            if write:
+                seal(self.connection)
             self.connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
+            problem = self._cause(error)
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
+            if problem:
+                raise damaged(self._folder, problem) from None
             raise
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.connection.execute("PRAGMA database_list").fetchone()[2]).parent
+
+    def _cause(self, error: BaseException) -> str | None:
+        """Return what is wrong with the catalog, where that explains an error that nobody expected."""
+        unreadable = isinstance(error, sqlite3.OperationalError) and "decode to UTF-8" in str(error)
+        return next(broken_rules(self.connection), None) if unreadable or isinstance(error, UNEXPECTED) else None
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write in the open transaction, or in one of its own."""
+        with nullcontext() if self.connection.in_transaction else self.transaction(write=True):
+            yield
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a property (any JSON value)."""
@@ -130,27 +173,23 @@ class Catalog:
 
     def set(self, name: str, value: Any) -> None:
         """Set a property (any JSON value)."""
-        self.connection.execute("INSERT OR REPLACE INTO properties VALUES (?, ?)", (name, json.dumps(value)))
+        with self._writing():
+            self.connection.execute("INSERT OR REPLACE INTO properties VALUES (?, ?)", (name, json.dumps(value)))
 
     def remove(self, name: str) -> None:
         """Remove a property, if there is one."""
-        self.connection.execute("DELETE FROM properties WHERE name = ?", (name,))
+        with self._writing():
+            self.connection.execute("DELETE FROM properties WHERE name = ?", (name,))
 
     def epoch(self) -> int:
-        """Return the number that names the folders of the derived indexes.
-
-        Raises:
-            SondeError: It is not a whole number from 1: another value could name a folder outside the collection.
-        """
-        found = self.get("epoch", 1)
-        if type(found) is not int or not 1 <= found < 2**31:
-            raise SondeError(f"the collection is damaged: its epoch is {found!r}, not a whole number from 1")
-        return found
+        """Return the number that names the folders of the derived indexes."""
+        return self.get("epoch", 1)
 
     def advance(self) -> int:
         """Count the generation up, so that readers see that something changed; return the new one."""
-        generation = self.get("generation", 0) + 1
-        self.set("generation", generation)
+        with self._writing():
+            generation = self.get("generation", 0) + 1
+            self.set("generation", generation)
         return generation
 
     def segments(self) -> list[Segment]:
@@ -168,11 +207,17 @@ class Catalog:
         return {name: Field(name, column, kind) for name, column, kind in rows}
 
     def document_of_row(self) -> np.ndarray:
-        """Return int64 [rows]: the document of every passage row, -1 for tombstones."""
+        """Return int64 [rows]: the document of every passage row, -1 for tombstones.
+
+        Raises:
+            SondeError: Passages name rows that no segment has.
+        """
         owners = np.full(self.rows(), -1, dtype=np.int64)
         live = self.connection.execute("SELECT row, doc FROM passages WHERE doc IS NOT NULL")
         while chunk := live.fetchmany(100_000):
             pairs = np.array(chunk, dtype=np.int64)
+            if pairs[:, 0].min() < 0 or pairs[:, 0].max() >= len(owners):
+                raise damaged(self._folder, f"its passages name rows beyond the {len(owners):,} that its segments have")
             owners[pairs[:, 0]] = pairs[:, 1]
         return owners
 
@@ -185,8 +230,7 @@ class Catalog:
 
     def select_in(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """Run `sql`, in which `(?)` stands for the list of values, in slices of values; yield all rows."""
-        for offset in range(0, len(values), CHUNK):
-            some = values[offset : offset + CHUNK]
+        for some in in_slices(values, CHUNK):
             marks = ",".join("?" * len(some))
             yield from self.connection.execute(sql.replace("(?)", f"({marks})"), some)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..document import Value
 from .catalog import Catalog, storable
-from .fields import Field, load_value
+from .fields import Field, check_text, load_value
 
 
 class DocumentText(NamedTuple):
@@ -26,6 +26,11 @@ class DocumentText(NamedTuple):
     title: str
     text: str
     language: str | None
+
+
+def _typed(row: tuple[Any, ...]) -> DocumentText:
+    check_text(*row)
+    return DocumentText(*row)
 
 
 def document_numbers(catalog: Catalog) -> np.ndarray:
@@ -62,7 +67,7 @@ def languages_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str | Non
 def document_texts(catalog: Catalog, length: int | None = None) -> Iterator[DocumentText]:
     """Yield every document in the order of the numbers, with the first `length` characters of its text, or all."""
     found = catalog.connection.execute(f"SELECT {_columns(length)} FROM documents ORDER BY doc")
-    return map(DocumentText._make, found)
+    return map(_typed, found)
 
 
 def chosen_texts(catalog: Catalog, docs: Sequence[int], length: int | None = None) -> Iterator[DocumentText]:
@@ -71,12 +76,12 @@ def chosen_texts(catalog: Catalog, docs: Sequence[int], length: int | None = Non
     A number that no document has is passed over. Ascending numbers give documents in the same order.
     """
     found = catalog.select_in(f"SELECT {_columns(length)} FROM documents WHERE doc IN (?)", docs)
-    return map(DocumentText._make, found)
+    return map(_typed, found)
 
 
 def texts_by_id(catalog: Catalog, ids: Iterable[str], length: int | None = None) -> dict[str, DocumentText]:
     """Return documents by id, with the first `length` characters of their texts, or all; unknown ids are left out."""
-    return {row[1]: DocumentText(*row) for row in _by_id(catalog, _columns(length), ids)}
+    return {row[1]: _typed(row) for row in _by_id(catalog, _columns(length), ids)}
 
 
 def text_lengths(catalog: Catalog) -> dict[int, int]:

@@ -82,10 +82,30 @@ def json_value(value: Value) -> Any:
     return stored_text(value) if isinstance(value, date) else value
 
 
+def check_text(doc: object, id: object, title: object, text: object, language: object) -> None:
+    """Check the types of what the catalog holds of a document.
+
+    Raises:
+        TypeError: The catalog is damaged.
+    """
+    if not all(isinstance(value, str) for value in (id, title, text)) or not isinstance(language, (str, type(None))):
+        raise TypeError(f"document {doc} holds a value that is not text")
+
+
+_STORED = {"text": str, "integer": int, "real": (int, float), "boolean": int, "date": str, "list": str}
+
+
 def load_value(stored: Any, kind: str) -> Value:
-    """Return the Python value of what SQLite stored in a column of type `kind`."""
+    """Return the Python value of what SQLite stored in a column of type `kind`.
+
+    Raises:
+        TypeError: A column of this type does not hold such a value: the catalog is damaged.
+        ValueError: A date or a list cannot be read, for the same reason.
+    """
     if stored is None:
         return None
+    if not isinstance(stored, _STORED[kind]):
+        raise TypeError(f"a column of type {kind} holds {type(stored).__name__}")
     if kind == "boolean":
         return bool(stored)
     if kind == "date":

@@ -9,7 +9,19 @@ from pathlib import Path
 from ..document import Document
 from ..encoder import ModelSpec
 from .catalog import Catalog
-from .passages import add_segment, remove_segments
+from .checksums import (
+    PASSAGES,
+    documents,
+    items_checksum,
+    items_part,
+    passages_now,
+    results_now,
+    results_part,
+    small,
+    stored,
+)
+from .passages import add_segment, bury_passages, remove_segments
+from .rules import broken_rules
 from .segments import Segment, Segments, write_parts
 from .writing import Identity
 
@@ -20,9 +32,10 @@ _NO_DOCUMENT = "doc NOT IN (SELECT doc FROM documents)"
 
 
 def damage(catalog: Catalog) -> list[str]:
-    """Return up to 5 problems that SQLite itself finds in the file; an empty list means that it is sound."""
+    """Return problems that SQLite finds in the file, up to 5, or else values that cannot be right."""
     try:
-        return [found for (found,) in catalog.connection.execute("PRAGMA integrity_check(5)") if found != "ok"]
+        found = [problem for (problem,) in catalog.connection.execute("PRAGMA integrity_check(5)") if problem != "ok"]
+        return found or list(broken_rules(catalog.connection))
     except sqlite3.DatabaseError as error:
         return [str(error)]
 
@@ -33,8 +46,8 @@ def documents_with_spans(catalog: Catalog) -> Iterator[tuple[int, str, str, list
         "SELECT doc, title, text, (SELECT json_group_array(json_array(start, end, hex(digest))) "
         "FROM passages p WHERE p.doc = d.doc) FROM documents d"
     )
-    for doc, title, text, stored in catalog.connection.execute(sql):
-        yield doc, title, text, sorted((start, end, bytes.fromhex(digest)) for start, end, digest in json.loads(stored))
+    for doc, title, text, spans in catalog.connection.execute(sql):
+        yield doc, title, text, sorted((start, end, bytes.fromhex(digest)) for start, end, digest in json.loads(spans))
 
 
 def changed_documents(catalog: Catalog) -> int:
@@ -45,6 +58,28 @@ def changed_documents(catalog: Catalog) -> int:
         identity = Identity.of(Document(text, title, language=language))
         changed += identity.content != content or len(text) != length
     return changed
+
+
+def documents_of_another_checksum(catalog: Catalog) -> int:
+    """Return how many documents have another id or other metadata than when they were written."""
+    fields = [(field.name, field.column, field.type) for field in catalog.fields().values()]
+    return sum(stored != now for _, stored, now in documents(catalog.connection, fields))
+
+
+def changed_tables(catalog: Catalog) -> list[str]:
+    """Return the tables, but for those of runs, that have another checksum than when they were written."""
+    known = stored(catalog.connection)
+    now = small(catalog.connection) | {PASSAGES: passages_now(catalog.connection)}
+    return [table for table, checksum in now.items() if known.get(table) != checksum]
+
+
+def changed_runs(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of every run whose results have another checksum than when they were written."""
+    known = stored(catalog.connection)
+    for number, kind, name in catalog.connection.execute("SELECT run, kind, name FROM runs ORDER BY run").fetchall():
+        results, items = results_now(catalog.connection, number), items_checksum(catalog.connection, number)
+        if results != known.get(results_part(number), 0) or items != known.get(items_part(number)):
+            yield kind, name
 
 
 def passage_rows(catalog: Catalog) -> int:
@@ -69,8 +104,9 @@ def documents_without_metadata(catalog: Catalog) -> int:
 
 def bury_orphans(catalog: Catalog) -> int:
     """Make tombstones of the passages of documents that do not exist; return how many."""
-    sql = f"UPDATE passages SET doc = NULL WHERE doc IS NOT NULL AND {_NO_DOCUMENT}"
-    return catalog.connection.execute(sql).rowcount
+    found = catalog.connection.execute(f"SELECT doc FROM passages WHERE doc IS NOT NULL AND {_NO_DOCUMENT}").fetchall()
+    bury_passages(catalog, sorted({doc for (doc,) in found}))
+    return len(found)
 
 
 def remove_orphaned_metadata(catalog: Catalog) -> int:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .catalog import Catalog
+from .catalog import Catalog, in_slices
+from .checksums import PASSAGES, change, passage_sum, passages_now, store
 from .segments import Segment
 
 
@@ -65,22 +66,35 @@ def places_in(catalog: Catalog, segment: Segment) -> list[tuple[int, int, int, i
     return catalog.connection.execute(sql, (segment.start, segment.start + segment.count)).fetchall()
 
 
-def add_passages(catalog: Catalog, passages: Iterable[PassageRow]) -> None:
+def add_passages(catalog: Catalog, passages: Sequence[PassageRow]) -> None:
     """Add passages; their rows must be free."""
     catalog.connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", passages)
+    change(catalog.connection, PASSAGES, added=passage_sum(passages))
 
 
 def move_passages(catalog: Catalog, moved: Iterable[tuple[int, int]]) -> None:
     """Give passages new rows: (new, old) pairs, in an order in which each new row is free."""
     catalog.connection.executemany("UPDATE passages SET row = ? WHERE row = ?", moved)
+    store(catalog.connection, PASSAGES, passages_now(catalog.connection))
+
+
+def bury_passages(catalog: Catalog, docs: Sequence[int]) -> None:
+    """Make tombstones of all passages of these documents."""
+    for some in in_slices(docs):
+        rows = list(catalog.select_in("SELECT row, doc, start, end, digest FROM passages WHERE doc IN (?)", some))
+        catalog.connection.executemany("UPDATE passages SET doc = NULL WHERE doc = ?", [(doc,) for doc in some])
+        buried = [(row, None, start, end, digest) for row, _, start, end, digest in rows]
+        change(catalog.connection, PASSAGES, added=passage_sum(buried), removed=passage_sum(rows))
 
 
 def remove_tombstones(catalog: Catalog, segment: Segment | None = None) -> None:
     """Remove the tombstones of a segment, or all; nothing can reuse their embeddings then."""
-    sql, values = "DELETE FROM passages WHERE doc IS NULL", ()
+    where, values = "WHERE doc IS NULL", ()
     if segment is not None:
-        sql, values = f"{sql} AND row >= ? AND row < ?", (segment.start, segment.start + segment.count)
-    catalog.connection.execute(sql, values)
+        where, values = f"{where} AND row >= ? AND row < ?", (segment.start, segment.start + segment.count)
+    removed = passages_now(catalog.connection, where, values)
+    catalog.connection.execute(f"DELETE FROM passages {where}", values)
+    change(catalog.connection, PASSAGES, removed=removed)
 
 
 def add_segment(catalog: Catalog, segment: Segment) -> None:

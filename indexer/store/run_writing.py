@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
+from .checksums import assignment_sum, forget_run, items_checksum, items_part, place_sum, results_part, store
 from .collection import check_folder
 from .kinds import NAME_SUFFIX, RunKind
 from .lock import writer_lock
@@ -208,6 +209,7 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
+        _seal_items(catalog, run.number)
 
 
 def delete_run(folder: Path, kind: RunKind, name: str) -> None:
@@ -223,6 +225,11 @@ def delete_run(folder: Path, kind: RunKind, name: str) -> None:
 def _remove(catalog: Catalog, number: int) -> None:
     for table in ("runs", *RESULTS):
         catalog.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
+    forget_run(catalog.connection, number)
+
+
+def _seal_items(catalog: Catalog, number: int) -> None:
+    store(catalog.connection, items_part(number), items_checksum(catalog.connection, number))
 
 
 def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
@@ -243,20 +250,32 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
     arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
     insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
+    _seal_items(catalog, number)
     still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
     kept = snapshot.docs[still] if snapshot else None
+    total = 0
     if new.assignments is not None:
-        insert("INSERT INTO run_documents VALUES (?, ?, ?, ?)", _rows(number, kept, *new.assignments))
+        columns = _among(kept, *new.assignments)
+        insert("INSERT INTO run_documents VALUES (?, ?, ?, ?)", _rows(number, *columns))
+        total += assignment_sum(*columns)
     if new.places is not None:
         docs, places = new.places
-        insert("INSERT INTO run_places VALUES (?, ?, ?, ?)", _rows(number, kept, docs, places[:, 0], places[:, 1]))
+        columns = _among(kept, docs, places[:, 0], places[:, 1])
+        insert("INSERT INTO run_places VALUES (?, ?, ?, ?)", _rows(number, *columns))
+        total += place_sum(*columns)
+    store(catalog.connection, results_part(number), total)
     return int((~still).sum())
 
 
-def _rows(number: int, kept: np.ndarray | None, docs: np.ndarray, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
-    """Yield table rows of the documents that are still as they were; SQLite stores NaN as NULL."""
+def _among(kept: np.ndarray | None, docs: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the columns for the documents that are still as they were."""
     inside = np.ones(len(docs), bool) if kept is None else np.isin(docs, kept)
-    for values in zip(docs[inside].tolist(), *(column[inside].tolist() for column in columns), strict=True):
+    return docs[inside], *(column[inside] for column in columns)
+
+
+def _rows(number: int, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Yield table rows; SQLite stores NaN as NULL."""
+    for values in zip(*(column.tolist() for column in columns), strict=True):
         yield (number, *values)
 
 

@@ -1,12 +1,17 @@
 """The catalog's layout in SQLite, its version, and the migrations between versions."""
 
+import re
 import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from ..errors import SondeError
+from .checksums import fill, fill_documents
 from .lock import no_collection
 
-FORMAT = 2
+FORMAT = 3
 """Version of the collection on disk. Version n is reached by running `MIGRATIONS[:n]` in order."""
 
 MIGRATIONS: tuple[str, ...] = (
@@ -73,7 +78,14 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY(run, name)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE metadata ADD COLUMN checksum BLOB;  -- of the whole document, its stored metadata included
+    CREATE TABLE checksums(part TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    """,
 )
+
+
+_FIELD = re.compile(r", c\d+(?=[,)])")
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
@@ -82,25 +94,56 @@ def create_schema(connection: sqlite3.Connection) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Run the migrations after `version`, all or none."""
-    script = "".join(MIGRATIONS[version:])
-    connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {FORMAT}; COMMIT;")
+    """Run the migrations after `version`, and compute the checksums of what is there: all or nothing."""
+    connection.executescript(f"BEGIN IMMEDIATE; {''.join(MIGRATIONS[version:])}")
+    fill_documents(connection, connection.execute('SELECT name, "column", type FROM fields').fetchall())
+    fill(connection)
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
+
+
+@cache
+def layout(version: int) -> Mapping[str, str]:
+    """Return the SQL of every table and index of a format by name, but for the columns of metadata fields."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("".join(MIGRATIONS[:version]))
+        return _objects(connection)
+
+
+def _objects(connection: sqlite3.Connection) -> dict[str, str]:
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'")
+    return {name: _FIELD.sub("", sql or "") if name == "metadata" else sql for name, sql in found}
+
+
+def _odd(objects: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
+    """Return what is wrong with the tables, indexes, views and triggers of a catalog; None where nothing is."""
+    for name in sorted({*objects, *expected}):
+        if name not in objects:
+            return f"has no {name}"
+        if name not in expected:
+            return f"holds {name!r}"
+        if objects[name] != expected[name]:
+            return f"defines {name} in another way"
+    return None
 
 
 def check(connection: sqlite3.Connection, path: Path) -> int:
     """Return the format version of an open catalog.
 
     Raises:
-        SondeError: The file is no catalog, or was written by a newer Sonde.
+        SondeError: The file is no catalog, was written by a newer Sonde, or holds tables that no Sonde made.
     """
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
+        objects = _objects(connection)
     except sqlite3.DatabaseError as error:
         raise SondeError(f"{path} is no Sonde collection: its catalog.db is no SQLite database ({error})") from None
-    if version == 0 or not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'properties'").fetchone():
+    if version == 0 or "properties" not in objects:
         raise no_collection(path, "its catalog.db holds no catalog; index into another folder")
     if version > FORMAT:
         raise SondeError(
             f"{path} has collection format {version}, and this Sonde reads formats 1 to {FORMAT}: upgrade Sonde"
         )
+    if odd := _odd(objects, layout(version)):
+        raise SondeError(f"{path} is no Sonde collection: its catalog.db {odd}, which no version of Sonde makes")
     return version

@@ -11,7 +11,7 @@ import numpy as np
 from ..document import Value
 from .catalog import Catalog, storable
 from .derived import Loaded
-from .fields import Field
+from .fields import Field, check_text
 from .segments import Segments
 
 if TYPE_CHECKING:
@@ -109,10 +109,11 @@ class View:
         """Return documents with their metadata by document number."""
         metadata = self.catalog.metadata(list(docs))
         sql = "SELECT doc, key, title, text, language FROM documents WHERE doc IN (?)"
-        return {
-            found[0]: StoredDocument(*found, metadata=metadata.get(found[0], {}))
-            for found in self.catalog.select_in(sql, list(docs))
-        }
+        documents = {}
+        for found in self.catalog.select_in(sql, list(docs)):
+            check_text(*found)
+            documents[found[0]] = StoredDocument(*found, metadata=metadata.get(found[0], {}))
+        return documents
 
     def document_number(self, key: str) -> int | None:
         """Return the number of the document with this id, None if there is none."""

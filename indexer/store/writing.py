@@ -1,16 +1,16 @@
 """What a writer does to the catalog inside one transaction: add, replace, delete documents and their fields."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..document import Document, Value
 from ..errors import SondeError
-from .catalog import Catalog
+from .catalog import Catalog, in_slices
+from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
 from .fields import Field, canonical, load_value, store, type_of, wider_type
-
-RUN_TABLES = ("run_documents", "run_places")
-"""Tables with what a run says of single documents."""
+from .passages import bury_passages
 
 MAX_FIELDS = 1_900
 """SQLite allows 2,000 columns in a table."""
@@ -79,6 +79,8 @@ def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
     catalog.connection.create_function("widened", 1, lambda value: store(load_value(value, field.type), kind))
     catalog.connection.execute(f"UPDATE metadata SET {column} = widened({column}) WHERE {column} IS NOT NULL")
     catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
+    fields = [(each.name, each.column, each.type) for each in catalog.fields().values()]
+    fill_documents(catalog.connection, fields, f"{column} IS NOT NULL")
     return Field(field.name, column, kind)
 
 
@@ -86,13 +88,16 @@ def put_documents(catalog: Catalog, documents: Sequence[tuple[str, Document, Ide
     """Insert documents, or update those whose key exists; return their numbers in the same order."""
     fields = widen_fields(catalog, (document.metadata for _, document, _ in documents))
     columns = list(fields.values())
-    marks = ", ".join(["?"] * (1 + len(columns)))
-    into = ", ".join(["doc", *(field.column for field in columns)])
+    marks = ", ".join(["?"] * (2 + len(columns)))
+    into = ", ".join(["doc", "checksum", *(field.column for field in columns)])
     numbers = []
     for key, document, identity in documents:
         doc = _put_document(catalog, key, document, identity)
         values = [store(document.metadata.get(field.name), field.type) for field in columns]
-        catalog.connection.execute(f"INSERT OR REPLACE INTO metadata({into}) VALUES ({marks})", [doc, *values])
+        named = ((field.name, field.type, value) for field, value in zip(columns, values, strict=True))
+        checksum = document_checksum(key, identity.content, identity.extra, named)
+        sql = f"INSERT OR REPLACE INTO metadata({into}) VALUES ({marks})"
+        catalog.connection.execute(sql, [doc, checksum, *values])
         numbers.append(doc)
     return numbers
 
@@ -115,15 +120,25 @@ def _put_document(catalog: Catalog, key: str, document: Document, identity: Iden
     ).fetchone()[0]
 
 
-def bury_passages(catalog: Catalog, docs: Sequence[int]) -> None:
+def bury(catalog: Catalog, docs: Sequence[int]) -> None:
     """Make tombstones of all passages of these documents, and forget what runs said of the old text."""
-    catalog.connection.executemany("UPDATE passages SET doc = NULL WHERE doc = ?", [(doc,) for doc in docs])
-    for table in RUN_TABLES:
-        catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
+    bury_passages(catalog, docs)
+    for some in in_slices(docs):
+        _forget(catalog, some, "run, doc, item, score", "run_documents", assignment_sum)
+        _forget(catalog, some, "run, doc, x, y", "run_places", place_sum)
+
+
+def _forget(catalog: Catalog, docs: Sequence[int], columns: str, table: str, sum_of: Callable[..., int]) -> None:
+    by_run: dict[int, list[tuple[Any, ...]]] = {}
+    for run, *row in catalog.select_in(f"SELECT {columns} FROM {table} WHERE doc IN (?)", docs):
+        by_run.setdefault(run, []).append(tuple(row))
+    catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
+    for run, rows in by_run.items():
+        change(catalog.connection, results_part(run), removed=sum_of(*zip(*rows, strict=True)))
 
 
 def delete_documents(catalog: Catalog, docs: Sequence[int]) -> None:
     """Delete documents with their metadata; their passages become tombstones."""
-    bury_passages(catalog, docs)
+    bury(catalog, docs)
     for table in ("documents", "metadata"):
         catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])

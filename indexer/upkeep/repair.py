@@ -16,10 +16,11 @@ from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
+from ..store.checksums import PASSAGES, passages_now, store
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
-from ..store.integrity import bury_orphans, remove_orphaned_metadata, sweep
+from ..store.integrity import bury_orphans, changed_tables, remove_orphaned_metadata, sweep
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.segments import Segment, Segments, write_segment
@@ -51,8 +52,11 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
         done += [f"removed {path.name}" for path in sweep(folder, catalog)]
         done += _orphans(catalog)
         done += _passages(collection, catalog)
+        done += _rows(collection, catalog)
         findings = verify(collection)
         done += _derived(collection, catalog, findings, notify)
+        if runs := [finding for finding in findings if finding.part == "runs"]:
+            raise SondeError(f"{'; '.join([*done, runs[0].problem])}")
     return done
 
 
@@ -130,6 +134,17 @@ def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
     if docs:
         update_lexical(collection.path, catalog)
     return [f"split {len(docs):,} documents again"] if docs else []
+
+
+def _rows(collection: StoredCollection, catalog: Catalog) -> list[str]:
+    """Embed every passage again where nothing else tells which embedding belongs to which passage."""
+    if PASSAGES not in changed_tables(catalog):
+        return []
+    count = sum(_embed_anew(collection, catalog, segment) for segment in catalog.segments())
+    with catalog.transaction(write=True):
+        store(catalog.connection, PASSAGES, passages_now(catalog.connection))
+    sweep(collection.path, catalog)
+    return [f"embedded all {count:,} passages again"]
 
 
 def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:

@@ -12,12 +12,16 @@ from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..store.catalog import Catalog
+from ..store.checksums import PASSAGES
 from ..store.collection import StoredCollection
 from ..store.derived import BUILT, Loaded
 from ..store.integrity import (
     Span,
     changed_documents,
+    changed_runs,
+    changed_tables,
     damage,
+    documents_of_another_checksum,
     documents_with_spans,
     documents_without_metadata,
     orphaned_metadata,
@@ -64,7 +68,8 @@ def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool
     )
 
 
-Part = Literal["catalog", "vectors", "passages", "lexical", "ann"]
+Part = Literal["catalog", "runs", "vectors", "passages", "lexical", "ann"]
+CHANGED = "has changed since it was written"
 PROBES = 200
 RECALL_SLACK = 0.03
 """How far recall on new probes may fall below the stored one before the index counts as damaged."""
@@ -86,12 +91,23 @@ def verify(collection: StoredCollection) -> list[Finding]:
     catalog = collection.open_catalog()
     if problems := damage(catalog):
         return [Finding("catalog", f"catalog.db is damaged: {problem}") for problem in problems]
-    findings = [finding for segment in catalog.segments() for finding in _segment(collection, segment)]
-    if findings:
+    findings = [*_tables(catalog), *_rows(catalog)]
+    findings += [finding for segment in catalog.segments() for finding in _segment(collection, segment)]
+    if any(finding.part in ("catalog", "vectors") for finding in findings) or not _numbered(catalog):
         return findings
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
-        return [*_rows(view), *_documents(view), *_lexical(view, loaded), *_ann(view, loaded)]
+        return [*findings, *_documents(view), *_runs(catalog), *_lexical(view, loaded), *_ann(view, loaded)]
+
+
+def _tables(catalog: Catalog) -> Iterator[Finding]:
+    for table in changed_tables(catalog):
+        yield Finding("passages" if table == PASSAGES else "catalog", f"the table {table} {CHANGED}")
+
+
+def _runs(catalog: Catalog) -> Iterator[Finding]:
+    for kind, name in changed_runs(catalog):
+        yield Finding("runs", f"the {kind} run {name!r} {CHANGED}: make it again under the same name, or delete it")
 
 
 def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
@@ -115,23 +131,30 @@ def finite(vectors: Segments) -> bool:
     return all(np.isfinite(chunk).all() for _, chunk in vectors.chunks(65_536))
 
 
-def _rows(view: View) -> Iterator[Finding]:
+def _numbered(catalog: Catalog) -> bool:
+    """Whether every passage has a row among the segments; without that, no view can be opened."""
+    return passage_rows(catalog) <= catalog.rows()
+
+
+def _rows(catalog: Catalog) -> Iterator[Finding]:
     end = 0
-    for segment in view.catalog.segments():
+    for segment in catalog.segments():
         if segment.start != end:
             yield Finding("vectors", f"segment {segment.number} starts at row {segment.start}, expected {end}")
         end = segment.start + segment.count
-    if (rows := passage_rows(view.catalog)) > end:
+    if (rows := passage_rows(catalog)) > end:
         yield Finding("passages", f"passages name rows up to {rows:,}, but there are {end:,} vectors")
-    if count := orphaned_passages(view.catalog):
+    if count := orphaned_passages(catalog):
         yield Finding("passages", f"{count:,} passages belong to no document")
-    if count := orphaned_metadata(view.catalog):
+    if count := orphaned_metadata(catalog):
         yield Finding("passages", f"{count:,} metadata rows belong to no document")
 
 
 def _documents(view: View) -> Iterator[Finding]:
     if changed := changed_documents(view.catalog):
         yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
+    if changed := documents_of_another_checksum(view.catalog):
+        yield Finding("catalog", f"{changed:,} documents have another id or other metadata than when they were written")
     if lost := documents_without_metadata(view.catalog):
         yield Finding("catalog", f"{lost:,} documents have lost their metadata")
     problems = Counter(problem for _, problem in astray(view.catalog, view.collection.spec.fingerprint))

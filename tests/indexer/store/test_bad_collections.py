@@ -1,5 +1,6 @@
 """Folders that are no collection that can be read: one line that says so, and nothing touched."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -99,7 +100,7 @@ def test_an_epoch_that_is_no_number_leads_nowhere(sonde: Command, reviews: Path,
     with closing(sqlite3.connect(reviews / "catalog.db")) as catalog, catalog:
         catalog.execute("UPDATE properties SET value = ? WHERE name = 'epoch'", (epoch,))
     source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
-    each_command(sonde, reviews, source, "the collection is damaged: its epoch is ", "not a whole number from 1")
+    each_command(sonde, reviews, source, "reviews.sonde is damaged: its epoch is ", "restore it from a backup")
     assert (victim / "letter.txt").read_text() == "dear"
 
 
@@ -117,3 +118,73 @@ def test_links_inside_a_collection_are_refused_by_name(sonde: Command, reviews: 
     each_command(sonde, reviews, source, f"reviews.sonde/{part} is a link: a collection holds only its own files")
     assert [path.name for path in victim.iterdir()] == ["letter.txt"]
     assert (victim / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_lexical_index_that_lists_files_of_others_deletes_none(sonde: Command, reviews: Path, absolute: bool) -> None:
+    victim = reviews.parent / "victim.txt"
+    victim.write_text("dear")
+    (managed,) = reviews.rglob(".managed.json")
+    listed = json.loads(managed.read_text())
+    managed.write_text(json.dumps([*listed, str(victim) if absolute else "../../../victim.txt"]))
+    assert "lexical: the lexical index is missing or damaged" in problems(reviews)
+    source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
+    assert sonde("delete", reviews, "1").code == 0
+    assert sonde("index", source, "--to", reviews).code == 0
+    assert sonde("compact", reviews).code == 0
+    assert victim.read_text() == "dear"
+    assert problems(reviews) == []
+    assert '"id": "new"' in sonde("search", reviews, "new", "--mode", "lexical", "--json").out
+
+
+SCHEMAS = {
+    "a trigger": ("CREATE TRIGGER t AFTER UPDATE ON documents BEGIN DELETE FROM documents; END", "holds 't'"),
+    "a view": ("CREATE VIEW v AS SELECT 1", "holds 'v'"),
+    "a table": ("CREATE TABLE other(x)", "holds 'other'"),
+    "no index": ("DROP INDEX passages_doc", "has no passages_doc"),
+    "another table": ("ALTER TABLE documents ADD COLUMN x", "defines documents in another way"),
+    "no runs": ("DROP TABLE runs", "has no runs"),
+    "a column": ("ALTER TABLE metadata ADD COLUMN x", "defines metadata in another way"),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_catalog_with_other_tables_is_refused(sonde: Command, reviews: Path, name: str) -> None:
+    statement, words = SCHEMAS[name]
+    with closing(sqlite3.connect(reviews / "catalog.db")) as connection:
+        connection.execute(statement)
+    source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
+    each_command(sonde, reviews, source, f"is no Sonde collection: its catalog.db {words}, which no version of Sonde")
+
+
+VALUES = {
+    "epoch {": ("UPDATE properties SET value = '{' WHERE name = 'epoch'", "in table properties, value is not JSON"),
+    "a model that is a list": ("UPDATE properties SET value = '[1]' WHERE name = 'model'", "its model is '[1]'"),
+    "a negative generation": ("UPDATE properties SET value = '-1' WHERE name = 'generation'", "its generation is '-1'"),
+    "a segment's number": ("UPDATE segments SET number = -5", "number is not an integer from 1 to 2,147,483,648"),
+    "a segment's start": ("UPDATE segments SET start = -1", "in table segments, start is not an integer from 0"),
+    "a segment's count": ("UPDATE segments SET count = 'many'", "in table segments, count is not an integer from 1"),
+    "a segment's digest": ("UPDATE segments SET sha256 = '../x'", "in table segments, sha256 is not a SHA-256 digest"),
+    "a field's column": ("UPDATE fields SET \"column\" = 'c0 FROM x'", "in table fields, column is not a column"),
+    "a field's type": ("UPDATE fields SET type = 'blob'", "in table fields, type is not a type"),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_catalog_with_other_values_is_refused(sonde: Command, reviews: Path, name: str) -> None:
+    statement, words = VALUES[name]
+    with closing(sqlite3.connect(reviews / "catalog.db")) as connection, connection:
+        connection.execute(statement)
+    source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
+    each_command(sonde, reviews, source, "reviews.sonde is damaged: ", words, "restore it from a backup")
+
+
+@pytest.mark.parametrize("column", ["title", "text", "length"])
+def test_a_document_of_another_type_is_one_line(sonde: Command, reviews: Path, column: str) -> None:
+    with closing(sqlite3.connect(reviews / "catalog.db")) as connection, connection:
+        connection.execute(f"UPDATE documents SET {column} = x'ff00' WHERE key = '1'")
+    assert sonde("verify", reviews).code == 1
+    assert f"in table documents, {column} is not " in sonde("verify", reviews).out
+    sonde("repair", reviews).failed(f"in table documents, {column} is not ", "restore")
+    for words in (("export",), ("search", "battery"), ("topics",), ("similar", "1"), ("duplicates",)):
+        assert "Traceback" not in sonde(words[0], reviews, *words[1:]).err

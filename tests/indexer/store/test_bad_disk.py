@@ -16,7 +16,8 @@ from small_reviews import ROWS, lines
 RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
 
 
-def test_a_second_writer(sonde: Command, tmp_path: Path) -> None:
+def test_a_second_writer(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonde.app.cli.main.WAIT_SECONDS", 0.2)
     folder = tmp_path / "c.sonde"
     process = subprocess.Popen([sys.executable, str(RUNNER), "index", str(folder), str(tmp_path / "log"), "0"])
     try:
@@ -26,8 +27,10 @@ def test_a_second_writer(sonde: Command, tmp_path: Path) -> None:
         source = lines(tmp_path / "s.jsonl", ROWS)
         holder = f"is being written by process {process.pid} since"
         for arguments in (("compact", folder), ("delete", folder, "1"), ("repair", folder)):
-            sonde(*arguments).refused(holder, "wait")
-        sonde("index", source, "--to", folder).failed(holder, "wait")
+            ran = sonde(*arguments)
+            ran.failed(holder, "wait for it to end, then try again")
+            assert ran.said[0].endswith(": waiting up to 0.2 s")
+        sonde("index", source, "--to", folder, "--wait", 0.1).failed(holder, "wait for it to end")
         assert sonde("search", folder, "apple").code == 0
     finally:
         process.send_signal(signal.SIGCONT)

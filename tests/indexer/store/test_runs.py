@@ -195,9 +195,11 @@ def test_a_collection_of_the_first_format_is_upgraded_when_it_is_opened(fruit: C
     with closing(sqlite3.connect(fruit.path / "catalog.db")) as connection:
         for table in ("runs", "run_items", "run_documents", "run_places", "run_arrays"):
             connection.execute(f"DROP TABLE {table}")
+        connection.execute("DROP TABLE checksums")
+        connection.execute("ALTER TABLE metadata DROP COLUMN checksum")
         connection.execute("PRAGMA user_version = 1")
     reopened = Collection.open(fruit.path, encoder=FakeEncoder())  # type: ignore[arg-type]
-    assert reopened.stored.open_catalog().connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 2
+    assert reopened.stored.open_catalog().connection.execute("PRAGMA user_version").fetchone()[0] == schema.FORMAT == 3
     assert list_runs(reopened.stored.open_catalog()) == []
     assert len(reopened) == 4
     assert reopened.verify() == []
