@@ -4,7 +4,8 @@ import inspect
 import os
 import reprlib
 import types
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
-from ...indexer.store.catalog import UNEXPECTED
 from ...indexer.store.collection import StoredCollection
+from ...indexer.upkeep.verify import verify
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +23,8 @@ PROGRESS = ("settings", "progress")
 """Arguments that methods have besides their options."""
 COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
 """Arguments that are counts, and so must not be negative."""
+UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+"""Errors that mean a fault of Sonde's, or that a collection holds what no writer puts there."""
 _WANTED = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
     Iterable: "a list", type(None): "None",
@@ -91,20 +94,40 @@ def checked(method: F) -> F:
         for name, value in bound.arguments.items():
             if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = conformed(name, value, _evaluated(method, name))
-        try:
-            return method(*bound.args, **bound.kwargs)
-        except UNEXPECTED:
-            if cause := _damage(given):
-                raise cause from None
-            raise
+        with _explained(bound.arguments):
+            found = method(*bound.args, **bound.kwargs)
+        return _iterated(found, bound.arguments) if inspect.isgenerator(found) else found
 
     return call  # type: ignore[return-value]
 
 
-def _damage(given: tuple[Any, ...]) -> SondeError | None:
-    """Return what is wrong with the catalog of the collection whose method was called; None where nothing is."""
-    stored = getattr(given[0], "stored", None) if given else None
-    return stored.damage() if isinstance(stored, StoredCollection) else None
+@contextmanager
+def _explained(given: Mapping[str, Any]) -> Iterator[None]:
+    """Raise what is wrong with the collection in place of an error that it caused."""
+    try:
+        yield
+    except UNEXPECTED:
+        if cause := _damage(given):
+            raise cause from None
+        raise
+
+
+def _iterated(found: Iterator[Any], given: Mapping[str, Any]) -> Iterator[Any]:
+    with _explained(given):
+        yield from found
+
+
+def _damage(given: Mapping[str, Any]) -> SondeError | None:
+    """Return what `verify` finds in the collection that a failed call was about; None where it finds nothing."""
+    first, to = next(iter(given.values()), None), given.get("to")
+    stored = getattr(first, "stored", None)
+    if isinstance(to, (str, Path)) and not isinstance(stored, StoredCollection) and Path(to).exists():
+        stored = StoredCollection(Path(to))
+    findings = verify(stored) if isinstance(stored, StoredCollection) else []
+    if not findings or stored is None:
+        return None
+    said = f"{stored.path} is damaged: {findings[0].problem}: `sonde verify {stored.path}` finds all that is wrong"
+    return SondeError(said, code="damaged")
 
 
 def conformed(name: str, value: Any, annotation: Any) -> Any:

@@ -1,7 +1,8 @@
 """What is asked of an index, and what was measured of it."""
 
+import re
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import SondeError, UsageError, arg
 
@@ -103,7 +104,19 @@ class AnnInfo:
             raise SondeError(f"index description has other fields than expected: {sorted(names ^ set(values))}")
         if values["kind"] not in get_args(Kind):
             raise SondeError(f"index description names the unknown kind {values['kind']!r}")
+        odd = [name for name, hint in get_type_hints(cls).items() if not _is(values[name], hint)]
+        if odd or values["rows"] < 0 or not re.fullmatch("([0-9a-f]{64})?", values["digest"]):
+            raise SondeError(f"index description has values of other types: {odd or ['rows', 'digest']}")
         return cls(**values)
+
+
+def _is(value: Any, hint: Any) -> bool:
+    """Whether a value read from JSON has the type of a field; numbers that are whole may stand for others."""
+    if get_origin(hint) is dict:
+        kind = get_args(hint)[1]
+        return isinstance(value, dict) and all(_is(each, kind) for each in value.values())
+    kinds = {float: (int, float), int: (int,), bool: (bool,), str: (str,)}
+    return isinstance(value, kinds.get(hint, (str,)))
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:

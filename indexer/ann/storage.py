@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,13 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
         raise SondeError(f"the index cannot be written to {folder}: {error}") from error
 
 
+UNREADABLE = (
+    *(SondeError, OSError, EOFError, RuntimeError, ValueError, TypeError, SyntaxError),
+    *(LookupError, AttributeError, MemoryError, OverflowError, TokenError),
+)
+"""What the bytes of a damaged index can raise: FAISS's errors, and those of NumPy's reader of headers."""
+
+
 def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo]:
     """The index that was saved in `folder`, checked against its digest.
 
@@ -167,7 +175,7 @@ def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo
             if newer.digest == info.digest:
                 raise
             return _read(folder, newer, mmap)
-    except (SondeError, OSError, RuntimeError, ValueError, TypeError) as error:
+    except UNREADABLE as error:
         raise SondeError(
             f"the vector index in {folder} cannot be used ({error}); rebuild it from the vectors"
         ) from error
@@ -181,9 +189,23 @@ def _read(folder: Path, info: AnnInfo, mmap: bool) -> tuple[Any, Nodes, AnnInfo]
     generation = folder / info.digest[:16]
     if _digest(generation) != info.digest:
         raise SondeError("its content does not match its digest")
-    node, rows = np.load(generation / ROWS, allow_pickle=False)
+    nodes = _nodes(generation / ROWS, info)
     flags = faiss().IO_FLAG_MMAP_IFC if mmap else 0
-    return faiss().read_index(str(generation / INDEX), flags), Nodes(node, rows), info
+    index = faiss().read_index(str(generation / INDEX), flags)
+    if index.ntotal != len(nodes) or index.d != info.dimension:
+        raise SondeError(f"it holds {index.ntotal} vectors of {index.d} numbers, not {len(nodes)} of {info.dimension}")
+    return index, nodes, info
+
+
+def _nodes(path: Path, info: AnnInfo) -> Nodes:
+    """Read which rows hold which vector, and check that the numbers fit the index."""
+    node, rows = np.load(path, allow_pickle=False)
+    steps = np.diff(node, prepend=-1) if len(node) else node
+    if node.dtype != np.int64 or rows.dtype != np.int64 or ((steps != 0) & (steps != 1)).any() or node[:1].any():
+        raise SondeError("its vectors are not numbered in order")
+    if len(rows) and (rows.min() < 0 or rows.max() >= info.rows or np.bincount(rows).max() > 1):
+        raise SondeError(f"its rows are not among the first {info.rows}")
+    return Nodes(node, rows)
 
 
 def _publish(index: Any, nodes: Nodes, info: AnnInfo, folder: Path, new: Path) -> AnnInfo:

@@ -16,6 +16,7 @@ from .writer import (
     confirm,
     damaged_index,
     read_state,
+    refuse_damaged,
     refuse_other_files,
     tantivy_errors,
 )
@@ -89,6 +90,7 @@ class LexicalIndex:
             raise damaged_index(folder, "there is no index")
         read_state(folder)
         refuse_other_files(folder)
+        refuse_damaged(folder)
         with tantivy_errors(folder):
             return cls(Index.open(str(folder)), folder)
 

@@ -1,5 +1,6 @@
 """Write a lexical index: entries and deletes become visible and durable together, exact after a kill at any moment."""
 
+import glob
 import json
 import re
 import shutil
@@ -48,6 +49,8 @@ def read_state(folder: Path) -> LexicalState:
         stored = json.loads(path.read_bytes())
         schema, confirmed = stored["schema"], stored["opstamp"] == opstamp(folder)
         state = LexicalState(**stored["state" if confirmed else "next"])
+        if any(type(value) is not int or value < 0 for value in (state.through_row, state.settled)):
+            raise ValueError(f"its state is {state}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise damaged_index(folder, f"{path.name}: {type(error).__name__}: {error}") from None
     if schema != SCHEMA:
@@ -127,21 +130,59 @@ def _explain(folder: Path, reason: str) -> SondeError:
     return damaged_index(folder, reason)
 
 
+FIELDS = {"row": "u64", "language": "text", "text": "text"}
+"""The fields of an index and their types, as Tantivy names them."""
 MAGIC = 1337
 TAIL = struct.Struct("<II")  # length of the JSON footer, magic number
 CHUNK = 1 << 20
 
 
-def check_files(folder: Path) -> list[str]:
-    """Return one line for every damaged or missing file of the index's last commit."""
-    meta = json.loads((folder / "meta.json").read_bytes())
+_CHECKED: set[tuple[str, int, int, int]] = set()
+"""Path, inode, time and size of the files whose checksums this process found right; Tantivy never changes a file."""
+
+
+def refuse_damaged(folder: Path) -> None:
+    """Check the files of the last commit that this process has not checked yet: Tantivy aborts on some damaged ones.
+
+    Raises:
+        SondeError: A file is missing or damaged.
+    """
+    if problems := check_files(folder, known=_CHECKED):
+        raise damaged_index(folder, problems[0])
+
+
+def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = None) -> list[str]:
+    """Return one line for every damaged or missing file of the index's last commit.
+
+    Args:
+        folder: Of the index.
+        known: Files that need no check; those that are found sound are added.
+    """
+    try:
+        meta = json.loads((folder / "meta.json").read_bytes())
+        names = [str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]]
+        fields = {field["name"]: field["type"] for field in meta["schema"]}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, AttributeError):
+        return [f"{folder}: meta.json is unreadable"]
+    if fields != FIELDS:
+        return [f"{folder}: its fields are {', '.join(map(str, fields))}"]
     problems = []
-    for segment in meta["segments"]:
-        name = segment["segment_id"].replace("-", "")
-        files = sorted(folder.glob(f"{name}.*"))
-        problems += [problem for file in files if (problem := _problem(file))]
+    for name in names:
+        files = sorted(folder.glob(f"{glob.escape(name)}.*"))
+        problems += [problem for file in files if (problem := _problem_of(file, known))]
         problems += [] if files else [f"{folder}: segment {name} is missing"]
     return problems
+
+
+def _problem_of(path: Path, known: set[tuple[str, int, int, int]] | None) -> str | None:
+    found = path.stat()
+    key = (str(path), found.st_ino, found.st_mtime_ns, found.st_size)
+    if known is not None and key in known:
+        return None
+    problem = _problem(path)
+    if known is not None and not problem:
+        known.add(key)
+    return problem
 
 
 def _problem(path: Path) -> str | None:

@@ -12,14 +12,11 @@ import numpy as np
 from ..document import Value
 from ..errors import SondeError
 from . import schema
-from .checksums import seal
+from .checksums import seal, unsealed
 from .fields import Field, load_value
 from .lock import no_collection
-from .rules import broken_rules, check_small, damaged
+from .rules import check_small, damaged
 from .segments import Segment
-
-UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""Errors that a catalog can cause whose values are not what they must be, beside those of SQLite."""
 
 CHUNK = 500
 """Values bound in one `IN (…)`, well below SQLite's limit on parameters."""
@@ -43,7 +40,7 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
         if write or (path.parent / "catalog.db-wal").exists():
             raise SondeError(f"cannot {'write' if write else 'read'} {path}: {error}") from None
         connection = _open(path, "ro&immutable=1")
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SondeError(f"{path.parent} is no Sonde collection: its catalog.db is damaged ({error})") from None
     return connection
 
@@ -115,7 +112,7 @@ class Catalog:
                 if not write:
                     raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
                 schema.upgrade(connection, version)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             connection.close()
             raise damaged(path.parent, f"its catalog.db cannot be read ({error})") from None
         except BaseException:
@@ -136,29 +133,27 @@ class Catalog:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[None]:
-        """One consistent view of the catalog or, when `write`, one commit: all of it or nothing."""
+        """One consistent view of the catalog or, when `write`, one commit: all of it or nothing.
+
+        Raises:
+            SondeError: What is to be written would stand on a table that is damaged.
+        """
         self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         try:
+            if write and (table := unsealed(self.connection)):
+                raise damaged(self._folder, f"the table {table} has changed since it was written")
             yield
             if write:
                 seal(self.connection)
             self.connection.execute("COMMIT")
-        except BaseException as error:
-            problem = self._cause(error)
+        except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
-            if problem:
-                raise damaged(self._folder, problem) from None
             raise
 
     @property
     def _folder(self) -> Path:
         return Path(self.connection.execute("PRAGMA database_list").fetchone()[2]).parent
-
-    def _cause(self, error: BaseException) -> str | None:
-        """Return what is wrong with the catalog, where that explains an error that nobody expected."""
-        unreadable = isinstance(error, sqlite3.OperationalError) and "decode to UTF-8" in str(error)
-        return next(broken_rules(self.connection), None) if unreadable or isinstance(error, UNEXPECTED) else None
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -19,8 +19,6 @@ SMALL = {
     "properties": "SELECT * FROM properties ORDER BY name",
     "fields": 'SELECT name, "column", type FROM fields ORDER BY rowid',
     "segments": "SELECT * FROM segments ORDER BY number",
-    "runs": "SELECT * FROM runs ORDER BY run",
-    "sqlite_sequence": "SELECT name, seq FROM sqlite_sequence ORDER BY name",
 }
 """Tables that have one checksum each, and how they are read."""
 
@@ -117,22 +115,23 @@ def table_checksum(rows: Iterable[Sequence[Any]]) -> int:
     return int.from_bytes(hashed.digest(), "little")
 
 
-def items_checksum(connection: sqlite3.Connection, run: int) -> int:
-    """Return the checksum of a run's items and arrays."""
+def run_checksum(connection: sqlite3.Connection, run: int) -> int:
+    """Return the checksum of a run's description, items and arrays."""
+    facts = connection.execute("SELECT * FROM runs WHERE run = ?", (run,))
     items = connection.execute("SELECT item, name, data FROM run_items WHERE run = ? ORDER BY item", (run,))
     arrays = connection.execute("SELECT name, data FROM run_arrays WHERE run = ? ORDER BY name", (run,))
     hashed = ((name, blake2b(data, digest_size=16).hexdigest()) for name, data in arrays)
-    return table_checksum([*items, *hashed])
+    return table_checksum([*facts, *items, *hashed])
 
 
 def results_part(run: int) -> str:
     """Return the name of the checksum of what a run says of documents."""
+    return f"results {run}"
+
+
+def run_part(run: int) -> str:
+    """Return the name of the checksum of a run's description, items and arrays."""
     return f"run {run}"
-
-
-def items_part(run: int) -> str:
-    """Return the name of the checksum of a run's items and arrays."""
-    return f"items {run}"
 
 
 def stored(connection: sqlite3.Connection) -> dict[str, int]:
@@ -155,7 +154,7 @@ def change(connection: sqlite3.Connection, part: str, *, added: int = 0, removed
 
 def forget_run(connection: sqlite3.Connection, run: int) -> None:
     """Forget the checksums of a run that is removed."""
-    connection.execute("DELETE FROM checksums WHERE part IN (?, ?)", (results_part(run), items_part(run)))
+    connection.execute("DELETE FROM checksums WHERE part IN (?, ?)", (results_part(run), run_part(run)))
 
 
 def seal(connection: sqlite3.Connection) -> None:
@@ -164,6 +163,12 @@ def seal(connection: sqlite3.Connection) -> None:
     for part, value in small(connection).items():
         if known.get(part) != value:
             store(connection, part, value)
+
+
+def unsealed(connection: sqlite3.Connection) -> str | None:
+    """Return a small table that has changed since a write transaction stored its checksum; None where none has."""
+    known = stored(connection)
+    return next((part for part, value in small(connection).items() if known.get(part, value) != value), None)
 
 
 def small(connection: sqlite3.Connection) -> dict[str, int]:
@@ -196,5 +201,5 @@ def fill(connection: sqlite3.Connection) -> None:
     store(connection, PASSAGES, passages_now(connection))
     for (run,) in connection.execute("SELECT run FROM runs").fetchall():
         store(connection, results_part(run), results_now(connection, run))
-        store(connection, items_part(run), items_checksum(connection, run))
+        store(connection, run_part(run), run_checksum(connection, run))
     seal(connection)

@@ -17,7 +17,6 @@ from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
 from .lock import no_collection, refuse_links, writer_lock
-from .rules import broken_rules, damaged
 from .view import Generation, View
 
 LoadEncoder = Callable[..., Encoder]
@@ -145,13 +144,8 @@ class StoredCollection:
         try:
             with catalog.transaction():
                 yield View(self, catalog, self._current(catalog))
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
-
-    def damage(self) -> SondeError | None:
-        """Return the error that names values which the catalog cannot hold; None where there are none."""
-        problem = next(broken_rules(self.open_catalog().connection), None)
-        return damaged(self.path, problem) if problem else None
 
     def close(self) -> None:
         """Close this thread's connection and forget what was loaded."""

@@ -12,11 +12,11 @@ from .catalog import Catalog
 from .checksums import (
     PASSAGES,
     documents,
-    items_checksum,
-    items_part,
     passages_now,
     results_now,
     results_part,
+    run_checksum,
+    run_part,
     small,
     stored,
 )
@@ -34,9 +34,13 @@ _NO_DOCUMENT = "doc NOT IN (SELECT doc FROM documents)"
 def damage(catalog: Catalog) -> list[str]:
     """Return problems that SQLite finds in the file, up to 5, or else values that cannot be right."""
     try:
-        found = [problem for (problem,) in catalog.connection.execute("PRAGMA integrity_check(5)") if problem != "ok"]
+        found = [
+            " ".join(problem.split())
+            for (problem,) in catalog.connection.execute("PRAGMA integrity_check(5)")
+            if problem != "ok"
+        ]
         return found or list(broken_rules(catalog.connection))
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         return [str(error)]
 
 
@@ -77,8 +81,8 @@ def changed_runs(catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield kind and name of every run whose results have another checksum than when they were written."""
     known = stored(catalog.connection)
     for number, kind, name in catalog.connection.execute("SELECT run, kind, name FROM runs ORDER BY run").fetchall():
-        results, items = results_now(catalog.connection, number), items_checksum(catalog.connection, number)
-        if results != known.get(results_part(number), 0) or items != known.get(items_part(number)):
+        results, items = results_now(catalog.connection, number), run_checksum(catalog.connection, number)
+        if results != known.get(results_part(number), 0) or items != known.get(run_part(number)):
             yield kind, name
 
 

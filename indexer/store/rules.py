@@ -97,7 +97,7 @@ def broken_rules(connection: sqlite3.Connection) -> Iterator[str]:
             yield problem
         yield from _broken(connection, LARGE_TABLES)
         yield from _broken(connection, {"metadata": _metadata(connection)})
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         yield f"catalog.db cannot be read ({error})"
 
 

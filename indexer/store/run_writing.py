@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
-from .checksums import assignment_sum, forget_run, items_checksum, items_part, place_sum, results_part, store
+from .checksums import assignment_sum, forget_run, place_sum, results_part, run_checksum, run_part, store
 from .collection import check_folder
 from .kinds import NAME_SUFFIX, RunKind
 from .lock import writer_lock
@@ -192,6 +192,7 @@ def rename_run(folder: Path, kind: RunKind, name: str, to: str) -> None:
         run = find_run(catalog, kind, name)
         check_run_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first", leaving=name)
         catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
+        _seal(catalog, run.number)
 
 
 GIVEN = "renamed"
@@ -209,7 +210,7 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
-        _seal_items(catalog, run.number)
+        _seal(catalog, run.number)
 
 
 def delete_run(folder: Path, kind: RunKind, name: str) -> None:
@@ -228,8 +229,8 @@ def _remove(catalog: Catalog, number: int) -> None:
     forget_run(catalog.connection, number)
 
 
-def _seal_items(catalog: Catalog, number: int) -> None:
-    store(catalog.connection, items_part(number), items_checksum(catalog.connection, number))
+def _seal(catalog: Catalog, number: int) -> None:
+    store(catalog.connection, run_part(number), run_checksum(catalog.connection, number))
 
 
 def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
@@ -250,7 +251,7 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
     arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
     insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
-    _seal_items(catalog, number)
+    _seal(catalog, number)
     still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
     kept = snapshot.docs[still] if snapshot else None
     total = 0

@@ -136,7 +136,7 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         objects = _objects(connection)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SondeError(f"{path} is no Sonde collection: its catalog.db is no SQLite database ({error})") from None
     if version == 0 or "properties" not in objects:
         raise no_collection(path, "its catalog.db holds no catalog; index into another folder")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO
 
 import numpy as np
@@ -96,7 +97,7 @@ class _File:
         self._shape = (segment.count, dimension)
         try:
             shape, kind = _header(self._stream)
-        except ValueError as error:
+        except (ValueError, SyntaxError, TypeError, EOFError, LookupError, TokenError) as error:
             raise _damaged(path, str(error)) from None
         self._offset = self._stream.tell()
         if shape != self._shape or kind != np.float16:

@@ -5,69 +5,21 @@ import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import TABLES, problems
-from fake_encoder import FakeEncoder
+from damaged import MUTATIONS, mutated, opened, problem_of, seen, sound_collection
 
-from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError
-from sonde.indexer.ingest import BuildSettings, index_documents
-from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.kinds import CLUSTER, LABEL, MAP, TAG
-from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
-from sonde.indexer.store.runs import Item
-from sonde.indexer.upkeep.delete import delete_chosen, numbers_of
 
-OTHERS = ("sqlite_sequence", "checksums")
-WORDS = ["apple", "river", "cloud", "winter", "letter", "music"]
-
-
-def documents() -> list[Document]:
-    return [
-        Document(
-            f"{word} {WORDS[number % 4]} number {number}",
-            title=word.title(),
-            key=f"{word}{number}",
-            language="en" if number % 2 else None,
-            metadata={
-                "stars": number, "price": number / 4, "sold": number % 3 == 0, "day": date(2020, 1, 1 + number),
-                "tags": [word, "all"], "note": None if number % 2 else f"note {number}",
-            },
-        )
-        for number, word in enumerate(WORDS * 4)
-    ]  # fmt: skip
-
-
-def add_runs(folder: Path) -> None:
-    with StoredCollection.open(folder).view() as view:
-        snapshot = Snapshot.of(view)
-    docs = snapshot.docs
-    items, scores = np.arange(len(docs)) % 3, np.linspace(0, 1, len(docs), dtype=np.float32)
-    named = [Item(number, f"item {number}", {"size": 8, "terms": [["apple", 0.5]]}) for number in range(3)]
-    centroids = {"centroids": np.eye(3, 16, dtype=np.float32)}
-    assigned = (docs, items, scores)
-    write_run(folder, NewRun(CLUSTER, "k", {"seed": 1}, items=named, assignments=assigned, arrays=centroids), snapshot)
-    write_run(folder, NewRun(LABEL, "l", {}, items=named, assignments=(docs, items, scores * np.nan)), snapshot)
-    write_run(
-        folder, NewRun(TAG, "t", {}, items=named[:1], assignments=(docs[:3], items[:3] * 0, scores[:3])), snapshot
-    )
-    write_run(folder, NewRun(MAP, "m", {}, places=(docs, np.stack([scores, -scores], axis=1))), snapshot)
+OTHERS = ("checksums",)
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A collection with metadata of all types, tombstones and runs that lost a document."""
-    folder = tmp_path_factory.mktemp("sound") / "c.sonde"
-    index_documents(documents(), folder, settings=BuildSettings(batch=5), encoder=FakeEncoder())  # type: ignore[arg-type]
-    add_runs(folder)
-    delete_chosen(folder, lambda catalog: numbers_of(catalog, ["apple0", "river1"]))
-    changed = [Document("another text", key="cloud2", metadata={"stars": "many", "new": 1.5})]
-    index_documents(changed, folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    folder = sound_collection(tmp_path_factory.mktemp("sound") / "c.sonde")
     assert problems(folder) == []
     return folder
 
@@ -173,3 +125,16 @@ def test_a_row_that_vanishes(sound: Path, tmp_path: Path, table: str) -> None:
     with closing(sqlite3.connect(folder / "catalog.db")) as connection, connection:
         remove(connection, table, connection.execute(f"SELECT * FROM {table}").fetchall()[-1])
     assert noticed(folder) != []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MUTATIONS if kind != "faiss-resealed"])
+def test_damaged_collections_are_read_or_refused_in_one_line(sound: Path, tmp_path: Path, kind: str) -> None:
+    """The first mutations of `benchmarks/fuzz_collections.py`, but for those that may end the process."""
+    with closing(opened(sound)) as collection:
+        expected = seen(collection)
+    found = {}
+    for number in range(30):
+        folder, what = mutated(sound, tmp_path, kind, 15, number)
+        if problem := problem_of(folder, None if kind in ("sql", "json") else expected):
+            found[number, what] = problem
+    assert found == {}
