@@ -77,13 +77,20 @@ def changed_tables(catalog: Catalog) -> list[str]:
     return [table for table, checksum in now.items() if known.get(table) != checksum]
 
 
-def changed_runs(catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of every run whose results have another checksum than when they were written."""
+def changed_runs(catalog: Catalog) -> Iterator[str]:
+    """Yield each run whose description or results have another checksum than when they were written."""
     known = stored(catalog.connection)
     for number, kind, name in catalog.connection.execute("SELECT run, kind, name FROM runs ORDER BY run").fetchall():
-        results, items = results_now(catalog.connection, number), run_checksum(catalog.connection, number)
-        if results != known.get(results_part(number), 0) or items != known.get(run_part(number)):
-            yield kind, name
+        results, facts = results_now(catalog.connection, number), run_checksum(catalog.connection, number)
+        if results != known.get(results_part(number), 0) or facts != known.get(run_part(number)):
+            yield f"the {kind} run {name!r}"
+
+
+def lost_runs(catalog: Catalog) -> list[int]:
+    """Return the numbers of runs whose description is lost, and which something is left of."""
+    numbers = {number for (number,) in catalog.connection.execute("SELECT run FROM runs")}
+    left = {int(part.split()[1]) for part in stored(catalog.connection) if part.split()[0] in ("run", "results")}
+    return sorted(left - numbers)
 
 
 def passage_rows(catalog: Catalog) -> int:

@@ -156,7 +156,7 @@ def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = 
         check_run_name(catalog, new.kind, new.name, replace)
         for old in list_runs(catalog, new.kind):
             if old.name == new.name:
-                _remove(catalog, old.number)
+                remove_run(catalog, old.number)
         number = _insert(catalog, new, snapshot.generation)
         return _insert_results(catalog, number, new, snapshot)
 
@@ -176,7 +176,7 @@ def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog
             check_run_name(catalog, kind, name, replace=True)
         new = change(catalog, old)
         if old is not None:
-            _remove(catalog, old.number)
+            remove_run(catalog, old.number)
         _insert_results(catalog, _insert(catalog, new, catalog.get("generation", 0)), new, None)
     return new
 
@@ -220,10 +220,11 @@ def delete_run(folder: Path, kind: RunKind, name: str) -> None:
         SondeError: There is no such run, or another process is writing.
     """
     with writing(folder) as catalog:
-        _remove(catalog, find_run(catalog, kind, name).number)
+        remove_run(catalog, find_run(catalog, kind, name).number)
 
 
-def _remove(catalog: Catalog, number: int) -> None:
+def remove_run(catalog: Catalog, number: int) -> None:
+    """Remove a run with its results, inside a write transaction."""
     for table in ("runs", *RESULTS):
         catalog.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
     forget_run(catalog.connection, number)

@@ -20,9 +20,10 @@ from ..store.checksums import PASSAGES, passages_now, store
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
-from ..store.integrity import bury_orphans, changed_tables, remove_orphaned_metadata, sweep
+from ..store.integrity import bury_orphans, changed_tables, lost_runs, remove_orphaned_metadata, sweep
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
+from ..store.run_writing import remove_run
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import identities_by_id
 from .verify import Finding, astray, finite, verify
@@ -116,11 +117,14 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
 
 def _orphans(catalog: Catalog) -> list[str]:
     with catalog.transaction(write=True):
-        found, records = bury_orphans(catalog), remove_orphaned_metadata(catalog)
-        if found or records:
+        found, records, runs = bury_orphans(catalog), remove_orphaned_metadata(catalog), lost_runs(catalog)
+        for number in runs:
+            remove_run(catalog, number)
+        if found or records or runs:
             catalog.advance()
     done = [f"removed {found:,} passages of no document"] if found else []
-    return done + ([f"removed {records:,} metadata rows of no document"] if records else [])
+    done += [f"removed {records:,} metadata rows of no document"] if records else []
+    return done + ([f"removed what was left of {len(runs):,} runs"] if runs else [])
 
 
 def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:

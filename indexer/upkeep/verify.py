@@ -24,6 +24,7 @@ from ..store.integrity import (
     documents_of_another_checksum,
     documents_with_spans,
     documents_without_metadata,
+    lost_runs,
     orphaned_metadata,
     orphaned_passages,
     passage_rows,
@@ -106,8 +107,10 @@ def _tables(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _runs(catalog: Catalog) -> Iterator[Finding]:
-    for kind, name in changed_runs(catalog):
-        yield Finding("runs", f"the {kind} run {name!r} {CHANGED}: make it again under the same name, or delete it")
+    for run in changed_runs(catalog):
+        yield Finding("runs", f"{run} {CHANGED}: make it again under the same name, or delete it")
+    if lost := lost_runs(catalog):
+        yield Finding("passages", f"{len(lost):,} runs have lost their description")
 
 
 def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
