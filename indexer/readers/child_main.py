@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..document import Skipped
+from ..document import Document, Skipped
 from ..errors import SondeError
 from .bytestream import TAKEN, ByteStream
 from .formats import table_source
@@ -88,6 +88,9 @@ class _Frames:
 
     def add(self, done: int, item: Item) -> None:
         """Take an item; one that is too large to cross becomes a skipped one."""
+        if isinstance(item, Document) and len(item.text) > self.options.max_chars:
+            said = f"the text has {len(item.text):,} characters, more than the limit of {self.options.max_chars:,}"
+            item = Skipped(item.origin, said)
         text = self._encoder.item(done, item)
         if len(text) > self._longest:
             said = f"its values have {len(text):,} characters, more than the limit of {self._longest:,}"

@@ -84,6 +84,8 @@ class JsonLines(_Lines):
             return Skipped(origin, f"broken JSON: {error.msg} at character {error.pos + 1}")
         except RecursionError:
             return Skipped(origin, str(too_deep()))
+        except MemoryError:
+            return Skipped(origin, f"its {len(line):,} characters take more memory than a process may have")
         except ValueError as error:
             return Skipped(origin, f"broken JSON: {error}")
 

@@ -160,7 +160,8 @@ class Reading:
         self._at = (0, 0)
         self._started = False
         self._ahead: list[_Step] = []
-        self._running = self._walk()
+        # Only where it is used: it refers to this object, and so keeps its reader process until a garbage collection.
+        self._running = self._walk() if self.once else iter(())
 
     @property
     def name(self) -> str:
