@@ -195,7 +195,7 @@ class _Records:
             self.line -= len(again)
             self._again.extendleft(reversed(again))
             yield None
-        raise SondeError(f"{_MOST_STRAYS} quotes are opened and never closed, the last before line {self.line + 1}")
+        raise SondeError(f"{_MOST_STRAYS} quotes are opened and never closed, the last on line {self.line}")
 
     def _rows(self) -> Iterator[list[str]]:
         """Rows until the end or, with its lines pending, until a cell that does not end."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import SondeError
+from ..errors import UsageError
 
 DEEPEST = 32
 """Levels of lists and objects in one row. Data has up to about ten; a few bytes can hold thousands."""
@@ -15,7 +15,7 @@ LONGEST_NAME = 1_000
 LISTS = (list, tuple, set, frozenset)
 
 
-class NestedError(SondeError):
+class NestedError(UsageError):
     """A value that is nested too deeply or holds too much; the message is the reason for which its row is skipped."""
 
     code = "nested"
@@ -82,13 +82,7 @@ def object_text(value: Mapping[Any, Any]) -> str:
     """An object as JSON.
 
     Raises:
-        NestedError: It has too many levels, or contains itself.
+        NestedError: It has too many levels, or holds too many values.
     """
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except RecursionError:
-        raise too_deep() from None
-    except ValueError as error:
-        if "Circular" not in str(error):
-            raise
-        raise too_deep() from None
+    weight(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
