@@ -37,7 +37,7 @@ def main(request: Mapping[str, Any]) -> None:
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    _limit_memory()
+    limit_memory()
     frames = _Frames(pipe, Encoder(request["tag"]), options_of(request["options"]))
     work: dict[str, Callable[[_Frames, Mapping[str, Any]], None]] = {"table": _table, "texts": _texts}
     try:
@@ -49,7 +49,8 @@ def main(request: Mapping[str, Any]) -> None:
     os._exit(0)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
+    """Set the limit on this process; there is none on Windows, and macOS does not keep to it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -220,10 +220,11 @@ def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Ski
     """A file as a document, or why it is none."""
     format = _format(file, options.format)
     try:
-        with source_errors(key, Place()), ByteStream(key, file).open(Meter()) as stream:
-            data = _bounded(stream, format, options)
-            status = file.stat()
-        content = read_content(data, format, options.encoding)
+        with source_errors(key, Place()):
+            with ByteStream(key, file).open(Meter()) as stream:
+                data = _bounded(stream, format, options)
+                status = file.stat()
+            content = read_content(data, format, options.encoding)
     except (UnreadableError, SondeError) as error:
         return Skipped(key, str(error))
     return _document(key, content, status)
