@@ -1,4 +1,4 @@
-"""Damaged files of every format: each is read, skipped or refused in one line. benchmarks/fuzz_readers.py tries more."""
+"""Damaged files of every format are read, skipped or refused in one line. benchmarks/fuzz_readers.py tries more."""
 
 from itertools import islice
 from pathlib import Path
