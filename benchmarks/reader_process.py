@@ -2,7 +2,7 @@
 
     python benchmarks/reader_process.py [--rows 15000] [--runs 5]
 
-The runs take turns. The rows are those of 20 Newsgroups, as JSONL and as CSV.
+The runs take turns. The rows are those of 20 Newsgroups, as JSONL and as CSV. CPU seconds include the reader process's.
 """
 
 import argparse
@@ -34,17 +34,23 @@ def main() -> None:
     encoder = sonde.load_encoder("static")
     print(machine("pyarrow"), f"load {os.getloadavg()[0]:.1f}")
     for path in written(folder, arguments.rows):
+        cpu: dict[bool, list[float]] = {True: [], False: []}
 
-        def run(source: type[Source] | None, path: Path = path) -> float:
+        def run(process: bool, path: Path = path, cpu: dict[bool, list[float]] = cpu) -> float:
             shutil.rmtree(folder / "c.sonde", ignore_errors=True)
-            read.ChildTable = source or here  # type: ignore[assignment]
-            return seconds(lambda: sonde.index(path, folder / "c.sonde", encoder=encoder))
+            read.ChildTable = ChildTable if process else here  # type: ignore[assignment]
+            before = sum(os.times()[:4])
+            took = seconds(lambda: sonde.index(path, folder / "c.sonde", encoder=encoder))
+            cpu[process].append(sum(os.times()[:4]) - before)
+            return took
 
-        run(None)
-        pairs = in_turn(arguments.runs, lambda: run(ChildTable), lambda: run(None))
+        run(False)
+        cpu[False].clear()
+        pairs = in_turn(arguments.runs, lambda: run(True), lambda: run(False))
         print(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB, {arguments.runs} runs in turn, seconds:")
         print(f"  with a process {spread([ours for ours, _ in pairs])}, without {spread([peer for _, peer in pairs])}")
-        print(f"  with / without {spread([ours / peer for ours, peer in pairs])}", flush=True)
+        print(f"  with / without {spread([ours / peer for ours, peer in pairs])}")
+        print(f"  CPU: with a process {spread(cpu[True])}, without {spread(cpu[False])}", flush=True)
     shutil.rmtree(folder)
 
 

@@ -57,8 +57,10 @@ def limit_memory() -> None:
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Not RLIMIT_AS, which counts the address space that Arrow and threads reserve and do not use.
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = _data() + MEMORY if hard == resource.RLIM_INFINITY else min(_data() + MEMORY, hard)
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (_data() + MEMORY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _data() -> int:

@@ -97,7 +97,7 @@ class _Pass:
         """
         try:
             return self._child.frame()
-        except (DiedError, SondeError):
+        except BaseException:  # after Ctrl-C, half a frame may have been read
             self.kept = None
             raise
 

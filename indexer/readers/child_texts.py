@@ -14,6 +14,8 @@ from .source import ReadOptions
 
 _AHEAD = 8
 """Files that are asked for at once, so that the process reads on while the parent works."""
+_LONG = 4_096
+"""Bytes of a request that waits for others to be answered: all must fit into a pipe, or both sides could wait."""
 
 
 class TextReaders:
@@ -54,10 +56,13 @@ class TextReaders:
             self._child = Child("texts", self._options, {}, subprocess.PIPE)
         pipe = cast("IO[bytes]", self._child.process.stdin)
         while unasked and len(asked) < _AHEAD:
-            key, path = unasked.popleft()
-            asked.append((key, path))
+            key, path = unasked[0]
+            line = json.dumps([key, str(path)]).encode() + b"\n"
+            if asked and len(line) > _LONG:
+                return
+            asked.append(unasked.popleft())
             try:
-                pipe.write(json.dumps([key, str(path)]).encode() + b"\n")
+                pipe.write(line)
                 pipe.flush()
             except OSError:
                 return  # it has ended, which shows when an answer is read
