@@ -64,7 +64,7 @@ class Parquet(Source):
         self.total = stream.size if stream.size is not None else self._stream.size
         try:
             metadata = pq.read_metadata(str(self._stream.path))
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise SondeError(
                 f"{self.name} is no Parquet file or a truncated one: get it again ({_line(error)})"
             ) from error
@@ -79,7 +79,7 @@ class Parquet(Source):
         try:
             with pq.ParquetFile(str(self._stream.path), buffer_size=1 << 20) as file:
                 for row in rows_of(file.iter_batches(BATCH_ROWS), counted):
-                    meter.done = (self.total or 0) * counted.done // self._rows
+                    meter.done = (self.total or 0) * counted.done // max(self._rows, 1)
                     yield row
         except (pa.ArrowException, OSError) as error:
             raise SondeError(
