@@ -27,9 +27,9 @@ SECONDS_PER_BYTE = 1e-5
 _LARGEST_FRAME = 1 << 30
 _CHECKED_EVERY = 0.25
 _CODE = """
-import json, os, sys
+import json, sys
 request = json.loads(sys.argv[1])
-sys.path[:] = filter(os.path.isabs, dict.fromkeys(sys.path + request["path_of_modules"]))
+sys.path[:] = request["path_of_modules"]
 from {package}.child_main import main
 main(request)
 """

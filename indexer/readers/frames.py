@@ -129,7 +129,7 @@ def _datetime(fields: list[Any]) -> datetime:
     kind, name = zone
     if kind != "pytz":
         return value.replace(tzinfo=ZoneInfo(name) if kind == "key" else _offset(name))
-    import pytz
+    import pytz  # pyright: ignore[reportMissingModuleSource]  # Arrow has used it
 
     return pytz.timezone(name).localize(value, is_dst=not fold)
 
