@@ -2,9 +2,9 @@
 
 import gzip
 import io
-import shutil
 import sys
 import tempfile
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -24,21 +24,31 @@ COMPRESSED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
+_LARGEST_WINDOW = 1 << 27
+"""Bytes that a frame of Zstandard may ask to be kept: what `zstd --ultra -22` asks for."""
+_MOST_COPIED, _LARGEST_RATIO = 1 << 28, 100
+"""Bytes of a temporary copy that are always allowed, and those for each stored byte."""
+_ZSTD_STEP = 1 << 9
+"""Stored bytes that are decompressed at once. Four can stand for 128 kB, so that this makes 16 MB at most."""
+
+
 class ByteStream:
     """Bytes that can be opened, again and again unless they come from a pipe or standard input (path None).
 
     Gzip and Zstandard are recognised by content, not by name. `size` counts bytes as stored, None where unknown.
     """
 
-    def __init__(self, name: str, path: Path | None = None) -> None:
+    def __init__(self, name: str, path: Path | None = None, piped: bool = False) -> None:
+        """Take a name for messages and a path; what is `piped` arrives on standard input, whatever its path."""
         self.name = name
         self.path = path
-        self.once = path is None or not path.is_file()
+        self._piped = piped or path is None
+        self.once = self._piped or path is None or not path.is_file()
         self.size = None if self.once or path is None else path.stat().st_size
         if self.size == 0:
             raise SondeError(f"{name} is empty: give a file with content")
         self._pipe = self._open_raw() if self.once else None
-        self._prefix = self._pipe.read(SAMPLE_BYTES) if self._pipe else b""
+        self._prefix = _waited_for(self._pipe, SAMPLE_BYTES) if self._pipe else b""
         if self.once and not self._prefix:
             raise SondeError(f"{name} is empty: nothing arrived")
         self._copy: tempfile.TemporaryDirectory[str] | None = None
@@ -59,11 +69,16 @@ class ByteStream:
     def on_disk(self) -> "ByteStream":
         """The same bytes as an uncompressed file, maybe a temporary one, for formats that are read out of order."""
         if not self.once and not self.compressed:
+            TAKEN.done += self.size or 0
             return self
         folder = tempfile.TemporaryDirectory(prefix="sonde-")
         path = Path(folder.name) / "copy"
-        with self.open(Meter()) as file, path.open("wb") as copy:
-            shutil.copyfileobj(file, copy, 1 << 20)
+        meter, copied = Meter(), 0
+        with self.open(meter) as file, path.open("wb") as copy:
+            while part := file.read(1 << 20):
+                copied += copy.write(part)
+                if copied > _MOST_COPIED + _LARGEST_RATIO * meter.done:
+                    raise SondeError(f"{self.name} grows more than {_LARGEST_RATIO} times when it is decompressed")
         stream = ByteStream(self.name, path)
         stream._copy = folder
         return stream
@@ -77,7 +92,27 @@ class ByteStream:
             return file.read(4).startswith((_GZIP, _ZSTD))
 
     def _open_raw(self) -> BinaryIO:
-        return sys.stdin.buffer if self.path is None else cast(BinaryIO, self.path.open("rb"))
+        return sys.stdin.buffer if self._piped or self.path is None else cast(BinaryIO, self.path.open("rb"))
+
+
+@dataclass(slots=True)
+class Taken:
+    """Stored bytes that this process has read, over all streams, and whether it waits for more on standard input."""
+
+    done: int = 0
+    waiting: bool = False
+
+
+TAKEN = Taken()
+"""What a parent is told about its reader process; see child.py."""
+
+
+def _waited_for(pipe: BinaryIO, size: int) -> bytes:
+    TAKEN.waiting = True
+    data = pipe.read(size)
+    TAKEN.waiting = False
+    TAKEN.done += len(data)
+    return data
 
 
 class _Counted(io.RawIOBase):
@@ -89,11 +124,18 @@ class _Counted(io.RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         view = memoryview(buffer).cast("B")
-        data = self._prefix[: len(view)] or self._raw.read(len(view))
+        data = self._prefix[: len(view)] or self._taken(len(view))
         self._prefix = self._prefix[len(data) :]
         view[: len(data)] = data
         self._meter.done += len(data)
         return len(data)
+
+    def _taken(self, size: int) -> bytes:
+        if self._raw is sys.stdin.buffer:
+            return _waited_for(self._raw, size)
+        data = self._raw.read(size)
+        TAKEN.done += len(data)
+        return data
 
     def close(self) -> None:
         if not self.closed and self._raw is not sys.stdin.buffer:
@@ -108,7 +150,7 @@ class _Zstandard(io.RawIOBase):
         import zstandard
 
         self._raw = raw
-        self._decompressor = zstandard.ZstdDecompressor()
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
         self._frame = self._decompressor.decompressobj()
         self._inside = False
         self._pending = memoryview(b"")
@@ -118,7 +160,7 @@ class _Zstandard(io.RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         while not self._pending:
-            chunk = self._raw.read(1 << 14)
+            chunk = self._raw.read(_ZSTD_STEP)
             if not chunk:
                 if self._inside:
                     raise EOFError("the Zstandard data ends within a frame")

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..document import Document, Value
-from ..errors import UsageError, arg
+from ..errors import SondeError, UsageError, arg
 from .columns import LANGUAGE, Columns, id_rank, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row, did_you_mean
 from .values import ColumnType, cell_text, decide_type, natural
 
 _LONGEST_TITLE = 300
+_MOST_COLUMNS = 10_000
+"""Columns whose values are kept for the first 1,000 rows; a collection can have 1,900."""
 _REPEATS_ALLOWED = 0.5
 _CODE = re.compile(r"[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{2,8})*")
 _NO_PROSE = re.compile(r"https?://\S*|[0-9a-fA-F-]{16,}")
@@ -103,6 +105,8 @@ def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
     seen: dict[str, None] = {}
     for row in rows:
         seen |= dict.fromkeys(row.values)
+        if len(seen) > _MOST_COLUMNS:
+            raise SondeError(f"there are more than {_MOST_COLUMNS:,} columns in the first rows: leave some out of it")
     profiles = {}
     for name in seen:
         values = [natural(row.values.get(name)) for row in rows]

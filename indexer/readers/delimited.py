@@ -4,10 +4,10 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 from ..document import Skipped
 from ..errors import SondeError, arg
@@ -115,7 +115,11 @@ def _tried(dialect: CsvDialect, lines: Sequence[str]) -> CsvDialect:
     return CsvDialect(dialect.delimiter, dialect.quotechar, dialect.escapechar, widths[0], share)
 
 
-_LONGEST_CELL = 1 << 28
+_LONGEST_CELL = 60_000_000
+"""Characters between two quotes. What follows a quote that is never closed is read again, so it is kept that long."""
+_LONGEST_LINE = 1 << 27
+_MOST_STRAYS = 100
+"""Quotes that are never closed, in one file: each makes the rest of it be read twice."""
 
 
 class Delimited(Source):
@@ -128,6 +132,7 @@ class Delimited(Source):
         self.name = stream.name
         self.once = stream.once
         self.total = stream.size
+        self._longest = max(_LONGEST_CELL, options.max_chars)
         self._encoding = options.encoding or detect_encoding(stream.sample)
         lines = sample_lines(stream, self._encoding)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
@@ -143,10 +148,14 @@ class Delimited(Source):
     def items(self, meter: Meter) -> Iterator[Item]:
         """Rows in the order of the file; "row 1" follows the header."""
         with self._stream.open(meter) as file, decoded_lines(file, self._encoding) as lines:
-            records = _Records(lines, self.dialect)
+            records = _Records(lines, self.dialect, self._longest)
             rows = islice(records, 1, None) if self._named else iter(records)
-            for number, row in enumerate(rows, start=1):
-                yield self._item(f"row {number}", row, records.line)
+            try:
+                for number, row in enumerate(rows, start=1):
+                    yield self._item(f"row {number}", row, records.line)
+            except SondeError as error:
+                error.prefix(self.name)
+                raise
 
     def _how(self) -> str:
         names = {"\t": "tab", "\x1f": "none"}
@@ -166,24 +175,27 @@ class Delimited(Source):
 class _Records:
     """Rows of cells, without blank lines; None for a line whose quote is never closed. `line` is the last line read."""
 
-    def __init__(self, lines: Iterable[str], dialect: CsvDialect) -> None:
-        self._lines = iter(lines)
+    def __init__(self, lines: io.TextIOBase, dialect: CsvDialect, longest: int) -> None:
+        self._lines = lines
+        self._again: deque[str] = deque()
         self._dialect = dialect
+        self._longest = longest
         self._pending: list[str] = []
         self._ended = False
         self.line = 0
 
     def __iter__(self) -> Iterator[list[str] | None]:
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        while True:
+        csv.field_size_limit(max(csv.field_size_limit(), self._longest))
+        for _ in range(_MOST_STRAYS):
             yield from self._rows()
             if not self._pending:
                 return
             # The lines after a stray quote are no part of its cell: they are read again.
             again, self._pending = self._pending[1:], []
             self.line -= len(again)
-            self._lines = chain(again, self._lines)
+            self._again.extendleft(reversed(again))
             yield None
+        raise SondeError(f"{_MOST_STRAYS} quotes are opened and never closed, the last on line {self.line}")
 
     def _rows(self) -> Iterator[list[str]]:
         """Rows until the end or, with its lines pending, until a cell that does not end."""
@@ -199,9 +211,11 @@ class _Records:
             return
 
     def _remembered(self) -> Iterator[str]:
-        for line in self._lines:
+        while line := self._again.popleft() if self._again else self._lines.readline(_LONGEST_LINE):
             self._pending.append(line)
             self.line += 1
+            if len(line) == _LONGEST_LINE:
+                raise SondeError(f"line {self.line} is longer than {_LONGEST_LINE:,} characters: set {arg('format')}")
             yield line
         self._ended = True
 

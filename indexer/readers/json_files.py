@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 from ..document import Skipped
 from ..errors import SondeError, arg
 from .bytestream import ByteStream, decoded_lines, detect_encoding
-from .source import Item, Meter, ReadOptions, Row, Source
-from .values import flattened
+from .nested import DEEPEST, too_deep
+from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
 _LONGEST_LINE = 1 << 28
 _NAMES = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
@@ -82,20 +82,25 @@ class JsonLines(_Lines):
             return json_item(origin, json.loads(line))
         except json.JSONDecodeError as error:
             return Skipped(origin, f"broken JSON: {error.msg} at character {error.pos + 1}")
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            return Skipped(origin, str(too_deep()))
+        except MemoryError:
+            return Skipped(origin, f"its {len(line):,} characters take more memory than a process may have")
+        except ValueError as error:
             return Skipped(origin, f"broken JSON: {error}")
 
 
 def json_item(origin: str, value: object) -> Item:
     """A parsed JSON value as a row."""
     if isinstance(value, dict):
-        return Row(origin, flattened(value))
+        return row_of(origin, value)
     if isinstance(value, str):
         return Row(origin, {"text": value})
     return Skipped(origin, f"not a JSON object but {_NAMES.get(type(value), 'something else')}")
 
 
 _Event = tuple[str, str, Any]
+_OPENED, _CLOSED = ("start_map", "start_array"), ("end_map", "end_array")
 
 
 class JsonArray(Source):
@@ -118,12 +123,14 @@ class JsonArray(Source):
         """The objects of the array in order; "row 1" is the first."""
         import ijson
 
-        others: list[str] = []
+        others: dict[str, None] = {}
         with self._stream.open(meter) as file:
-            events = ijson.parse(self._utf8(file), use_float=True)
+            cut = _Cut(DEEPEST + 1 + self._array.count(".") + bool(self._array))
+            events = ijson.parse(cut.events(ijson.basic_parse(self._utf8(file), use_float=True)))
             objects = ijson.items(self._watched(events, others) if self._array else events, self._prefix)
             for number, value in enumerate(self._explained(objects), start=1):
-                yield json_item(f"row {number}", value)
+                item = json_item(f"row {number}", value)
+                yield Skipped(item.origin, str(too_deep())) if cut.seen() else item
         for other in others:
             yield Skipped(f"array {other}", f"only the array {self._array!r} of this file is read")
 
@@ -132,18 +139,19 @@ class JsonArray(Source):
         import ijson
 
         with self._stream.open(Meter()) as file:
-            events = self._explained(ijson.parse(self._utf8(file), use_float=True))
+            basic = _Cut(DEEPEST).events(ijson.basic_parse(self._utf8(file), use_float=True))
+            events = self._explained(ijson.parse(basic))
             for prefix, event, _ in events:
                 if event == "start_array" and (not prefix or _starts_object(events)):
                     return f"{prefix}.item".lstrip(".")
         return ""
 
-    def _watched(self, events: Iterable[_Event], others: list[str]) -> Iterator[_Event]:
+    def _watched(self, events: Iterable[_Event], others: dict[str, None]) -> Iterator[_Event]:
         """The events as they are; notes the other arrays of objects at the same depth."""
         depth, last = self._array.count("."), ""
         for prefix, event, value in events:
-            if event == "start_map" and last and prefix == f"{last}.item" and last not in (*others, self._array):
-                others.append(last)
+            if event == "start_map" and last and prefix == f"{last}.item" and last != self._array:
+                others[last] = None
             if event == "start_array":
                 last = prefix if prefix.count(".") == depth and ".item" not in prefix else ""
             yield prefix, event, value
@@ -165,6 +173,32 @@ class JsonArray(Source):
         if self._encoding == "utf-8":
             return file
         return _Recoded(io.TextIOWrapper(file, encoding=self._encoding))  # type: ignore[return-value]
+
+
+class _Cut:
+    """Leaves out what lies below a level, because ijson keeps the path of every value, which grows with its level."""
+
+    def __init__(self, deepest: int) -> None:
+        self._deepest = deepest
+        self._left_out = False
+
+    def seen(self) -> bool:
+        """Whether something was left out since the last call."""
+        found, self._left_out = self._left_out, False
+        return found
+
+    def events(self, events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+        """The events above the level."""
+        level = 0
+        for event in events:
+            if event[0] in _OPENED:
+                level += 1
+            if level <= self._deepest:
+                yield event
+            else:
+                self._left_out = True
+            if event[0] in _CLOSED:
+                level -= 1
 
 
 class _Recoded:

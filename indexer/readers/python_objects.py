@@ -6,9 +6,10 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import UsageError
-from .source import Item, Meter, Row, Source
+from .nested import NestedError, flattened
+from .source import Item, Meter, Row, Source, row_of
 from .tables import BATCH_ROWS, rows_of
-from .values import flattened, natural
+from .values import natural
 
 _ACCEPTED = (
     "a path, a list or generator of str, dict or Document, a pandas or Polars DataFrame or Series, an Arrow table or "
@@ -75,14 +76,20 @@ def _elements(source: Iterable[Any], meter: Meter) -> Iterator[Item]:
 
 def _element(element: Any, origin: str) -> Item:
     if isinstance(element, Document):
-        metadata = {str(name): natural(value) for name, value in flattened(element.metadata).items()}
-        text = element.text if isinstance(element.text, str) else ""
-        return replace(element, text=text, metadata=metadata, origin=element.origin or origin)
+        return _document(element, element.origin or origin)
     if element is None or isinstance(element, str):
         return Row(origin, {"text": element})
     if isinstance(element, Mapping):
-        return Row(origin, flattened(element))
+        return row_of(origin, element)
     return Skipped(origin, f"not a str, dict or Document but of type {type(element).__name__}")
+
+
+def _document(given: Document, origin: str) -> Document | Skipped:
+    try:
+        metadata = {str(name): natural(value) for name, value in flattened(given.metadata).items()}
+    except NestedError as error:
+        return Skipped(origin, str(error))
+    return replace(given, text=given.text if isinstance(given.text, str) else "", metadata=metadata, origin=origin)
 
 
 def _pandas(frame: Any, meter: Meter) -> Iterator[Item]:
@@ -108,7 +115,7 @@ def _series(series: Any, meter: Meter) -> Iterator[Item]:
 def _records(records: Iterable[Mapping[Any, Any]], meter: Meter) -> Iterator[Item]:
     for record in records:
         meter.done += 1
-        yield Row(f"row {meter.done}", flattened(record))
+        yield row_of(f"row {meter.done}", record)
 
 
 def _arrow(table: Any, meter: Meter) -> Iterator[Item]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError
-from .bytestream import ByteStream
+from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
-from .delimited import Delimited
-from .formats import TEXT_FORMATS, format_by_name, table_source
+from .formats import TEXT_FORMATS, format_by_name
 from .python_objects import python_source
 from .reading import Part, Reading, check_sample
 from .source import Item, Meter, Place, ReadOptions, Row, Source, did_you_mean, source_errors
@@ -72,7 +71,7 @@ def file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[
 
 def _table(name: str, path: Path | None, options: ReadOptions) -> Source:
     with source_errors(name, Place()):
-        return table_source(ByteStream(name, path), options)
+        return ChildTable(name, path, options)
 
 
 def _name(paths: Sequence[Path]) -> str:
@@ -129,7 +128,7 @@ def read_rows(path: Path, is_heading: Heading, options: ReadOptions = ReadOption
         raise UsageError(f"cannot tell the format of {path}: name it .csv, .tsv, .jsonl, .parquet or .xlsx")
     name, place = str(path), Place()
     with source_errors(name, place):
-        source = table_source(ByteStream(name, path), options)
+        source = _table(name, path, options)
         names: list[str] = []
         shift = 0
         for number, item in enumerate(source.items(Meter()), start=1):
@@ -140,13 +139,13 @@ def read_rows(path: Path, is_heading: Heading, options: ReadOptions = ReadOption
                 raise SondeError(f"{name} holds texts, not rows with columns: give CSV, TSV, JSONL or Parquet")
             if not names:
                 names = list(item.values)
-                heading = source.heading if isinstance(source, Delimited) else tuple(names)
-                shift = int(bool(heading) and isinstance(source, Delimited) and not is_heading(heading))
+                heading = source.heading if source.heading is not None else tuple(names)
+                shift = int(bool(heading) and source.heading is not None and not is_heading(heading))
                 if heading:
                     yield "row 1" if shift else "", list(heading)
             yield f"row {number + 1}" if shift else item.origin, [item.values.get(name) for name in names]
         if not names:
-            if isinstance(source, Delimited) and source.heading and not is_heading(source.heading):
+            if source.heading and not is_heading(source.heading):
                 yield "row 1", list(source.heading)
                 return
             raise SondeError(f"{name} {source.nothing}")

@@ -9,6 +9,7 @@ from ..errors import SondeError, arg
 from .bytestream import broken_byte
 from .column_finder import Roles, document_columns, find_columns
 from .columns import Columns, merged
+from .nested import LISTS, NestedError, weight
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .values import ColumnType, cell_text, natural
 
@@ -27,7 +28,10 @@ class DocumentMaker:
         """A `Document` for a row that can be one; anything that cannot be stored or searched is `Skipped`."""
         if isinstance(item, Skipped):
             return item
-        document = item if isinstance(item, Document) else self._document(item)
+        try:
+            document = item if isinstance(item, Document) else self._document(item)
+        except NestedError as error:
+            return Skipped(item.origin, str(error))
         reason = self._fault(document)
         return Skipped(document.origin, reason) if reason else document
 
@@ -156,7 +160,8 @@ class Reading:
         self._at = (0, 0)
         self._started = False
         self._ahead: list[_Step] = []
-        self._running = self._walk()
+        # Only where it is used: it refers to this object, and so keeps its reader process until a garbage collection.
+        self._running = self._walk() if self.once else iter(())
 
     @property
     def name(self) -> str:
@@ -233,9 +238,13 @@ def _sampled(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Item]]:
     for count, (done, item) in enumerate(items, start=1):
         yield done, item
         values = item.values.values() if isinstance(item, Row) else ()
-        chars += sum(len(value) for value in values if isinstance(value, str))
+        chars += sum(len(value) if isinstance(value, str) else 8 * weight(value) for value in values if _sized(value))
         if count >= _SAMPLE_ROWS or chars >= _SAMPLE_CHARS:
             return
+
+
+def _sized(value: object) -> bool:
+    return isinstance(value, (str, *LISTS))
 
 
 def check_sample(source: Source, items: Sequence[Item]) -> None:

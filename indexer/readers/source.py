@@ -12,6 +12,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg
 from .columns import Columns
+from .nested import NestedError, flattened
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
@@ -109,6 +110,14 @@ class Row:
 Item = Row | Document | Skipped
 
 
+def row_of(origin: str, values: Mapping[Any, Any]) -> Row | Skipped:
+    """A record as a row; skipped where it is nested too deeply or holds too much."""
+    try:
+        return Row(origin, flattened(values))
+    except NestedError as error:
+        return Skipped(origin, str(error))
+
+
 @dataclass(slots=True)
 class Meter:
     """How far one pass over a source has come, in the source's unit."""
@@ -122,7 +131,8 @@ class Source(ABC):
     `total` is in `unit`, None where unknown; `items_total` counts the items, None where that takes a pass. A source
     that is there `once` gives its items a single time. In a `textual` one every cell is a string whose type has to be
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
-    `columns` is set where the format fixes the roles.
+    `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
+    columns, () if it does not, and None in formats whose records have names.
     """
 
     name: str
@@ -134,6 +144,7 @@ class Source(ABC):
     note: str = ""
     nothing: str = "holds no rows: give a source with content"
     columns: Columns | None = None
+    heading: tuple[str, ...] | None = None
 
     @abstractmethod
     def items(self, meter: Meter) -> Iterator[Item]:

@@ -1,12 +1,12 @@
 """Rows of Parquet files, Arrow tables and worksheets."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SondeError
 from .bytestream import ByteStream
-from .source import Item, Meter, ReadOptions, Row, Source
-from .values import flattened
+from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ from .source import did_you_mean
 BATCH_ROWS = 1000
 
 
-def rows_of(batches: Iterable["pa.RecordBatch"], meter: Meter) -> Iterator[Row]:
+def rows_of(batches: Iterable["pa.RecordBatch"], meter: Meter) -> Iterator[Item]:
     """The rows of the batches, in slices of at most `BATCH_ROWS`; `meter` counts them."""
     for batch in batches:
         for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -27,7 +27,7 @@ def rows_of(batches: Iterable["pa.RecordBatch"], meter: Meter) -> Iterator[Row]:
             columns = [_values(column) for column in part.columns]
             for values in zip(*columns, strict=True):
                 meter.done += 1
-                yield Row(f"row {meter.done}", flattened(dict(zip(part.schema.names, values, strict=True))))
+                yield row_of(f"row {meter.done}", dict(zip(part.schema.names, values, strict=True)))
 
 
 def _values(column: "pa.Array[Any]") -> list[Any]:
@@ -64,7 +64,7 @@ class Parquet(Source):
         self.total = stream.size if stream.size is not None else self._stream.size
         try:
             metadata = pq.read_metadata(str(self._stream.path))
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise SondeError(
                 f"{self.name} is no Parquet file or a truncated one: get it again ({_line(error)})"
             ) from error
@@ -79,7 +79,7 @@ class Parquet(Source):
         try:
             with pq.ParquetFile(str(self._stream.path), buffer_size=1 << 20) as file:
                 for row in rows_of(file.iter_batches(BATCH_ROWS), counted):
-                    meter.done = (self.total or 0) * counted.done // self._rows
+                    meter.done = (self.total or 0) * counted.done // max(self._rows, 1)
                     yield row
         except (pa.ArrowException, OSError) as error:
             raise SondeError(
@@ -100,17 +100,10 @@ class Workbook(Source):
         self.name = stream.name
         self._stream = stream.on_disk()
         self.total = stream.size if stream.size is not None else self._stream.size
-        try:
+        with self._errors():
             self._book = python_calamine.CalamineWorkbook.from_path(str(self._stream.path))
-        except python_calamine.CalamineError as error:
-            reason = (
-                "protected by a password"
-                if isinstance(error, python_calamine.PasswordError)
-                else "damaged or no workbook"
-            )
-            raise SondeError(f"{self.name} is {reason}: save it again as .xlsx ({error})") from error
-        self._sheet = self._chosen(options.sheet)
-        self._top, self._names = self._header()
+            self._sheet = self._chosen(options.sheet)
+            self._top, self._names = self._header()
         self.note = f"sheet {self._sheet!r}"
         self.nothing = (
             f"has a header ({', '.join(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
@@ -118,12 +111,27 @@ class Workbook(Source):
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """Rows with content; "row 12" is the row that a spreadsheet program numbers 12."""
-        sheet = self._book.get_sheet_by_name(self._sheet)
-        last = sheet.end[0] + 1 if sheet.end else 1
-        for number, cells in enumerate(sheet.iter_rows(), start=1):
-            if number > self._top and any(cell != "" for cell in cells):
-                meter.done = (self.total or 0) * number // last
-                yield Row(f"row {number}", dict(zip(self._names, map(_cell_value, cells), strict=True)))
+        with self._errors():
+            sheet = self._book.get_sheet_by_name(self._sheet)
+            last = sheet.end[0] + 1 if sheet.end else 1
+            for number, cells in enumerate(sheet.iter_rows(), start=1):
+                if number > self._top and any(cell != "" for cell in cells):
+                    meter.done = (self.total or 0) * number // last
+                    yield Row(f"row {number}", dict(zip(self._names, map(_cell_value, cells), strict=True)))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        import python_calamine
+
+        try:
+            yield
+        except python_calamine.PasswordError as error:
+            raise SondeError(f"{self.name} is protected by a password: save it again as .xlsx ({error})") from error
+        except (GeneratorExit, KeyboardInterrupt, MemoryError, SondeError):
+            raise
+        except BaseException as error:  # calamine's own, those of its zip and XML readers, and the panics of Rust
+            said = f"{self.name} is damaged or no workbook: save it again as .xlsx ({_line(error)})"
+            raise SondeError(said) from error
 
     def _header(self) -> tuple[int, list[str]]:
         for number, cells in enumerate(self._book.get_sheet_by_name(self._sheet).iter_rows(), start=1):

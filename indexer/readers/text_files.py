@@ -6,14 +6,17 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from ..document import Document, Skipped
 from ..errors import SondeError
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
+from .child_texts import TextReaders
 from .columns import Columns
 from .source import Meter, Place, ReadOptions, Source, source_errors
 
@@ -24,12 +27,21 @@ SUFFIXES |= {".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}
 
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*(['\"]?)(.+?)\1\s*$", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:\s*+(\S.*)$", re.MULTILINE)
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE)
 _TITLE_WITHIN = 50_000
 _BLOCKS = (
     "p,div,li,br,tr,td,th,h1,h2,h3,h4,h5,h6,section,article,header,footer,blockquote,pre,dt,dd,hr,table,ul,ol,option"
 )
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*+)([^<>]*+)>")
+_RAW = {"script", "style", "textarea", "title", "xmp"}
+_UNCLOSED = {
+    *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr", "param"),
+    *("p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "optgroup", "colgroup"),
+    *("rt", "rp", "html", "head", "body"),
+}
+"""Tags that hold nothing, and those that the next one of their kind closes."""
+_DEEPEST = 2_000
 _UNSEEN = ["script", "style", "noscript", "template", "head", "svg"]
 _BREAK = "\x1e"
 
@@ -82,7 +94,12 @@ def _markdown(data: bytes, encoding: str | None) -> Content:
     text = _decoded(data, encoding)
     front = _FRONT_MATTER.match(text)
     titled = _FRONT_TITLE.search(front[1]) if front else None
-    return Content(text, titled[2] if titled else _first_heading(text[front.end() :] if front else text))
+    return Content(text, _unquoted(titled[1]) if titled else _first_heading(text[front.end() :] if front else text))
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 2 and value[0] in "'\"" and value[0] == value[-1] else value
 
 
 def _first_heading(text: str) -> str:
@@ -98,7 +115,10 @@ def _first_heading(text: str) -> str:
 def _html(data: bytes, encoding: str | None) -> Content:
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(_decoded(data, encoding or _declared(data)))
+    page = _decoded(data, encoding or _declared(data))
+    if _nested_deeply(page):
+        raise UnreadableError(f"its tags are nested more than {_DEEPEST:,} levels deep")
+    tree = LexborHTMLParser(page)
     titled = tree.css_first("title")
     title = " ".join(titled.text().split()) if titled else ""
     tree.strip_tags(_UNSEEN)
@@ -108,6 +128,23 @@ def _html(data: bytes, encoding: str | None) -> Content:
     text = tree.root.text() if tree.root else ""
     lines = (" ".join(line.split()) for line in text.split(_BREAK))
     return Content("\n".join(line for line in lines if line), title)
+
+
+def _nested_deeply(page: str) -> bool:
+    """Whether tags are nested so deeply that the parser, which looks at all open ones at each tag, would not end."""
+    level = after = 0
+    for tag in _TAG.finditer(page) if page.count("<") > _DEEPEST else ():
+        name = tag[2].lower()
+        if tag.start() < after or name in _UNCLOSED or tag[3].endswith("/"):
+            continue
+        if tag[1]:
+            level = max(level - 1, 0)
+        elif name in _RAW:
+            end = re.compile(f"</{name}", re.IGNORECASE).search(page, tag.end())
+            after = end.end() if end else len(page)
+        elif (level := level + 1) > _DEEPEST:
+            return True
+    return False
 
 
 def _declared(data: bytes) -> str | None:
@@ -151,7 +188,8 @@ _METADATA = {
     "modified": "date",
     "pages": "integer",
 }
-_LONGEST_FILE = 1 << 29
+_LONGEST_PDF = 1 << 29
+_LONGEST_TEXT = 1 << 27
 
 
 class TextFiles(Source):
@@ -171,25 +209,25 @@ class TextFiles(Source):
 
     def items(self, meter: Meter) -> Iterator[Document | Skipped]:
         """Each file in turn."""
-        for file, size in zip(self._files, self._sizes, strict=True):
-            meter.done += size
-            yield self._item(file)
+        keyed = [(Path(os.path.relpath(file, self._base)).as_posix(), file) for file in self._files]
+        with closing(TextReaders(keyed, self._options)) as readers:
+            for size, item in zip(self._sizes, readers.items(), strict=True):
+                meter.done += size
+                yield item
 
-    def _item(self, file: Path) -> Document | Skipped:
-        key = Path(os.path.relpath(file, self._base)).as_posix()
-        format = _format(file, self._options.format)
-        try:
-            with source_errors(key, Place()), ByteStream(key, file).open(Meter()) as stream:
-                data = stream.read(_LONGEST_FILE + 1)
+
+def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Skipped:
+    """A file as a document, or why it is none."""
+    format = _format(file, options.format)
+    try:
+        with source_errors(key, Place()):
+            with ByteStream(key, file).open(Meter()) as stream:
+                data = _bounded(stream, format, options)
                 status = file.stat()
-            if len(data) > _LONGEST_FILE:
-                return Skipped(key, f"the file has more than {_LONGEST_FILE:,} bytes")
-            content = read_content(data, format, self._options.encoding)
-        except UnreadableError as error:
-            return Skipped(key, str(error))
-        except SondeError as error:
-            return Skipped(key, str(error))
-        return _document(key, content, status)
+            content = read_content(data, format, options.encoding)
+    except (UnreadableError, SondeError) as error:
+        return Skipped(key, str(error))
+    return _document(key, content, status)
 
 
 class TextStream(Source):
@@ -210,13 +248,28 @@ class TextStream(Source):
         Raises:
             SondeError: The stream is broken or holds no text.
         """
-        with self._stream.open(meter) as file:
-            data = file.read()
         try:
+            with self._stream.open(meter) as file:
+                data = _bounded(file, self._format, self._options)
             content = read_content(data, self._format, self._options.encoding)
         except UnreadableError as error:
             raise SondeError(f"{self.name} cannot be read: {error}") from error
         yield Document(content.text, content.title, metadata=content.metadata, origin=self.name)
+
+
+def _bounded(file: BinaryIO, format: str, options: ReadOptions) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        UnreadableError: There are more than a text of the allowed length needs, or than fit into memory.
+    """
+    most = _LONGEST_PDF if format == "pdf" else max(_LONGEST_TEXT, 4 * options.max_chars)
+    data = bytearray()
+    while part := file.read(1 << 20):  # in parts, because a single `read` takes the memory of all that it may return
+        data += part
+        if len(data) > most:
+            raise UnreadableError(f"the file has more than {most:,} bytes")
+    return bytes(data)
 
 
 def _document(key: str, content: Content, status: os.stat_result) -> Document:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -11,25 +11,19 @@ from enum import Enum
 from typing import Any
 
 from ..document import Scalar, Value
+from .nested import DEEPEST, LISTS, MOST_VALUES, NestedError, object_text, too_deep
 
 INT64 = range(-(2**63), 2**63)
-
-
-def flattened(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
-    """The values with nested objects opened up: `{"a": {"b": 1}}` becomes `{"a.b": 1}`."""
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping) and value:
-            flat |= flattened(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
 
 
 def natural(value: Any) -> Value:
     """The value as str, int, float, bool, date, datetime, list of those, or None.
 
-    Not a number, infinite, empty and undecodable values become None; an integer beyond 64 bits becomes a str.
+    Not a number, infinite, empty and undecodable values become None; an integer beyond 64 bits becomes a str. A list
+    inside a list becomes its JSON.
+
+    Raises:
+        NestedError: The value has too many levels.
     """
     if isinstance(value, str):
         return str(value) if value else None
@@ -39,7 +33,7 @@ def natural(value: Any) -> Value:
         return int(value) if value in INT64 else _digits(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, LISTS):
         return [item for item in map(_scalar, value) if item is not None]
     return _foreign(value)
 
@@ -67,7 +61,7 @@ def _foreign(value: Any) -> Value:
     if isinstance(value, timedelta):
         return natural(value.total_seconds())
     if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False, default=str) if value else None
+        return object_text(value) if value else None
     if isinstance(value, (time, Enum)):
         return value.isoformat() if isinstance(value, time) else natural(value.value)
     return _by_library(value)
@@ -90,8 +84,18 @@ def _python_date(value: date) -> date | None:
 
 
 def _scalar(item: Any) -> Scalar | None:
+    if isinstance(item, LISTS):
+        return json.dumps(_lists(item, 2), ensure_ascii=False, default=cell_text)
     value = natural(item)
     return cell_text(value) if isinstance(value, list) else value
+
+
+def _lists(items: Iterable[Any], level: int) -> list[Any]:
+    """The natural values of lists in lists, which are written as JSON once, at the outermost."""
+    if level > DEEPEST:
+        raise too_deep()
+    inner = [_lists(item, level + 1) if isinstance(item, LISTS) else natural(item) for item in items]
+    return [item for item in inner if item is not None]
 
 
 def _decoded(value: bytes) -> str | None:
@@ -220,11 +224,11 @@ def _real(text: str) -> Value:
 
 
 def _list(text: str) -> Value:
-    if not text.startswith("["):
+    if not text.startswith("[") or len(text) > MOST_VALUES:
         raise ValueError(text)
     try:
         return natural(json.loads(text))
-    except RecursionError:
+    except (RecursionError, NestedError):
         raise ValueError(text) from None
 
 

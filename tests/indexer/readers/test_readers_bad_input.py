@@ -11,6 +11,9 @@ import zstandard
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, read_source
+from sonde.indexer.readers.bytestream import ByteStream
+from sonde.indexer.readers.formats import table_source
+from sonde.indexer.readers.source import Place, source_errors
 
 
 def written(folder, name, content):
@@ -94,8 +97,11 @@ def test_forbidden_file(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "pathlib.Path.open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
     )
-    with pytest.raises(SondeError, match=r"t.csv cannot be read: Permission denied"):
-        read_source(path)
+    with (
+        pytest.raises(SondeError, match=r"t.csv cannot be read: Permission denied"),
+        source_errors("t.csv", Place()),
+    ):
+        table_source(ByteStream("t.csv", path), ReadOptions())
 
 
 def test_unknown_sheet(tmp_path):

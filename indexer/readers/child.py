@@ -1,0 +1,156 @@
+"""A reader process, seen from its parent: started, followed, and ended when it takes too long.
+
+A file from a stranger can make the library that reads it hang, crash or take all memory. So each file is read in a
+process of its own, which can be ended. docs/decisions/0029 has the reasons.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from .frames import Decoder, error_of, option_fields
+from .source import ReadOptions
+
+SECONDS = 60.0
+"""Seconds that a reader process may let its parent wait, in all,"""
+SECONDS_PER_BYTE = 1e-5
+"""and for each byte that it reads or hands over."""
+_LARGEST_FRAME = 1 << 30
+_CHECKED_EVERY = 0.25
+_CODE = """
+import json, sys
+request = json.loads(sys.argv[1])
+sys.path[:] = request["path_of_modules"]
+from {package}.child_main import main
+main(request)
+"""
+
+
+class DiedError(Exception):
+    """A reader process ended before it was done; the message says why."""
+
+
+class Child:
+    """A reader process and the frames that it writes.
+
+    Only the time in which the parent waits for a frame counts. A process that waits for standard input has time.
+    """
+
+    def __init__(self, what: str, options: ReadOptions, request: Mapping[str, Any], stdin: IO[Any] | int) -> None:
+        tag = os.urandom(16).hex()
+        paths = [os.path.abspath(path) for path in sys.path if path]  # noqa: PTH100 - a path may be no folder
+        said = {"what": what, "tag": tag, "options": option_fields(options), "path_of_modules": paths}
+        self._decoder = Decoder(tag)
+        self._folder = tempfile.TemporaryDirectory(prefix="sonde-")  # of copies, which a killed process leaves behind
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CODE.format(package=__package__), json.dumps(said | dict(request))],
+            stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(self._folder.name),
+        )  # fmt: skip
+        self._pipe = cast("IO[bytes]", self.process.stdout)
+        self._waited = self._allowed = 0.0
+        self._taken = 0
+        self._since: float | None = None
+        self._late = self._memory = False
+        self._closed = threading.Event()
+        self.allow()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def allow(self) -> None:
+        """Give it the whole time again, for another file."""
+        self._waited, self._allowed = 0.0, SECONDS
+
+    def frame(self) -> dict[str, Any]:
+        """Wait for a frame that holds more than a sign of life.
+
+        Raises:
+            SondeError: The process reports an error.
+            DiedError: It ended, or took too long, or too much memory.
+        """
+        while True:
+            found = self._next()
+            if found.get("memory"):
+                raise DiedError("reading it took more than 1 GB of memory")
+            if "error" in found:
+                raise error_of(found["error"])
+            if len(found) > 3:
+                return found
+
+    def _next(self) -> dict[str, Any]:
+        begun = self._since = time.monotonic()
+        try:
+            data = self._read(int.from_bytes(self._read(8), "big"))
+        finally:
+            self._since = None
+        try:
+            found = self._decoder.frame(data)
+            taken, waiting = found["taken"], found["waiting"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise DiedError("the process that reads it wrote something else") from None
+        self._waited += 0.0 if waiting else time.monotonic() - begun
+        self._allowed += SECONDS_PER_BYTE * (taken - self._taken + len(data))
+        self._taken = taken
+        return found | {"bytes": len(data)}
+
+    def _read(self, size: int) -> bytes:
+        data = self._pipe.read(size) if size <= _LARGEST_FRAME else b""
+        if len(data) < size:
+            raise DiedError(self._end())
+        return data
+
+    def _end(self) -> str:
+        self.process.kill()
+        code = self.process.wait()
+        if self._late:
+            return f"reading it took more than {SECONDS:.0f} s"
+        with suppress(ValueError):
+            ended = signal.Signals(-code).name
+            return f"it ended the process that reads it ({ended}): it is damaged, or needs more than 1 GB of memory"
+        return f"it ended the process that reads it (exit code {code}): it is damaged"
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_CHECKED_EVERY):
+            since = self._since
+            if since is not None and self._waited + time.monotonic() - since > self._allowed:
+                self._late = True
+                self.process.kill()
+                return
+
+    def close(self) -> None:
+        """End the process, if it is still there, and remove what it left."""
+        self._closed.set()
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what was not yet written to it is of no use
+                    pipe.close()
+        self._folder.cleanup()
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """The parent's, with the folder for temporary files, and with allocators that reserve little."""
+    own = {"TMPDIR": folder, "TEMP": folder, "TMP": folder, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    return {**os.environ, **own, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
+
+
+def pipe_of(path: Path | None) -> IO[Any] | int:
+    """What a process gets as its standard input: ours, or a pipe that has a name.
+
+    `subprocess.PIPE` where our standard input is an object without a file, whose bytes have to be handed on.
+    """
+    if path is not None:
+        return path.open("rb")
+    try:
+        sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):
+        return subprocess.PIPE if sys.stdin is not None else subprocess.DEVNULL
+    return sys.stdin

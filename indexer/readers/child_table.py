@@ -1,0 +1,131 @@
+"""A table or a stream that a reader process reads: the source that the parent works with."""
+
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import SondeError
+from .child import Child, DiedError, pipe_of
+from .frames import item_of, set_head
+from .source import Item, Meter, ReadOptions, Source
+
+_KEPT_ROWS, _KEPT_BYTES = 2_000, 1 << 26
+
+
+class ChildTable(Source):
+    """A file or stream, read in a process of its own.
+
+    A first look at the rows and the pass over all of them share one process: what the look took is kept.
+    """
+
+    def __init__(self, name: str, path: Path | None, options: ReadOptions) -> None:
+        self.name = name
+        self._path = path
+        self._piped = path is None or not path.is_file()
+        self._options = options
+        self._ready: _Pass | None = self._started()
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """The rows as the process reads them.
+
+        Raises:
+            SondeError: The file is broken, or reading it took too long or too much memory.
+        """
+        run, self._ready = self._ready or self._started(), None
+        try:
+            for fields in run.rows():
+                meter.done, item = item_of(fields)
+                yield item
+        except DiedError as error:
+            raise self._died(error) from None
+        finally:
+            if run.kept is not None and self._ready is None:
+                self._ready = run
+            else:
+                run.close()
+
+    def _started(self) -> "_Pass":
+        run = _Pass(self._child())
+        try:
+            set_head(self, run.next()["head"])
+        except DiedError as error:
+            run.close()
+            raise self._died(error) from None
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def _child(self) -> Child:
+        request = {"name": self.name, "path": str(self._path) if self._path else None, "piped": self._piped}
+        if not self._piped:
+            return Child("table", self._options, request, subprocess.DEVNULL)
+        stdin = pipe_of(self._path)
+        child = Child("table", self._options, request, stdin)
+        if stdin is subprocess.PIPE:
+            threading.Thread(target=_hand_on, args=(child.process.stdin,), daemon=True).start()
+        elif self._path is not None and not isinstance(stdin, int):
+            stdin.close()
+        return child
+
+    def _died(self, error: DiedError) -> SondeError:
+        return SondeError(f"{self.name}: {error}: get it again, or save it as CSV or JSONL")
+
+
+class _Pass:
+    """One process and the frames that it wrote so far; `kept` is None once they are many."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self.kept: list[dict[str, Any]] | None = []
+        self._ended = False
+        self._rows = self._bytes = 0
+        self.close = weakref.finalize(self, child.close)
+
+    def next(self) -> dict[str, Any]:
+        """The next frame; one without items is the last.
+
+        Raises:
+            SondeError: The process reports an error.
+            DiedError: It ended before it was done.
+        """
+        try:
+            return self._child.frame()
+        except BaseException:  # after Ctrl-C, half a frame may have been read
+            self.kept = None
+            raise
+
+    def rows(self) -> Iterator[list[Any]]:
+        """Every item from the first on."""
+        for frame in list(self.kept or ()):
+            yield from frame["items"]
+        while not self._ended:
+            frame = self.next()
+            if "items" not in frame:
+                self._ended = True
+                self.close()
+            else:
+                self._keep(frame)
+                yield from frame["items"]
+
+    def _keep(self, frame: dict[str, Any]) -> None:
+        self._rows += len(frame["items"])
+        self._bytes += frame["bytes"]
+        if self._rows > _KEPT_ROWS or self._bytes > _KEPT_BYTES:
+            self.kept = None
+        if self.kept is not None:
+            self.kept.append(frame)
+
+
+def _hand_on(pipe: Any) -> None:
+    """Write our standard input to a process, which may end before it has read all."""
+    with suppress(OSError, ValueError):
+        shutil.copyfileobj(sys.stdin.buffer, pipe)
+    with suppress(OSError):
+        pipe.close()
