@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from ..stopped import after_stop
+from ..stopped import INTERRUPTED, TERMINATED, after_stop, terminable
 from . import (
     bitext,
     cluster,
@@ -72,9 +72,6 @@ serve.register(app)
 serve.register_ui(app)
 demo.register(app)
 
-STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
 Misused: Any = typer.BadParameter.__base__
 """Click's `UsageError`, wherever the installed Typer keeps it."""
 
@@ -82,18 +79,24 @@ Misused: Any = typer.BadParameter.__base__
 def main() -> None:
     """Run the command line; every failure that a user can fix is one line on stderr, exit code 1 or 2."""
     _print_anything()
+    with terminable() as terminated:
+        sys.exit(_run(terminated))
+
+
+def _run(terminated: list[int]) -> int | None:
+    """Run the command and return the exit code; `terminated` holds the signals that stopped it, apart from Ctrl-C."""
     try:
         code = app(standalone_mode=False)
-        sys.exit(_stopped() if code == STOPPED else code)
-    except typer.Abort:
-        sys.exit(_stopped())
+        return _stopped(terminated) if code == INTERRUPTED else code
+    except (typer.Abort, KeyboardInterrupt):
+        return _stopped(terminated)
     except Misused as error:
-        sys.exit(_misused(error))
+        return _misused(error)
     except SondeError as error:
-        sys.exit(_fail(error.render(option), error.exit_code))
+        return _fail(error.render(option), error.exit_code)
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
-        sys.exit(_fail(f"{error.strerror or error}{name}", 1))
+        return _fail(f"{error.strerror or error}{name}", 1)
 
 
 def _print_anything() -> None:
@@ -103,8 +106,8 @@ def _print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _stopped() -> int:
-    return _fail(after_stop(sys.argv[1:]), STOPPED)
+def _stopped(terminated: list[int]) -> int:
+    return _fail(after_stop(sys.argv[1:]), TERMINATED if terminated else INTERRUPTED)
 
 
 def _misused(error: Any) -> int:

@@ -1,4 +1,4 @@
-"""Access control: API keys, request rates, and the size of a request's body."""
+"""Access control: API keys and request rates."""
 
 import hmac
 import json
@@ -9,17 +9,18 @@ from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from fastapi import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import check_file, write_durably
-from .problems import ProblemError, problem
+from .problems import ProblemError
 
 Rights = Literal["read", "write"]
 PREFIX = "sonde_"
+CLOSE = {"Connection": "close"}
+"""Of an answer before the body is read, so that the rest of the body is not received."""
 BYTES = 32
 """Random bytes in a key: enough that a plain digest cannot be reversed and needs no salt."""
 
@@ -126,7 +127,7 @@ class Guard:
         """
         key = self._key(request)
         if key is not None and rights == "write" and key.rights != "write":
-            raise ProblemError(403, "this key may only read")
+            raise ProblemError(403, "this key may only read", headers=CLOSE)
         client = key.name if key else (request.client.host if request.client else "")
         wait = self._buckets.take(client) if self._buckets else 0.0
         if wait > 0:
@@ -139,7 +140,7 @@ class Guard:
         found = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
         if found is None:
             raise ProblemError(
-                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
+                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"} | CLOSE
             )
         return found
 
@@ -163,51 +164,3 @@ class Buckets:
         if len(self._left) > MOST_CLIENTS:
             self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self.rate
-
-
-class BodyLimit:
-    """Middleware that rejects a body of more than `most` bytes before reading all of it."""
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app = app
-        self.most = most
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, then pass the request on."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        stated = dict(scope["headers"]).get(b"content-length", b"0")
-        if stated.isdigit() and int(stated) > self.most:
-            await self._refuse(scope, receive, send)
-            return
-        body = b""
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client disconnected
-            body += message.get("body", b"")
-            if len(body) > self.most:
-                await self._refuse(scope, receive, send)
-                return
-            if not message.get("more_body"):
-                break
-        await self.app(scope, _Replay(body, receive), send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: Any = problem(413, f"the body has more than {self.most:,} bytes", headers={"Connection": "close"})
-        await answer(scope, receive, send)
-
-
-class _Replay:
-    """Returns a body that was already read, then continues to receive messages."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self.body: bytes | None = body
-        self.receive = receive
-
-    async def __call__(self) -> Message:
-        if self.body is None:
-            return await self.receive()
-        body, self.body = self.body, None
-        return {"type": "http.request", "body": body, "more_body": False}

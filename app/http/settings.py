@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
+from .origin import Names
 
-_WANTED = {"timeout": "seconds, more than 0", "rate": "requests a second, more than 0"}
+_WANTED = {
+    "timeout": "seconds, more than 0",
+    "receive": "seconds, more than 0",
+    "rate": "requests a second, more than 0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,9 @@ class ServeSettings:
         batch: Maximum number of queries that are answered together.
         timeout: Seconds after which a request fails with 503.
         rate: Requests per second for each key, or for each address if no key is required; None: no limit.
+        allow_host: Further names under which the service answers; see `Names`.
+        connections: Maximum number of open connections; beyond it, those that have waited longest are closed.
+        receive: Seconds within which the headers of a request must arrive, and then its body.
 
     Raises:
         UsageError: A limit is not a number above 0, or the port is not valid.
@@ -46,14 +54,24 @@ class ServeSettings:
     batch: int = 64
     timeout: float = 30.0
     rate: float | None = None
+    allow_host: tuple[str, ...] = ()
+    connections: int = 500
+    receive: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout", "rate"):
+        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout", "rate", "connections",
+                     "receive"):  # fmt: skip
             value = getattr(self, name)
             if not (is_finite(value) and value > 0) and (name, value) != ("rate", None):
                 raise out_of_range(name, value, f"give {_WANTED.get(name, 'a whole number from 1')}")
         if not 0 <= self.port <= 65_535:
             raise out_of_range("port", self.port, "give one from 1 to 65535, or 0 for a free one")
+        _ = self.names
+
+    @property
+    def names(self) -> Names:
+        """The names under which the service answers."""
+        return Names(self.host, self.allow_host)
 
     def check_exposure(self) -> None:
         """Check that a service reachable from other machines has keys.
