@@ -21,10 +21,35 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
+MOST_ENTRIES = 1_000
+
+
+def few_entries(value: Any) -> Any:
+    """Reject an object of very many entries before each is checked: a million mistakes take seconds to describe.
+
+    Raises:
+        ValueError: There are too many.
+    """
+    if isinstance(value, dict) and len(value) > MOST_ENTRIES:
+        raise ValueError(f"{len(value):,} entries, and at most {MOST_ENTRIES:,} are taken")
+    return value
+
+
+def few_texts(value: Any) -> Any:
+    """Reject a list whose entries are not all texts at its first mistake.
+
+    Raises:
+        ValueError: An entry is not a text.
+    """
+    return value
+
+
 class Body(BaseModel):
     """The body of a request. Unknown fields are rejected, so that a typo is not ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    _few = model_validator(mode="before")(few_entries)
 
     collection: str | None = Field(None, description="Which collection; may be left out where there is only one.")
 
