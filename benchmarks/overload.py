@@ -78,7 +78,7 @@ async def measure(loads: list[str], seconds: float) -> None:
         await asyncio.sleep(2)
         health, search = await asyncio.gather(
             repeated(end, "GET", "/health", None),
-            repeated(end, "POST", "/search", {"query": "graph networks", "k": 10}),
+            repeated(end, "POST", "/search", {"query": "graphs", "k": 10}),
         )
         print(f"{name:<12} {shown(health):>32} {shown(search):>34}   {health.failed}, {search.failed}", flush=True)
         beside.kill()
