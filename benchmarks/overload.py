@@ -200,14 +200,14 @@ def filters(number: int, condition: str, connector: str = " OR ") -> Callable[[]
 
 def values() -> Any:
     """Return a search with a filter of as many values as a request may have."""
-    return {"query": words(), "where": "id IN (" + ", ".join(f"'x{number}'" for number in range(10_000)) + ")"}
+    return {"query": words(), "where": "id IN (" + ", ".join(f"'x{number}'" for number in range(1_200)) + ")"}
 
 
 LOADS: dict[str, Load] = {
     "idle": idle,
     "k1000": many(lambda: {"query": words(), "k": 1_000}),
     "filters": many(filters(30, "LOWER(month) LIKE '%{}%'")),
-    "refused": many(filters(4_500, "category < '{}'")),
+    "refused": many(filters(450, "category < '{}'")),
     "values": many(values),
     "leaving": many(lambda: {"query": words(), "k": 1_000, "explain": True}, patience=0.05),
     "rerank": many(lambda: {"query": words(), "rerank": True}),

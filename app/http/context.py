@@ -151,16 +151,23 @@ class Context:
         """Run a blocking function that may take long in a thread, within the service's time limit."""
         return await self.in_time(self.lanes.slow.run(partial(function, *args, **options)))
 
+    def check_length(self, text: str, field: str) -> None:
+        """Reject a text that is too long.
+
+        Raises:
+            ProblemError: The text is rejected (422); the error names the field.
+        """
+        most = self.settings.max_filter if field == "where" else self.settings.max_text
+        if len(text) > most:
+            raise ProblemError(422, f"{len(text):,} characters, and at most {most:,} are taken", field)
+
     def check_text(self, text: str, field: str) -> None:
         """Reject a text that is too long, blank or not valid Unicode.
 
         Raises:
             ProblemError: The text is rejected (422); the error names the field.
         """
-        if len(text) > self.settings.max_text:
-            raise ProblemError(
-                422, f"{len(text):,} characters, and at most {self.settings.max_text:,} are taken", field
-            )
+        self.check_length(text, field)
         if not text.strip():
             raise ProblemError(422, "the text is empty", field)
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):

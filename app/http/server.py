@@ -31,6 +31,8 @@ class Server(uvicorn.Server):
         """Take the application and its limits."""
         super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings
+        self._ready: asyncio.Event = app.state.ready
+        self._settled = False
         self._stuck: dict[Any, float] = {}
         self.unfinished = 0
 
@@ -39,17 +41,19 @@ class Server(uvicorn.Server):
         sys.setswitchinterval(SWITCH)
         super().run(sockets)
 
-    async def startup(self, sockets: Any = None) -> None:
-        """Start, and take what is loaded by then out of the garbage collector, whose pauses stop every thread."""
-        await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
-
     async def on_tick(self, counter: int) -> bool:
         """Look at the connections now and then; return whether to stop."""
         if counter % TICKS == 0:
             self._close_stuck(time.monotonic())
+            self._settle()
         return await super().on_tick(counter)
+
+    def _settle(self) -> None:
+        """Take what was loaded out of the garbage collector, once: its pauses, of up to a second, stop every thread."""
+        if not self._settled and self._ready.is_set():
+            gc.collect()
+            gc.freeze()
+            self._settled = True
 
     def _close_stuck(self, now: float) -> None:
         since = {each: self._stuck.get(each, now) for each in self.server_state.connections if _is_stuck(each)}

@@ -16,6 +16,11 @@ _WANTED = {
     "rate": "requests a second, more than 0",
 }
 
+LIMITS = (
+    *("max_body", "max_text", "max_filter", "max_texts", "max_k", "queue", "batch", "timeout", "rate"),
+    *("connections", "receive"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
@@ -28,6 +33,7 @@ class ServeSettings:
         device: Where models run: "auto", "cpu", "cuda" …
         max_body: Maximum bytes of a request's body.
         max_text: Maximum characters of one text.
+        max_filter: Maximum characters of a filter; a longer one would keep Python busy for too long at once.
         max_texts: Maximum texts, documents or labels in one request.
         max_k: Maximum hits of one search, including `offset`.
         queue: Maximum number of waiting requests; further requests are answered with 503.
@@ -48,6 +54,7 @@ class ServeSettings:
     device: str = "auto"
     max_body: int = 4_000_000
     max_text: int = 100_000
+    max_filter: int = 10_000
     max_texts: int = 1_000
     max_k: int = 1_000
     queue: int = 256
@@ -59,8 +66,7 @@ class ServeSettings:
     receive: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout", "rate", "connections",
-                     "receive"):  # fmt: skip
+        for name in LIMITS:
             value = getattr(self, name)
             if not (is_finite(value) and value > 0) and (name, value) != ("rate", None):
                 raise out_of_range(name, value, f"give {_WANTED.get(name, 'a whole number from 1')}")

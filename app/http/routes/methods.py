@@ -160,8 +160,8 @@ def _check_size(context: Context, name: str, value: Any) -> None:
     """
     if isinstance(value, (list, tuple, np.ndarray)):
         context.check_count(np.size(value) if isinstance(value, np.ndarray) else len(value), name)
-    if isinstance(value, str) and len(value) > context.settings.max_text:
-        raise ProblemError(422, f"{len(value):,} characters, and at most {context.settings.max_text:,} are taken", name)
+    if isinstance(value, str):
+        context.check_length(value, name)
 
 
 def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> None:
