@@ -93,9 +93,9 @@ class OwnPages:
         refusal = self._refusal(scope, Headers(scope=scope)) if scope["type"] in ("http", "websocket") else None
         if refusal is None:
             await self.app(_without_origin(scope) if scope["type"] == "websocket" else scope, receive, send)
-        elif scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
+        elif scope["type"] == "http":
             await refusal(scope, receive, send)
-        else:
+        else:  # the server makes this a 403, and no page can read the body of such an answer
             await send({"type": "websocket.close", "code": 1008})
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:

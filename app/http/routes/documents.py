@@ -115,16 +115,18 @@ def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     return counts | {"skipped": skipped}
 
 
+OPEN = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
+"""What a route without a key may answer, besides its own."""
 state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
 
-@state_router.get("/health", summary="Is the process alive?")
+@state_router.get("/health", summary="Is the process alive?", responses=OPEN)
 async def health() -> dict[str, str]:
     """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
-@state_router.get("/ready", summary="Can it answer searches?", responses={503: PROBLEMS[503]})
+@state_router.get("/ready", summary="Can it answer searches?", responses=OPEN | {503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required."""
     if not request.app.state.ready.is_set():
