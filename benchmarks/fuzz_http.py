@@ -30,7 +30,7 @@ VALUES: list[Any] = [
     {"id": "1", "text": "a"}, [{"id": "1", "text": "a"}], {"label": "a"}, "stars > 1", "1=1", "2024-13-01", "late",
 ]  # fmt: skip
 HEADERS = [
-    "Content-Length: -1", "Content-Length: 99999999999999999999", "Content-Length: 5", "Transfer-Encoding: gzip",
+    "Content-Length: -1", "Content-Length: 99999999999999999999", "Transfer-Encoding: gzip",
     "Host: x", "Host:", "Origin: null", "Origin: http://[", "Authorization: Bearer \xff", "Expect: 100-continue",
     "Connection: Upgrade", "Upgrade: websocket", "Content-Encoding: gzip", "Content-Type: application/json; charset=x",
     "X-A: " + "b" * 70_000, "Accept: \x01", "Range: bytes=0-", "Cookie: " + "a=b; " * 500, "Content-Type: text/plain",
@@ -145,12 +145,19 @@ def answer(request: bytes, patience: float = PATIENCE) -> bytes:
     try:
         with socket.create_connection(("127.0.0.1", PORT), patience) as connection:
             connection.sendall(request)
-            parts = []
-            while part := connection.recv(1 << 16):
-                parts.append(part)
-            return b"".join(parts)
+            received = b""
+            while not complete(received) and (part := connection.recv(1 << 16)):
+                received += part
+            return received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
     except ConnectionError:
         return b""
+
+
+def complete(received: bytes) -> bool:
+    """Return whether all of an answer has arrived."""
+    head, found, body = received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
+    lengths = [line.partition(b":")[2] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return bool(found) and (len(body) >= int(lengths[0]) if lengths else body.endswith(b"0\r\n\r\n"))
 
 
 def sent(number: int, chance: random.Random, described: dict[str, Any]) -> list[str]:
@@ -187,7 +194,7 @@ def some_request(chance: random.Random, route: tuple[str, str, Any], schemas: di
     if "requestBody" in about:
         kind = about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         content = some_body(chance, schemas[kind])
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", "Content-Type: application/json"]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
     lines += [f"Content-Length: {len(content)}"] if content else []
     if chance.random() < 0.1:
         lines.insert(chance.randint(1, len(lines)), chance.choice(HEADERS))

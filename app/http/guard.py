@@ -19,8 +19,6 @@ from .problems import ProblemError
 
 Rights = Literal["read", "write"]
 PREFIX = "sonde_"
-CLOSE = {"Connection": "close"}
-"""Of an answer before the body is read, so that the rest of the body is not received."""
 BYTES = 32
 """Random bytes in a key: enough that a plain digest cannot be reversed and needs no salt."""
 
@@ -127,7 +125,7 @@ class Guard:
         """
         key = self._key(request)
         if key is not None and rights == "write" and key.rights != "write":
-            raise ProblemError(403, "this key may only read", headers=CLOSE)
+            raise ProblemError(403, "this key may only read")
         client = key.name if key else (request.client.host if request.client else "")
         wait = self._buckets.take(client) if self._buckets else 0.0
         if wait > 0:
@@ -140,7 +138,7 @@ class Guard:
         found = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
         if found is None:
             raise ProblemError(
-                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"} | CLOSE
+                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
             )
         return found
 

@@ -139,4 +139,4 @@ def _other_page(page: str) -> Response:
 def _refused(status: int, title: str, code: str, detail: str) -> Response:
     """Return problem details as `problems` does, without FastAPI, which the web UI does not need."""
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
-    return Response(json.dumps(body), status, {"Connection": "close"}, PROBLEM)
+    return Response(json.dumps(body), status, media_type=PROBLEM)

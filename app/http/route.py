@@ -23,7 +23,6 @@ MOST_SIGNS = 1_000_000
 BRACKETS_COUNT = 5
 """Commas and brackets in a body, of which a bracket counts as five: reading so many takes about 60 ms, during which
 Python answers nobody. 4 MB of texts have far fewer, and take 4 ms."""
-CLOSE = {"Connection": "close"}
 
 
 class CheckedRoute(APIRoute):
@@ -61,7 +60,7 @@ def rights_of(dependant: Dependant) -> Rights | None:
 def _check_kind(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ProblemError(415, "send the body as JSON with the header Content-Type: application/json", headers=CLOSE)
+        raise ProblemError(415, "send the body as JSON with the header Content-Type: application/json")
 
 
 async def _read(request: Request, settings: ServeSettings) -> bytes:
@@ -83,12 +82,12 @@ async def _read(request: Request, settings: ServeSettings) -> bytes:
                 parts.append(part)
     except TimeoutError:
         said = f"the body did not arrive within {settings.receive:g} s: send it faster, or in parts"
-        raise ProblemError(408, said, headers=CLOSE) from None
+        raise ProblemError(408, said, headers={"Connection": "close"}) from None
     return b"".join(parts)
 
 
 def _too_large(settings: ServeSettings) -> ProblemError:
-    return ProblemError(413, f"the body has more than {settings.max_body:,} bytes", headers=CLOSE)
+    return ProblemError(413, f"the body has more than {settings.max_body:,} bytes")
 
 
 async def _parsed(context: Context, body: bytes) -> Any:

@@ -115,7 +115,7 @@ def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     return counts | {"skipped": skipped}
 
 
-OPEN = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
+OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
 """What a route without a key may answer, besides its own."""
 state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
