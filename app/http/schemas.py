@@ -15,6 +15,7 @@ from pydantic import (
     StringConstraints,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from ...pipelines.label import make_labels
 
@@ -33,10 +34,11 @@ def few_entries(value: Any) -> Any:
     """Reject an object of very many entries before each is checked: a million mistakes take seconds to describe.
 
     Raises:
-        ValueError: There are too many.
+        PydanticCustomError: There are too many.
     """
     if isinstance(value, (dict, list)) and len(value) > MOST_ENTRIES:
-        raise ValueError(f"{len(value):,} entries, and at most {MOST_ENTRIES:,} are taken")
+        said = f"{len(value):,} entries, and at most {MOST_ENTRIES:,} are taken"
+        raise PydanticCustomError("too_many", "{said}", {"said": said})
     return value
 
 

@@ -192,7 +192,7 @@ def test_label(client: TestClient, local: Collection) -> None:
     ):
         refused(client.post("/label", json=body | wrong), 422, field=field)
     many = {str(n): "" for n in range(10_000)}
-    refused(client.post("/label", json=body | {"labels": many}), 422, "10,000 labels", field="labels")
+    refused(client.post("/label", json=body | {"labels": many}), 422, "10,000 entries", field="labels")
 
 
 def test_labels_and_entailment_by_nli(client: TestClient) -> None:
