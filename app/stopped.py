@@ -1,12 +1,42 @@
 """What a stopped `sonde` command leaves, and whether the same command continues from there."""
 
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from types import FrameType
 
 GO_ON = ("index", "demo", "train")
 JUDGES = ("nli", "reranker", "ensemble")
 SERVERS = ("serve", "mcp", "ui")
 LEFT = {"repair": "what was repaired stays, and the same command repairs the rest"}
+
+
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes after Ctrl-C and after SIGTERM, as shells have them."""
+
+
+@contextmanager
+def terminable() -> Iterator[list[int]]:
+    """Let SIGTERM stop a command as Ctrl-C does; yield the list of such signals that came.
+
+    Only the main thread receives signals; in any other, nothing changes.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def goes_on(words: Sequence[str]) -> bool:
@@ -16,7 +46,7 @@ def goes_on(words: Sequence[str]) -> bool:
 
 
 def after_stop(words: Sequence[str]) -> str:
-    """Return what is left by a command that Ctrl-C stopped, and what to do; `words` follow `sonde`."""
+    """Return what is left by a command that Ctrl-C or SIGTERM stopped, and what to do; `words` follow `sonde`."""
     command = next((word for word in words if not word.startswith("-")), "")
     if command in SERVERS:
         return "stopped"

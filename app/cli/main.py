@@ -9,7 +9,7 @@ import typer
 
 from ...indexer.errors import SondeError
 from ...indexer.store.lock import PATIENCE, Patience
-from ..stopped import SERVERS, after_stop
+from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
 from . import (
     bitext,
     cluster,
@@ -79,9 +79,6 @@ serve.register(app)
 serve.register_ui(app)
 demo.register(app)
 
-STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
 Misused: Any = typer.BadParameter.__base__
 """Click's `UsageError`, wherever the installed Typer keeps it."""
 
@@ -91,19 +88,26 @@ def main() -> None:
     _print_anything()
     before = PATIENCE.set(PATIENCE.get())
     try:
-        code = app(standalone_mode=False)
-        sys.exit(_stopped() if code == STOPPED else code)
-    except typer.Abort:
-        sys.exit(_stopped())
-    except Misused as error:
-        sys.exit(_misused(error))
-    except SondeError as error:
-        sys.exit(_fail(error.render(option), error.exit_code))
-    except OSError as error:
-        name = f": {error.filename}" if error.filename else ""
-        sys.exit(_fail(f"{error.strerror or error}{name}", 1))
+        with terminable() as terminated:
+            sys.exit(_run(terminated))
     finally:
         PATIENCE.reset(before)
+
+
+def _run(terminated: list[int]) -> int | None:
+    """Run the command and return the exit code; `terminated` holds the signals that stopped it, apart from Ctrl-C."""
+    try:
+        code = app(standalone_mode=False)
+        return _stopped(terminated) if code == INTERRUPTED else code
+    except (typer.Abort, KeyboardInterrupt):
+        return _stopped(terminated)
+    except Misused as error:
+        return _misused(error)
+    except SondeError as error:
+        return _fail(error.render(option), error.exit_code)
+    except OSError as error:
+        name = f": {error.filename}" if error.filename else ""
+        return _fail(f"{error.strerror or error}{name}", 1)
 
 
 def _print_anything() -> None:
@@ -113,8 +117,8 @@ def _print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _stopped() -> int:
-    return _fail(after_stop(sys.argv[1:]), STOPPED)
+def _stopped(terminated: list[int]) -> int:
+    return _fail(after_stop(sys.argv[1:]), TERMINATED if terminated else INTERRUPTED)
 
 
 def _misused(error: Any) -> int:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from ..http.guard import Rights
 
 
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="Another name of this server, as of a proxy; repeatable."),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("serve")(serve)
@@ -27,12 +33,14 @@ def serve(
     rate: Annotated[float | None, typer.Option("--rate", help="Requests a second for each client.")] = None,
     queue: Annotated[int, typer.Option("--queue", help="Searches that may wait; beyond it, 503.")] = 256,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time to an answer.")] = 30.0,
+    allow_host: AllowHost = None,
     device: Device = "auto",
 ) -> None:
     """Serve collections over HTTP: search, similar, documents, runs, metrics; OpenAPI at /openapi.json.
 
-    Listens on this machine only; another --host needs --keys. Documents that another process adds or deletes are
-    visible from the next request on.
+    Listens on this machine only; another --host needs --keys. Answers only under the address that it listens on,
+    localhost and the names of --allow-host. Documents that another process adds or deletes are visible from the next
+    request on.
 
     \b
     Examples:
@@ -47,21 +55,24 @@ def serve(
         import uvicorn
     except ImportError as error:
         raise MissingExtraError(str(error.name), "serve", "`sonde serve`") from None
-    del fastapi, prometheus_client
+    del fastapi, prometheus_client, uvicorn
     from ..http.hosted import Hosts
+    from ..http.server import Server
     from ..http.service import create_app
     from ..http.settings import ServeSettings, listening
 
-    settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate)
+    names = tuple(allow_host or ())
+    settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
     settings.check_exposure()
     service = create_app(Hosts.open(collections, settings), settings)
     bound = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(service.state.context.hosts.hosted)
-    say(f"serving {names} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
-    server = uvicorn.Server(uvicorn.Config(service, log_level="warning", timeout_graceful_shutdown=30))
+    served = ", ".join(service.state.context.hosts.hosted)
+    say(f"serving {served} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
+    server = Server(service, settings)
     with bound, suppress(KeyboardInterrupt):
         server.run([bound])
+    say(f"sonde: {server.ending}")
 
 
 def key(
@@ -111,12 +122,14 @@ def ui(
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8501,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
+    allow_host: AllowHost = None,
     device: Device = "auto",
 ) -> None:
     """Explore collections in a browser: search, map, clusters, topics, labels; make new ones from files.
 
     Shows every collection of the folder. Listens on this machine alone unless --host says otherwise, which needs
-    --keys: each visitor is then asked for a key, and one of rights "read" changes nothing.
+    --keys: each visitor is then asked for a key, and one of rights "read" changes nothing. Answers only under that
+    address, localhost and the names of --allow-host.
 
     \b
     Examples:
@@ -125,16 +138,17 @@ def ui(
       sonde ui /srv/collections --host 0.0.0.0 --keys keys.json …
     """
     from ...indexer.errors import MissingExtraError
-    from ..http.settings import ServeSettings, is_loopback
 
     try:
         import streamlit
     except ImportError as error:
         raise MissingExtraError(str(error.name), "ui", "`sonde ui`") from None
     del streamlit
+    from ..http.settings import ServeSettings, is_loopback
     from ..ui.launch import launch, settings_for
 
-    ServeSettings(host, port, keys, device).check_exposure()
+    names = tuple(allow_host or ())
+    ServeSettings(host, port, keys, device, allow_host=names).check_exposure()
     settings = settings_for(place, keys, device, local=is_loopback(host) and keys is None)
     say(f"the collections in {settings.shelf} are at http://{host}:{port}, stop with Ctrl-C")
-    launch(settings, host, port)
+    launch(settings, host, port, names)

@@ -11,12 +11,12 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...pipelines.label import NliJudge, load_nli
 from .guard import Guard
 from .hosted import Hosts
+from .lanes import Lanes
 from .problems import ProblemError
 from .schemas import ProblemOut
 from .settings import ServeSettings
@@ -104,14 +104,18 @@ T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
-        400: "The body is no JSON.",
+        400: "The body is not valid JSON.",
         401: "No valid key.",
-        403: "The key may only read.",
+        403: "The key may only read, or the request comes from a web page of another site.",
         404: "There is no such thing.",
+        408: "The body did not arrive in time.",
         409: "Another process is writing.",
         413: "The body is too large.",
+        415: "The body is not sent as application/json.",
+        421: "The service does not answer for this host.",
         422: "A field is wrong; `errors` names it.",
         429: "Too many requests.",
+        500: "The service failed; its log says why.",
         503: "Too much is waiting, or it took too long.",
     }.items()
 }
@@ -134,9 +138,28 @@ class Context:
         """
         return await asyncio.wait_for(waited, self.settings.timeout)
 
-    async def in_thread(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
-        """Run a blocking function in a thread, within the service's time limit."""
-        return await self.in_time(run_in_threadpool(partial(function, *args, **options)))
+    @property
+    def lanes(self) -> Lanes:
+        """Where work runs."""
+        return self.hosts.lanes
+
+    async def quick(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
+        """Run a blocking function of some milliseconds in a thread, within the service's time limit."""
+        return await self.in_time(self.lanes.quick.run(partial(function, *args, **options)))
+
+    async def slow(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
+        """Run a blocking function that may take long in a thread, within the service's time limit."""
+        return await self.in_time(self.lanes.slow.run(partial(function, *args, **options)))
+
+    def check_length(self, text: str, field: str) -> None:
+        """Reject a text that is too long.
+
+        Raises:
+            ProblemError: The text is rejected (422); the error names the field.
+        """
+        most = self.settings.max_filter if field == "where" else self.settings.max_text
+        if len(text) > most:
+            raise ProblemError(422, f"{len(text):,} characters, and at most {most:,} are taken", field)
 
     def check_text(self, text: str, field: str) -> None:
         """Reject a text that is too long, blank or not valid Unicode.
@@ -144,10 +167,7 @@ class Context:
         Raises:
             ProblemError: The text is rejected (422); the error names the field.
         """
-        if len(text) > self.settings.max_text:
-            raise ProblemError(
-                422, f"{len(text):,} characters, and at most {self.settings.max_text:,} are taken", field
-            )
+        self.check_length(text, field)
         if not text.strip():
             raise ProblemError(422, "the text is empty", field)
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -168,15 +188,13 @@ def context(request: Request) -> Context:
     return request.app.state.context
 
 
-def reader(request: Request, found: Annotated[Context, Depends(context)]) -> Context:
-    """Admit a request that reads."""
-    found.guard.admit(request, "read")
+def reader(found: Annotated[Context, Depends(context)]) -> Context:
+    """Mark a route that reads; `CheckedRoute` admits the request before its body is read."""
     return found
 
 
-def writer(request: Request, found: Annotated[Context, Depends(context)]) -> Context:
-    """Admit a request that writes."""
-    found.guard.admit(request, "write")
+def writer(found: Annotated[Context, Depends(context)]) -> Context:
+    """Mark a route that writes; `CheckedRoute` admits the request before its body is read."""
     return found
 
 

@@ -1,4 +1,4 @@
-"""Access control: API keys, request rates, and the size of a request's body."""
+"""Access control: API keys and request rates."""
 
 import hmac
 import json
@@ -9,14 +9,13 @@ from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from fastapi import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import check_file, write_durably
-from .problems import ProblemError, problem
+from .problems import ProblemError
 
 Rights = Literal["read", "write"]
 PREFIX = "sonde_"
@@ -163,51 +162,3 @@ class Buckets:
         if len(self._left) > MOST_CLIENTS:
             self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self.rate
-
-
-class BodyLimit:
-    """Middleware that rejects a body of more than `most` bytes before reading all of it."""
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app = app
-        self.most = most
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, then pass the request on."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        stated = dict(scope["headers"]).get(b"content-length", b"0")
-        if stated.isdigit() and int(stated) > self.most:
-            await self._refuse(scope, receive, send)
-            return
-        body = b""
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client disconnected
-            body += message.get("body", b"")
-            if len(body) > self.most:
-                await self._refuse(scope, receive, send)
-                return
-            if not message.get("more_body"):
-                break
-        await self.app(scope, _Replay(body, receive), send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: Any = problem(413, f"the body has more than {self.most:,} bytes", headers={"Connection": "close"})
-        await answer(scope, receive, send)
-
-
-class _Replay:
-    """Returns a body that was already read, then continues to receive messages."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self.body: bytes | None = body
-        self.receive = receive
-
-    async def __call__(self) -> Message:
-        if self.body is None:
-            return await self.receive()
-        body, self.body = self.body, None
-        return {"type": "http.request", "body": body, "more_body": False}

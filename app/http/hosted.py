@@ -1,46 +1,90 @@
 """The collections that a service keeps open, each with its own search batches."""
 
-import asyncio
 import reprlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import UsageError
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
 from .batcher import MicroBatcher
+from .lanes import Lane, Lanes
 from .problems import ProblemError
 from .settings import ServeSettings
+
+QUICK_HITS = 100
+"""Hits, including those left out, up to which a search is quick: 100 take a few milliseconds, 1,000 about 50."""
+QUICK_FILTER = 1_000
+"""Characters up to which a filter is quick."""
+SLOW_TOGETHER = 4
+"""Slow searches that are answered together. A batch cannot be stopped when its clients leave, so it is short."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchJob:
-    """One query with its settings."""
+    """One query with its settings, and how its results become the body of the answer, in the thread that has them."""
 
     query: str
     settings: SearchSettings
+    rendered: Callable[[Results], bytes]
+
+
+def is_quick(settings: SearchSettings) -> bool:
+    """Return whether a search is cheap enough to go before dear ones."""
+    hits, filter = settings.k + settings.offset, settings.where or ""
+    examined = max(hits, settings.depth or 0)
+    return examined <= QUICK_HITS and len(filter) <= QUICK_FILTER and not settings.rerank and not settings.explain
+
+
+class Searches:
+    """The searches of a collection in two batches: quick ones, and the others."""
+
+    def __init__(self, collection: Collection, lanes: Lanes, settings: ServeSettings) -> None:
+        """Take the lanes in which they run."""
+        work, waiting = _searcher(collection), settings.queue
+        self.quick = MicroBatcher(work, lanes.quick, alike=_settings_of, waiting=waiting, together=settings.batch)
+        self.slow = MicroBatcher(work, lanes.slow, alike=_settings_of, waiting=waiting, together=SLOW_TOGETHER)
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting searches."""
+        return self.quick.waiting + self.slow.waiting
+
+    async def submit(self, job: SearchJob) -> bytes:
+        """Return the rendered results of a search.
+
+        Raises:
+            BusyError: Too many searches are waiting.
+        """
+        return await (self.quick if is_quick(job.settings) else self.slow).submit(job)
+
+    async def close(self) -> None:
+        """Answer the waiting searches, then stop."""
+        await self.quick.close()
+        await self.slow.close()
 
 
 @dataclass(slots=True)
 class Hosted:
-    """One open collection; `writing` is the lock that makes its writes run one at a time."""
+    """One open collection; `writes` is the lane in which its writes run one at a time."""
 
     name: str
     collection: Collection
-    searches: MicroBatcher[SearchJob, Results]
-    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    searches: Searches
+    writes: Lane
 
 
 class Hosts:
     """All collections of a service by name. Requests can use only these names; they never become paths."""
 
-    def __init__(self, hosted: dict[str, Hosted]) -> None:
-        """Take the open collections."""
+    def __init__(self, hosted: dict[str, Hosted], lanes: Lanes) -> None:
+        """Take the open collections, and the lanes in which they work."""
         self.hosted = hosted
+        self.lanes = lanes
 
     @classmethod
     def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
@@ -53,14 +97,15 @@ class Hosts:
         if not paths:
             raise UsageError("name at least one collection to serve")
         hosted: dict[str, Hosted] = {}
+        lanes = Lanes.of(settings.queue)
         for path in paths:
             name = path.name.removesuffix(".sonde") or path.absolute().name
             if name in hosted:
                 raise UsageError(f"two collections are called {name!r}: rename the folder of one")
             collection = Collection.open(path, device=settings.device, encoder=encoder)
-            batcher = MicroBatcher(_searcher(collection), waiting=settings.queue, together=settings.batch)
-            hosted[name] = Hosted(name, collection, batcher)
-        return cls(hosted)
+            writes = Lane(f"write-{name}", threads=1, waiting=settings.queue)
+            hosted[name] = Hosted(name, collection, Searches(collection, lanes, settings), writes)
+        return cls(hosted, lanes)
 
     def find(self, name: str | None) -> Hosted:
         """Return the collection of this name, or the only collection if no name is given.
@@ -86,22 +131,24 @@ class Hosts:
             list(host.collection.search_many("warm", k=1))
 
     async def close(self) -> None:
-        """Answer the waiting searches, then close the collections."""
+        """Answer the waiting searches and finish writes."""
         for host in self.hosted.values():
             await host.searches.close()
+            host.writes.close()
+        self.lanes.close()
 
 
-def _searcher(collection: Collection):  # noqa: ANN202  (a closure for `MicroBatcher`, typed there)
-    def search(jobs: Sequence[SearchJob]) -> list[Results | Exception]:
-        """Answer all jobs; jobs with equal settings are encoded and searched together."""
-        answers: list[Results | Exception] = [SondeError("no answer")] * len(jobs)
-        places: dict[SearchSettings, list[int]] = {}
-        for place, job in enumerate(jobs):
-            places.setdefault(job.settings, []).append(place)
-        for settings, some in places.items():
-            for place, answer in zip(some, _together(collection, [jobs[p].query for p in some], settings), strict=True):
-                answers[place] = answer
-        return answers
+def _settings_of(job: SearchJob) -> SearchSettings:
+    return job.settings
+
+
+def _searcher(collection: Collection) -> Callable[[Sequence[SearchJob]], list[bytes | Exception]]:
+    def search(jobs: Sequence[SearchJob]) -> list[bytes | Exception]:
+        """Answer jobs of equal settings: they are encoded and searched together."""
+        found = _together(collection, [job.query for job in jobs], jobs[0].settings)
+        return [
+            each if isinstance(each, Exception) else job.rendered(each) for job, each in zip(jobs, found, strict=True)
+        ]
 
     return search
 

@@ -4,16 +4,18 @@ import logging
 from collections.abc import Mapping
 from difflib import get_close_matches
 from http import HTTPStatus
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import SondeError, UsageError, WriterBusyError
-from .batcher import BusyError
+from .lanes import BusyError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
@@ -60,8 +62,10 @@ def busy(detail: str) -> JSONResponse:
     return problem(503, detail, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
-def register(app: FastAPI) -> None:
+def register(app: "FastAPI") -> None:
     """Register handlers that return every failure as a problem document."""
+    from fastapi.exceptions import RequestValidationError  # not needed by the web UI, which has no FastAPI
+
     app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -79,16 +83,13 @@ def _problem(_: Request, error: Any) -> JSONResponse:
 def _invalid(request: Request, error: Any) -> JSONResponse:
     errors = [_described(request, found) for found in error.errors()[:20]]
     first = errors[0]
-    whole = error.errors()[0]["type"] in ("extra_forbidden", "json_invalid")
+    whole = error.errors()[0]["type"] == "extra_forbidden"
     return problem(422, first["problem"] if whole else f"{first['field']}: {first['problem']}", errors)
 
 
 def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
     """Return the invalid field and a description of the problem."""
     place, kind = found["loc"], found["type"]
-    if kind == "json_invalid":
-        why = found.get("ctx", {}).get("error", "")
-        return {"field": "body", "problem": f"the body is not valid JSON: {why} at character {int(place[-1]) + 1}"}
     said = str(found["msg"])
     if kind == "extra_forbidden":
         close = get_close_matches(str(place[-1]), known := _fields_beside(request, place), 1)

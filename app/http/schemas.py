@@ -13,18 +13,41 @@ from pydantic import (
     StrictInt,
     StrictStr,
     StringConstraints,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from ...pipelines.label import make_labels
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+FAIL_FAST = Field(fail_fast=True)
+Texts = Annotated[list[Text], FAIL_FAST]
+"""A list that is rejected at its first mistake: a million mistakes take seconds to describe."""
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+Value = Scalar | list[Scalar] | None
+
+
+MOST_ENTRIES = 1_000
+
+
+def few_entries(value: Any) -> Any:
+    """Reject an object of very many entries before each is checked: a million mistakes take seconds to describe.
+
+    Raises:
+        PydanticCustomError: There are too many.
+    """
+    if isinstance(value, (dict, list)) and len(value) > MOST_ENTRIES:
+        said = f"{len(value):,} entries, and at most {MOST_ENTRIES:,} are taken"
+        raise PydanticCustomError("too_many", "{said}", {"said": said})
+    return value
 
 
 class Body(BaseModel):
     """The body of a request. Unknown fields are rejected, so that a typo is not ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    _few = model_validator(mode="before")(few_entries)
 
     collection: str | None = Field(None, description="Which collection; may be left out where there is only one.")
 
@@ -79,7 +102,7 @@ class Hits(BaseModel):
 class EmbedRequest(Body):
     """Texts to embed with the collection's bi-encoder."""
 
-    texts: list[Text] = Field(min_length=1, examples=[["late delivery"]])
+    texts: Texts = Field(min_length=1, examples=[["late delivery"]])
     query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
 
 
@@ -93,6 +116,7 @@ class Vectors(BaseModel):
 
 def _named(labels: Any) -> Any:
     """Return a list of labels as names with descriptions, parsed as in Python's `classify`."""
+    few_entries(labels)
     if isinstance(labels, list) and all(isinstance(label, str) for label in labels):
         return {label.name: label.description for label in make_labels(labels, several=True)}
     return labels
@@ -101,7 +125,7 @@ def _named(labels: Any) -> Any:
 class LabelRequest(Body):
     """Texts to label with the collection's bi-encoder."""
 
-    texts: list[Text] = Field(min_length=1, examples=[["My parcel never came."]])
+    texts: Texts = Field(min_length=1, examples=[["My parcel never came."]])
     labels: Annotated[dict[Text, str], BeforeValidator(_named, json_schema_input_type=dict[Text, str] | list[Text])] = (
         Field(
             description="Names with a description or an empty one, or a list of names.",
@@ -143,7 +167,7 @@ class RerankRequest(Body):
     """A query and the texts to rank for it."""
 
     query: Text = Field(examples=["the battery died"])
-    texts: list[Text] = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
+    texts: Texts = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
 
 
 class Reranked(BaseModel):
@@ -161,6 +185,12 @@ class Call(Body):
     run: str | None = Field(None, description="For methods of topics and maps: the run's name, the newest if left out.")
 
 
+def _few_values(metadata: Any) -> Any:
+    for value in few_entries(metadata).values() if isinstance(metadata, dict) else ():
+        few_entries(value)
+    return metadata
+
+
 class DocumentIn(BaseModel):
     """A document to write; it replaces any document with the same id."""
 
@@ -169,13 +199,15 @@ class DocumentIn(BaseModel):
     id: Text = Field(max_length=1_000, examples=["4711"])
     text: str = Field(examples=["The battery died after a week."])
     title: str = ""
-    metadata: dict[Text, Scalar | list[Scalar] | None] = Field({}, examples=[{"stars": 1}])
+    _few = model_validator(mode="before")(few_entries)
+
+    metadata: Annotated[dict[Text, Value], BeforeValidator(_few_values)] = Field({}, examples=[{"stars": 1}])
 
 
 class PutRequest(Body):
     """Documents to add or replace in one request."""
 
-    documents: list[DocumentIn] = Field(min_length=1)
+    documents: Annotated[list[DocumentIn], FAIL_FAST] = Field(min_length=1)
 
 
 class Written(BaseModel):

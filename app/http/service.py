@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from importlib import metadata
 
 from fastapi import FastAPI
-from starlette.concurrency import run_in_threadpool
 
 from . import problems
 from .context import Context, Measured, Metrics, Models
-from .guard import BodyLimit, Guard, Keys
+from .guard import Guard, Keys
 from .hosted import Hosts
+from .origin import OwnPages
 from .routes import documents, methods, runs, search
 from .settings import ServeSettings
 
@@ -40,7 +40,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     app.state.ready = asyncio.Event()
     for router in ROUTERS:
         app.include_router(router)
-    app.add_middleware(BodyLimit, most=settings.max_body)
+    app.add_middleware(OwnPages, names=settings.names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     problems.register(app)
     return app
@@ -57,7 +57,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _warm(app: FastAPI, hosts: Hosts) -> None:
     try:
-        await run_in_threadpool(hosts.warm)
+        await hosts.lanes.slow.run(hosts.warm)
         app.state.ready.set()
     except Exception:
         log.exception("the models cannot be loaded: searches will fail")

@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
+from .origin import Names
 
-_WANTED = {"timeout": "seconds, more than 0", "rate": "requests a second, more than 0"}
+_WANTED = {
+    "timeout": "seconds, more than 0",
+    "receive": "seconds, more than 0",
+    "rate": "requests a second, more than 0",
+}
+
+LIMITS = (
+    *("max_body", "max_text", "max_filter", "max_texts", "max_k", "queue", "batch", "timeout", "rate"),
+    *("connections", "receive"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +33,16 @@ class ServeSettings:
         device: Where models run: "auto", "cpu", "cuda" …
         max_body: Maximum bytes of a request's body.
         max_text: Maximum characters of one text.
+        max_filter: Maximum characters of a filter; a longer one would keep Python busy for too long at once.
         max_texts: Maximum texts, documents or labels in one request.
         max_k: Maximum hits of one search, including `offset`.
         queue: Maximum number of waiting requests; further requests are answered with 503.
         batch: Maximum number of queries that are answered together.
         timeout: Seconds after which a request fails with 503.
         rate: Requests per second for each key, or for each address if no key is required; None: no limit.
+        allow_host: Further names under which the service answers; see `Names`.
+        connections: Maximum number of open connections; beyond it, those that have waited longest are closed.
+        receive: Seconds within which the headers of a request must arrive, and then its body.
 
     Raises:
         UsageError: A limit is not a number above 0, or the port is not valid.
@@ -40,20 +54,30 @@ class ServeSettings:
     device: str = "auto"
     max_body: int = 4_000_000
     max_text: int = 100_000
+    max_filter: int = 10_000
     max_texts: int = 1_000
     max_k: int = 1_000
     queue: int = 256
     batch: int = 64
     timeout: float = 30.0
     rate: float | None = None
+    allow_host: tuple[str, ...] = ()
+    connections: int = 500
+    receive: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_text", "max_texts", "max_k", "queue", "batch", "timeout", "rate"):
+        for name in LIMITS:
             value = getattr(self, name)
             if not (is_finite(value) and value > 0) and (name, value) != ("rate", None):
                 raise out_of_range(name, value, f"give {_WANTED.get(name, 'a whole number from 1')}")
         if not 0 <= self.port <= 65_535:
             raise out_of_range("port", self.port, "give one from 1 to 65535, or 0 for a free one")
+        _ = self.names
+
+    @property
+    def names(self) -> Names:
+        """The names under which the service answers."""
+        return Names(self.host, self.allow_host)
 
     def check_exposure(self) -> None:
         """Check that a service reachable from other machines has keys.

@@ -3,15 +3,18 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from ...indexer.errors import SondeError
 from ..http.guard import Keys
 
 VARIABLE = "SONDE_UI"
 """The environment variable that carries the settings to the script that Streamlit runs."""
+SERVER_VARIABLE = "SONDE_UI_SERVER"
+"""The environment variable that carries the server's own options to its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +72,32 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
 
 THREADS = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Threads of a model that wait must not spin: on two cores, beside a browser, that doubled the time of a search."""
-SCRIPT = Path(__file__).with_name("script.py")
 ACCENT = {"light": "#0f6e84", "dark": "#1f88a2"}
 OPTIONS = {
-    "browser.gatherUsageStats": "false",
+    "browser.gatherUsageStats": False,
     "client.showErrorDetails": "none",  # what a page does not expect is logged, not shown
     "client.toolbarMode": "viewer",
-    "global.developmentMode": "false",
+    "global.developmentMode": False,
+    "logger.hideWelcomeMessage": True,  # for --host 0.0.0.0 it would ask other servers for this machine's address
     "logger.level": "warning",
-    "server.enableCORS": "true",  # Streamlit's word for: other sites may not
-    "server.enableXsrfProtection": "true",
+    "server.enableCORS": True,  # Streamlit's word for: other sites may not
+    "server.enableXsrfProtection": True,
     "server.fileWatcherType": "none",
-    "server.headless": "true",
-    "server.maxUploadSize": "4000",  # megabytes
-    "server.runOnSave": "false",
+    "server.headless": True,
+    "server.maxUploadSize": 4000,  # megabytes
+    "server.runOnSave": False,
     **{f"theme.{mode}.primaryColor": color for mode, color in ACCENT.items()},
 }
 
 
-def command(host: str, port: int) -> list[str]:
-    """Return the command line that runs the server."""
-    listening = {"server.address": host, "server.port": str(port)}
-    flags = [f"--{name}={value}" for name, value in (OPTIONS | listening).items()]
-    # -P: a file torch.py in the folder where it is started must not be taken for the library
-    return [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT), *flags]
+def server_options(host: str, port: int) -> dict[str, Any]:
+    """Return Streamlit's options."""
+    return OPTIONS | {"server.address": host, "server.port": port}
 
 
-def launch(settings: UiSettings, host: str, port: int) -> None:
+def launch(settings: UiSettings, host: str, port: int, allow_host: Sequence[str] = ()) -> None:
     """Become the server: this process is replaced, so that Ctrl-C and signals reach it."""
-    arguments = command(host, port)
-    os.execve(arguments[0], arguments, {**THREADS, **os.environ, **settings.variable()})
+    # -P: a file torch.py in the folder where it is started must not be taken for the library
+    command = [sys.executable, "-P", "-m", f"{__package__}.server"]
+    given = {SERVER_VARIABLE: json.dumps({"options": server_options(host, port), "allow_host": list(allow_host)})}
+    os.execve(command[0], command, {**THREADS, **os.environ, **settings.variable(), **given})

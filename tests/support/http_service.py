@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def client_of(*folders: Path, **settings: Any) -> TestClient:
     given = ServeSettings(**settings)
     hosts = Hosts.open(folders, given, encoder=FakeEncoder())  # type: ignore[arg-type]
-    return TestClient(create_app(hosts, given), raise_server_exceptions=False)
+    return TestClient(create_app(hosts, given), "http://127.0.0.1:8080", raise_server_exceptions=False)
 
 
 @pytest.fixture

@@ -3,66 +3,68 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
 
 from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError
-from ....indexer.ingest import BuildReport
 from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
+from ..answers import answering, json_answer, json_bytes
 from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
 from ..problems import ProblemError, busy
+from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
-router = APIRouter(tags=["documents"], responses=PROBLEMS)
+router = APIRouter(tags=["documents"], responses=PROBLEMS, route_class=CheckedRoute)
 Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
 
 
+Id = Annotated[str, Query(description="The document's id.")]
+
+
 @router.get("/documents/{id:path}", response_model=DocumentOut, summary="Get a document")
-async def get_document(id: str, context: Reader, collection: Named = None) -> JSONResponse:
+async def get_document(id: str, context: Reader, collection: Named = None) -> Response:
     """Return a stored document with its metadata."""
-    host = context.hosts.find(collection)
-    found = await context.in_thread(_stored, host, id)
-    if not found:
-        raise ProblemError(404, f"there is no document with the id {id!r}", "id")
-    metadata = {name: json_value(value) for name, value in found.metadata.items()}
-    return JSONResponse({"id": found.id, "title": found.title, "text": found.text, "metadata": metadata})
+    return await context.quick(answering(_shown), context.hosts.find(collection), id)
+
+
+@router.get("/documents", response_model=DocumentOut, summary="Get a document by an id of any characters")
+async def get_document_by_id(id: Id, context: Reader, collection: Named = None) -> Response:
+    """Return a stored document with its metadata, also one whose id ends with a slash or holds a line break."""
+    return await context.quick(answering(_shown), context.hosts.find(collection), id)
 
 
 @router.put("/documents", response_model=Written, summary="Add or replace documents")
-async def put_documents(body: PutRequest, context: Writer) -> JSONResponse:
+async def put_documents(body: PutRequest, context: Writer) -> Response:
     """Write documents in one commit; later searches find them at once. Unchanged documents are not processed again."""
     host = context.hosts.find(body.collection)
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
         context.check_text(document.text + document.title, f"documents.{place}.text")
-    documents = [_document(document) for document in body.documents]
-    async with host.writing:
-        report = await context.in_thread(_write, host, documents)
-    skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
-    counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
-    return JSONResponse(counts | {"skipped": skipped})
+    return await host.writes.run(lambda: answering(_written)(host, body.documents))
 
 
 @router.delete("/documents/{id:path}", response_model=Deleted, summary="Delete a document")
-async def delete_document(id: str, context: Writer, collection: Named = None) -> JSONResponse:
+async def delete_document(id: str, context: Writer, collection: Named = None) -> Response:
     """Delete a document; searches that start after the response do not find it."""
     host = context.hosts.find(collection)
-    if not await context.in_thread(_stored, host, id):
-        raise ProblemError(404, f"there is no document with the id {id!r}", "id")
-    async with host.writing:
-        return JSONResponse({"deleted": await context.in_thread(host.collection.delete, [id])})
+    return await host.writes.run(lambda: answering(_deleted)(host, id))
+
+
+@router.delete("/documents", response_model=Deleted, summary="Delete a document by an id of any characters")
+async def delete_document_by_id(id: Id, context: Writer, collection: Named = None) -> Response:
+    """Delete a document, also one whose id ends with a slash or holds a line break."""
+    host = context.hosts.find(collection)
+    return await host.writes.run(lambda: answering(_deleted)(host, id))
 
 
 @router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")
-async def embed(body: EmbedRequest, context: Reader) -> JSONResponse:
+async def embed(body: EmbedRequest, context: Reader) -> Response:
     """Return an embedding for each text. Only the beginning of a text longer than the model's window is used."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
-    vectors = await context.in_thread(host.collection.embed, body.texts, query=body.query)
-    found = {"model": host.collection.model, "dimension": vectors.shape[1]}
-    return JSONResponse(found | {"vectors": vectors.tolist()})
+    return await context.slow(answering(_embedded), host, body)
 
 
 def check_texts(context: Context, texts: list[str], field: str) -> None:
@@ -76,8 +78,26 @@ def check_texts(context: Context, texts: list[str], field: str) -> None:
         context.check_text(text, f"{field}.{place}")
 
 
-def _stored(host: Hosted, key: str) -> StoredDocument | None:
-    return host.collection.documents([key]).get(key)
+def _found(host: Hosted, key: str) -> StoredDocument:
+    found = host.collection.documents([key]).get(key)
+    if not found:
+        raise ProblemError(404, f"there is no document with the id {key!r}", "id")
+    return found
+
+
+def _shown(host: Hosted, key: str) -> dict[str, Any]:
+    found = _found(host, key)
+    metadata = {name: json_value(value) for name, value in found.metadata.items()}
+    return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
+
+
+def _deleted(host: Hosted, key: str) -> dict[str, Any]:
+    return {"deleted": host.collection.delete([_found(host, key).id])}
+
+
+def _embedded(host: Hosted, body: EmbedRequest) -> dict[str, Any]:
+    vectors = host.collection.embed(body.texts, query=body.query)
+    return {"model": host.collection.model, "dimension": vectors.shape[1], "vectors": vectors.tolist()}
 
 
 def _document(given: DocumentIn) -> Document:
@@ -85,28 +105,33 @@ def _document(given: DocumentIn) -> Document:
     return Document(given.text, given.title, given.id, metadata, origin=given.id)
 
 
-def _write(host: Hosted, documents: list[Document]) -> BuildReport:
+def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     try:
-        return host.collection.put(documents)
+        report = host.collection.put([_document(each) for each in given])
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
+    skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
+    counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
+    return counts | {"skipped": skipped}
 
 
-state_router = APIRouter(tags=["state"])
+OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
+"""What a route without a key may answer, besides its own."""
+state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
 
-@state_router.get("/health", summary="Is the process alive?")
+@state_router.get("/health", summary="Is the process alive?", responses=OPEN)
 async def health() -> dict[str, str]:
     """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
-@state_router.get("/ready", summary="Can it answer searches?", responses={503: PROBLEMS[503]})
+@state_router.get("/ready", summary="Can it answer searches?", responses=OPEN | {503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required."""
     if not request.app.state.ready.is_set():
         return busy("models and indexes are being loaded")
-    return JSONResponse({"status": "ready"})
+    return json_answer(json_bytes({"status": "ready"}))
 
 
 @state_router.get(
@@ -114,14 +139,21 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(request: Request, context: Reader) -> Response:
     """Return requests by route and status, their duration in seconds, the queue length, and the document counts."""
-    return Response(await context.in_thread(request.app.state.metrics.text), media_type=CONTENT_TYPE)
+    return Response(await context.quick(request.app.state.metrics.text), media_type=CONTENT_TYPE)
 
 
-@state_router.get("/collections", summary="The collections and what they hold", responses=PROBLEMS)
-async def collections(context: Reader) -> list[dict[str, Any]]:
+@state_router.get(
+    "/collections", response_model=list[dict[str, Any]], summary="The collections and what they hold",
+    responses=PROBLEMS,
+)  # fmt: skip
+async def collections(context: Reader) -> Response:
     """Return the output of `sonde info --json` for every collection, under the name that requests use."""
+    return await context.slow(answering(_collections), context.hosts.hosted)
+
+
+def _collections(hosted: dict[str, Hosted]) -> list[dict[str, Any]]:
     found = []
-    for name, host in context.hosts.hosted.items():
-        info = (await context.in_thread(host.collection.info)).to_dict()
+    for name, host in hosted.items():
+        info = host.collection.info().to_dict()
         found.append({"name": name} | {key: value for key, value in info.items() if key != "path"})
     return found

@@ -3,28 +3,32 @@
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse
-from starlette.concurrency import run_in_threadpool
+from fastapi.responses import Response
 
 from ....indexer.errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, as_text
 from ....indexer.ingest import BuildReport
 from ....indexer.upkeep.info import Info
+from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
 from ...api.arguments import settings_from
+from ..answers import json_answer, json_bytes
 from ..context import HALF_A_PAIR, PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted, SearchJob
 from ..problems import FAILED, ProblemError
 from ..remote import NOTHING, OF_RUNS, READING, WRITING
+from ..route import CheckedRoute
 from ..schemas import Call
 from ..wire import decode, encode
 
-router = APIRouter(tags=["methods"], responses=PROBLEMS)
+router = APIRouter(tags=["methods"], responses=PROBLEMS, route_class=CheckedRoute)
 
 RUNS_BY_NAME = ("Topics", "Map")
 NOT_OVER_THE_WIRE = ("device", "dtype", "model", "rerank_model", "settings", "progress")
@@ -37,42 +41,55 @@ COUNTS = ("k", "count")
 FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
 
 
-@router.post("/read/{method}", summary="Call a method of a collection that reads")
-async def read(method: str, body: Call, context: Reader) -> JSONResponse:
+@router.post("/read/{method}", response_model=dict[str, Any], summary="Call a method of a collection that reads")
+async def read(method: str, body: Call, context: Reader) -> Response:
     """Call a method of the Python API that reads; return its result in the format of `sonde.connect`."""
+    host = context.hosts.find(body.collection)
     if method == "search":
-        return await _searched(body, context)
-    host, work = _work(context, body, method, (*READING, "rows"), lambda host: host.collection)
-    return await _answered(host, context.in_thread(work))
+        return await _searched(host, body, context)
+    _check_known(method, (*READING, "rows"))
+    return await context.slow(_answered, host, lambda: host.collection, context, body, method)
 
 
-@router.post("/read/{opened}/{method}", summary="Read a topic run or a map")
-async def read_run(opened: str, method: str, body: Call, context: Reader) -> JSONResponse:
+@router.post("/read/{opened}/{method}", response_model=dict[str, Any], summary="Read a topic run or a map")
+async def read_run(opened: str, method: str, body: Call, context: Reader) -> Response:
     """Return an attribute of topics or of a map, or the result of one of their methods."""
-    known = OF_RUNS.get(opened, ((), ()))[0]
-    host, work = _work(context, body, method, known, lambda host: _opened(host, opened, body.run))
-    return await _answered(host, context.in_thread(work))
+    _check_known(method, OF_RUNS.get(opened, ((), ()))[0])
+    host = context.hosts.find(body.collection)
+    return await context.slow(_answered, host, partial(_opened, host, opened, body.run), context, body, method)
 
 
-@router.post("/write/{method}", summary="Call a method of a collection that writes")
-async def write(method: str, body: Call, context: Writer) -> JSONResponse:
+@router.post("/write/{method}", response_model=dict[str, Any], summary="Call a method of a collection that writes")
+async def write(method: str, body: Call, context: Writer) -> Response:
     """Call a method that writes and return its result. The time limit of searches does not apply to writes."""
-    host, work = _work(context, body, method, (*WRITING, "map", "put", "topics"), lambda host: host.collection)
-    async with host.writing:
-        return await _answered(host, run_in_threadpool(work))
+    _check_known(method, (*WRITING, "map", "put", "topics"))
+    host = context.hosts.find(body.collection)
+    return await host.writes.run(lambda: _answered(host, lambda: host.collection, context, body, method))
 
 
-@router.post("/write/{opened}/{method}", summary="Make or change a topic run or a map")
-async def write_run(opened: str, method: str, body: Call, context: Writer) -> JSONResponse:
+@router.post("/write/{opened}/{method}", response_model=dict[str, Any], summary="Make or change a topic run or a map")
+async def write_run(opened: str, method: str, body: Call, context: Writer) -> Response:
     """Call a method that changes a run; return the name of the created or changed run, or the method's other result."""
-    known = OF_RUNS.get(opened, ((), ()))[1]
-    host, work = _work(context, body, method, known, lambda host: _opened(host, opened, body.run))
-    async with host.writing:
-        return await _answered(host, run_in_threadpool(work))
+    _check_known(method, OF_RUNS.get(opened, ((), ()))[1])
+    host = context.hosts.find(body.collection)
+    return await host.writes.run(
+        lambda: _answered(host, lambda: _opened(host, opened, body.run), context, body, method)
+    )
 
 
-async def _searched(body: Call, context: Context) -> JSONResponse:
+async def _searched(host: Hosted, body: Call, context: Context) -> Response:
     """Run a search in a batch with others that arrive at the same time, and return its results.
+
+    Raises:
+        UsageError: A setting or the query is not valid.
+    """
+    query, settings = await context.quick(_search_of, context, body)
+    with _known_failures(host):
+        return json_answer(await context.in_time(host.searches.submit(SearchJob(query, settings, _rendered))))
+
+
+def _search_of(context: Context, body: Call) -> tuple[str, SearchSettings]:
+    """Return the query and the settings of a search.
 
     Raises:
         UsageError: A setting or the query is not valid.
@@ -83,12 +100,11 @@ async def _searched(body: Call, context: Context) -> JSONResponse:
     query = as_text(options.pop("query"), "query")
     settings = settings_from(SearchSettings, None, options, "search")
     settings.check()
-    host = context.hosts.find(body.collection)
+    return query, settings
 
-    async def work() -> Any:
-        return encode(await context.in_time(host.searches.submit(SearchJob(query, settings))))
 
-    return await _answered(host, work())
+def _rendered(results: Results) -> bytes:
+    return json_bytes({"result": encode(results)})
 
 
 def _opened(host: Hosted, opened: str, name: str | None) -> Any:
@@ -96,20 +112,15 @@ def _opened(host: Hosted, opened: str, name: str | None) -> Any:
     return getattr(host.collection, opened)(name)
 
 
-def _work(
-    context: Context, body: Call, method: str, known: Sequence[str], of: Callable[[Hosted], Any]
-) -> tuple[Hosted, Callable[[], Any]]:
-    """Return the collection and a function that answers the call.
+def _check_known(method: str, known: Sequence[str]) -> None:
+    """Reject a method that is not one of these.
 
     Raises:
-        ProblemError: The method does not exist (404), or an option is not allowed over HTTP (422).
+        ProblemError: The method does not exist (404).
     """
     if method not in known:
         hint = f"there are: {', '.join(known)}" if known else "there are none"
         raise ProblemError(404, f"there is no method {method!r}; {hint}", "method")
-    options = _options(context, body, method)
-    host = context.hosts.find(body.collection)
-    return host, lambda: _result(host, of(host), method, options)
 
 
 def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
@@ -149,8 +160,8 @@ def _check_size(context: Context, name: str, value: Any) -> None:
     """
     if isinstance(value, (list, tuple, np.ndarray)):
         context.check_count(np.size(value) if isinstance(value, np.ndarray) else len(value), name)
-    if isinstance(value, str) and len(value) > context.settings.max_text:
-        raise ProblemError(422, f"{len(value):,} characters, and at most {context.settings.max_text:,} are taken", name)
+    if isinstance(value, str):
+        context.check_length(value, name)
 
 
 def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> None:
@@ -186,9 +197,27 @@ def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) ->
     return encode(list(found) if isinstance(found, Iterator) else found)
 
 
-async def _answered(host: Hosted, waited: Awaitable[Any]) -> JSONResponse:
+def _answered(host: Hosted, of: Callable[[], Any], context: Context, body: Call, method: str) -> Response:
+    """Return a call's result in JSON.
+
+    Raises:
+        UsageError: An argument is not valid.
+        ProblemError: The call fails (409); the message names no folder of this machine.
+    """
+    with _known_failures(host):
+        options = _options(context, body, method)
+        return json_answer(json_bytes({"result": _result(host, of(), method, options)}))
+
+
+@contextmanager
+def _known_failures(host: Hosted) -> Iterator[None]:
+    """Turn what a call raises into problems.
+
+    Raises:
+        ProblemError: The call failed (409).
+    """
     try:
-        return JSONResponse({"result": await waited})
+        yield
     except (UsageError, WriterBusyError):
         raise
     except NothingToIndexError as error:

@@ -3,60 +3,69 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from fastapi.responses import Response
 
 from ....indexer.errors import SondeError
 from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
 from ....pipelines.analysis.runs import RunDetails
+from ..answers import answering
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
 from ..problems import ProblemError
+from ..route import CheckedRoute
 
-router = APIRouter(tags=["runs"], responses=PROBLEMS)
+router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
 Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
+Items = list[dict[str, Any]]
 RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
 
 
-@router.get("/runs", summary="All runs: clusterings, topic models, labellings, maps")
-async def runs(context: Reader, collection: Named = None) -> list[dict[str, Any]]:
+@router.get(
+    "/runs", response_model=list[dict[str, Any]], summary="All runs: clusterings, topic models, labellings, maps"
+)
+async def runs(context: Reader, collection: Named = None) -> Response:
     """Return every run with its parameters, versions and report."""
-    host = context.hosts.find(collection)
-    return [run.to_dict() for run in await context.in_thread(host.collection.runs)]
+    return await context.slow(answering(_runs), context.hosts.find(collection))
 
 
-@router.get("/clusters", summary="The clusters of a run")
-async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+@router.get("/clusters", response_model=dict[str, Any], summary="The clusters of a run")
+async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the clusters with their size, terms and the documents nearest to the centre."""
     return await _items(context, CLUSTER, run, collection)
 
 
-@router.get("/topics", summary="The topics of a run")
-async def topics(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+@router.get("/topics", response_model=dict[str, Any], summary="The topics of a run")
+async def topics(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the topics with their terms and representative documents."""
     return await _items(context, TOPIC, run, collection)
 
 
-@router.get("/labels", summary="The labels of a run")
-async def labels(context: Reader, run: RunName = None, collection: Named = None) -> dict[str, Any]:
+@router.get("/labels", response_model=dict[str, Any], summary="The labels of a run")
+async def labels(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the labels of a label run and the number of documents with each label."""
     return await _items(context, LABEL, run, collection)
 
 
-@router.get("/map", summary="Where a map puts the documents")
+@router.get("/map", response_model=dict[str, Any], summary="Where a map puts the documents")
 async def places(
     context: Reader,
     run: RunName = None,
     collection: Named = None,
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
-) -> dict[str, Any]:
+) -> Response:
     """Return document ids and their map coordinates, in pages of `limit`, and the map's regions."""
     host = context.hosts.find(collection)
-    return await context.in_thread(_places, host, run, offset, limit)
+    return await context.slow(answering(_places), host, run, offset, limit)
 
 
-async def _items(context: Context, kind: RunKind, name: str | None, collection: str | None) -> dict[str, Any]:
+async def _items(context: Context, kind: RunKind, name: str | None, collection: str | None) -> Response:
     host = context.hosts.find(collection)
-    return await context.in_thread(_described, host, kind, name)
+    return await context.slow(answering(_described), host, kind, name)
+
+
+def _runs(host: Hosted) -> list[dict[str, Any]]:
+    return [run.to_dict() for run in host.collection.runs()]
 
 
 def _found(host: Hosted, kind: RunKind, name: str | None) -> RunDetails:

@@ -4,15 +4,17 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 
 from ....indexer.errors import SondeError, UsageError
 from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, entail
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
+from ..answers import answering, json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader
-from ..hosted import Hosted, SearchJob
+from ..hosted import Hosted, SearchJob, is_quick
 from ..problems import ProblemError
+from ..route import CheckedRoute
 from ..schemas import (
     EntailRequest,
     Found,
@@ -27,11 +29,11 @@ from ..schemas import (
 )
 from .documents import check_texts
 
-router = APIRouter(tags=["search"], responses=PROBLEMS)
+router = APIRouter(tags=["search"], responses=PROBLEMS, route_class=CheckedRoute)
 
 
 @router.post("/search", response_model=Hits, summary="Search by meaning, by words, or by both")
-async def search(body: SearchRequest, context: Reader) -> JSONResponse:
+async def search(body: SearchRequest, context: Reader) -> Response:
     """Return the documents that best answer the query; queries that arrive together are processed together."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
@@ -40,27 +42,20 @@ async def search(body: SearchRequest, context: Reader) -> JSONResponse:
         rerank_model=body.rerank_model, rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
         rerank_weight=body.rerank_weight, weight=body.weight, depth=body.depth, breadth=body.breadth,
     )  # fmt: skip
-    results = await context.in_time(host.searches.submit(SearchJob(body.query, settings)))
-    return JSONResponse(answer(results))
+    return json_answer(await context.in_time(host.searches.submit(SearchJob(body.query, settings, _rendered))))
 
 
 @router.post("/similar", response_model=Hits, summary="Find what is most similar to a document or a text")
-async def similar(body: SimilarRequest, context: Reader) -> JSONResponse:
+async def similar(body: SimilarRequest, context: Reader) -> Response:
     """Return the documents most similar to a stored one (which is left out) or to any given text."""
     host = context.hosts.find(body.collection)
     if (body.id is None) == (body.text is None):
         raise ProblemError(422, "give an id or a text, one of the two", "id")
     settings = _settings(context, body)
-    given = {name: getattr(settings, name) for name in ("k", "offset", "where", "threshold")}
-    try:
-        if body.text is not None:
-            context.check_text(body.text, "text")
-            return JSONResponse(answer(await context.in_thread(host.collection.like, body.text, **given)))
-        return JSONResponse(answer(await context.in_thread(host.collection.similar, body.id or "", **given)))
-    except UsageError:
-        raise
-    except SondeError as error:
-        raise _missing(host, body.id, error) from None
+    if body.text is not None:
+        context.check_text(body.text, "text")
+    run = context.quick if is_quick(settings) else context.slow
+    return await run(answering(_similar), host, body, settings)
 
 
 def answer(results: Results) -> dict[str, Any]:
@@ -74,6 +69,22 @@ def answer(results: Results) -> dict[str, Any]:
         "loading_seconds": results.loading_seconds,
         "hits": [hit.to_dict() for hit in results],
     }
+
+
+def _rendered(results: Results) -> bytes:
+    return json_bytes(answer(results))
+
+
+def _similar(host: Hosted, body: SimilarRequest, settings: SearchSettings) -> dict[str, Any]:
+    given = {name: getattr(settings, name) for name in ("k", "offset", "where", "threshold")}
+    try:
+        if body.text is not None:
+            return answer(host.collection.like(body.text, **given))
+        return answer(host.collection.similar(body.id or "", **given))
+    except UsageError:
+        raise
+    except SondeError as error:
+        raise _missing(host, body.id, error) from None
 
 
 def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
@@ -92,12 +103,12 @@ def _missing(host: Hosted, key: str | None, error: SondeError) -> Exception:
     return error if known else ProblemError(404, f"there is no document with the id {key!r}", "id")
 
 
-judge_router = APIRouter(tags=["judge"], responses=PROBLEMS)
+judge_router = APIRouter(tags=["judge"], responses=PROBLEMS, route_class=CheckedRoute)
 MOST_LABELS = 100
 
 
 @judge_router.post("/label", response_model=Labelled, summary="Label texts from the labels' names")
-async def label(body: LabelRequest, context: Reader) -> JSONResponse:
+async def label(body: LabelRequest, context: Reader) -> Response:
     """Return one or several labels for each text, with the probability of every label."""
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
@@ -105,27 +116,27 @@ async def label(body: LabelRequest, context: Reader) -> JSONResponse:
         raise ProblemError(422, f"{len(body.labels):,} labels, and at most {MOST_LABELS} are taken", "labels")
     for name, description in body.labels.items():
         context.check_text(name + " " + description, f"labels.{name[:40]}")
-    return JSONResponse({"texts": await context.in_thread(_label, context, host, body)})
+    return await context.slow(answering(_label), context, host, body)
 
 
 @judge_router.post("/entail", response_model=Judged, summary="Does a sentence follow from another?")
-async def judge(body: EntailRequest, context: Reader) -> JSONResponse:
+async def judge(body: EntailRequest, context: Reader) -> Response:
     """Return the probabilities of entailment, neutral and contradiction."""
     context.check_text(body.premise, "premise")
     context.check_text(body.hypothesis, "hypothesis")
-    return JSONResponse((await context.in_thread(_entail, context, body)).to_dict())
+    return await context.slow(answering(_entail), context, body)
 
 
 @judge_router.post("/rerank", response_model=Reranked, summary="Order texts by how well they answer a query")
-async def rerank(body: RerankRequest, context: Reader) -> JSONResponse:
+async def rerank(body: RerankRequest, context: Reader) -> Response:
     """Return the positions of the texts, best first, with late-interaction scores from the collection's bi-encoder."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
     check_texts(context, body.texts, "texts")
-    return JSONResponse(await context.in_thread(_rerank, host, body))
+    return await context.slow(answering(_rerank), host, body)
 
 
-def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str, Any]]:
+def _label(context: Context, host: Hosted, body: LabelRequest) -> dict[str, Any]:
     engine = body.engine or DEFAULT_ENGINE
     settings = LabelSettings(
         engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
@@ -133,11 +144,11 @@ def _label(context: Context, host: Hosted, body: LabelRequest) -> list[dict[str,
     check_classify(body.texts, body.labels, settings)  # before the NLI model is loaded
     judging = None if engine == "similarity" else context.models.nli()
     found = host.collection.classify(body.texts, body.labels, settings=settings, judge=judging)
-    return [each.to_dict() for each in found]
+    return {"texts": [each.to_dict() for each in found]}
 
 
-def _entail(context: Context, body: EntailRequest) -> Any:
-    return entail(body.premise, body.hypothesis, context.models.nli().pairs)
+def _entail(context: Context, body: EntailRequest) -> dict[str, Any]:
+    return entail(body.premise, body.hypothesis, context.models.nli().pairs).to_dict()
 
 
 def _rerank(host: Hosted, body: RerankRequest) -> dict[str, Any]:

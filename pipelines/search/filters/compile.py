@@ -20,7 +20,7 @@ from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands
 from .expression import Expressions
-from .sql import FieldNames, Fragment, Operand, shown
+from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, shown
 
 ESCAPE = "\\"
 KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
@@ -124,6 +124,9 @@ def _sentence(where: str, error: ParseError) -> str:
 
 
 MOST_PARAMETERS = 30_000
+MOST_COST = 60
+"""The most expensive filter takes about a second for 100,000 documents; see `Fragment.cost`. A set of values is one
+comparison, however many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,11 @@ def _condition(where: str, operands: Operands) -> Fragment:
         raise UsageError(f"the filter {shown(where)} is nested too deeply: use fewer parentheses") from None
     if (count := len(found.parameters)) > MOST_PARAMETERS:
         raise UsageError(f"the filter has {count:,} values, and at most {MOST_PARAMETERS:,} are possible")
+    if found.cost > MOST_COST:
+        raise UsageError(
+            f"the filter has too many comparisons: they count {found.cost:,}, and at most {MOST_COST} are possible "
+            f"(a pattern or function counts {TEXT_COST}, a list {LIST_COST}); for many values, write field IN (…)"
+        )
     return found
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -12,12 +12,14 @@ from ....indexer.store.documents import any_item
 from .sql import (
     ARTICLES,
     ESCAPE,
+    LIST_COST,
+    TEXT_COST,
     FieldNames,
     Fragment,
     Operand,
     Period,
+    either,
     glob,
-    join_fragments,
     like_condition,
     period,
     shown,
@@ -154,6 +156,12 @@ def condition(operand: Operand, test: Test) -> Fragment:
     """
     if operand.type == "list":
         return _any_item(operand, test)
+    found = _single(operand, test)
+    costly = test.operator in ("LIKE", "ILIKE") or "(" in operand.sql
+    return replace(found, cost=TEXT_COST) if costly else found
+
+
+def _single(operand: Operand, test: Test) -> Fragment:
     if test.operator in ("LIKE", "ILIKE"):
         return _pattern(operand, test)
     if operand.type == "date":
@@ -209,7 +217,7 @@ def _date(operand: Operand, test: Test) -> Fragment:
     periods = [_period(operand, value) for value in test.values]
     first, last = periods[0], periods[-1]
     if test.operator in ("=", "IN"):
-        return join_fragments([_between(operand, one.start, one.end) for one in periods], "OR")
+        return either([_between(operand, one.start, one.end) for one in periods])
     if test.operator == "BETWEEN":
         return _between(operand, first.start, last.end)
     # At or after a period starts with it; later starts behind it, and likewise for earlier.
@@ -234,14 +242,14 @@ def _period(operand: Operand, value: Value) -> Period:
 def _any_item(operand: Operand, test: Test) -> Fragment:
     """Compile "some item of the list passes the test"; numbers, texts and booleans never equal one another."""
     if test.operator == "IN":
-        return join_fragments([_any_item(operand, Test("=", [value])) for value in test.values], "OR")
+        return either([_any_item(operand, Test("=", [value])) for value in test.values])
     kinds = {_kind(value) for value in test.values}
     if len(kinds) > 1:
         raise UsageError(f"BETWEEN needs two values of one kind, not {' and '.join(map(_written, test.values))}")
     kind = kinds.pop()
     sql = "item.type = 'true'" if kind == "boolean" else "item.value"
     inner = condition(Operand(sql, kind, f"an item of {operand.name}"), test)
-    return Fragment(any_item(operand.sql, _ITEM_TYPES[kind], inner.sql), inner.parameters)
+    return Fragment(any_item(operand.sql, _ITEM_TYPES[kind], inner.sql), inner.parameters, LIST_COST)
 
 
 def _written(value: Value) -> str:

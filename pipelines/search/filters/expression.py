@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from ....indexer.errors import UsageError
 from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
-from .sql import ARTICLES, Fragment, Operand, join_fragments, shown
+from .sql import ARTICLES, Fragment, Operand, either, join_fragments, shown
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -45,7 +45,7 @@ class Expressions:
     def paren(self, node: exp.Expr) -> Fragment:
         """(…)."""
         inner = self.condition(only(node, "this").this)
-        return Fragment(f"({inner.sql})", inner.parameters)
+        return Fragment(f"({inner.sql})", inner.parameters, inner.cost)
 
     def negation(self, node: exp.Expr) -> Fragment:
         """NOT …."""
@@ -60,7 +60,7 @@ class Expressions:
                 pending += [only(part, "this", "expression").args["expression"], part.this]
             else:
                 parts.append(self.condition(part))
-        return join_fragments(parts, "AND" if kind is exp.And else "OR")
+        return join_fragments(parts, "AND") if kind is exp.And else either(parts)
 
     def boolean(self, node: exp.Expr) -> Fragment:
         """TRUE and FALSE."""

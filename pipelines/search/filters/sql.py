@@ -15,14 +15,43 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A SQL expression and the values of its question marks, in order."""
+    """A SQL expression, the values of its question marks, in order, and what it costs for each document.
+
+    `cost` counts comparisons: 1 for one with a value, more for those that take longer; see `LIST_COST`.
+    """
 
     sql: str
     parameters: tuple[str | int | float, ...] = ()
+    cost: int = 1
 
     def negated(self) -> "Fragment":
         """Return NOT of this; what is NULL stays NULL."""
-        return Fragment(f"NOT ({self.sql})", self.parameters)
+        return Fragment(f"NOT ({self.sql})", self.parameters, self.cost)
+
+
+LIST_COST, TEXT_COST = 10, 2
+"""Costs of a comparison of a list's items, and of one with a pattern or a function. For 100,000 documents, a plain
+comparison took 2 to 6 ms, the others 5 to 17 and about 110."""
+_EQUAL = re.compile(r"(?<![<>!])= \?")
+
+
+def either(parts: Sequence[Fragment]) -> Fragment:
+    """Join conditions by OR; those that compare the same field with one value each become one look-up in a set."""
+    by_sql: dict[str, list[Fragment]] = {}
+    for part in parts:
+        by_sql.setdefault(part.sql, []).append(part)
+    return join_fragments([_as_set(same) for same in by_sql.values()], "OR")
+
+
+def _as_set(same: Sequence[Fragment]) -> Fragment:
+    """Return OR of conditions with the same SQL."""
+    one = same[0]
+    values = tuple(value for part in same for value in part.parameters)
+    if len(same) == 1 or not values:
+        return one
+    if len(one.parameters) > 1 or not _EQUAL.search(one.sql) or "NOT (" in one.sql:
+        return join_fragments(same, "OR")
+    return Fragment(_EQUAL.sub(f"IN ({', '.join('?' * len(values))})", one.sql), values, one.cost)
 
 
 def join_fragments(parts: Sequence[Fragment], operator: str) -> Fragment:
@@ -31,7 +60,8 @@ def join_fragments(parts: Sequence[Fragment], operator: str) -> Fragment:
         return parts[0]
     middle = len(parts) // 2
     left, right = join_fragments(parts[:middle], operator), join_fragments(parts[middle:], operator)
-    return Fragment(f"({left.sql} {operator} {right.sql})", left.parameters + right.parameters)
+    sql = f"({left.sql} {operator} {right.sql})"
+    return Fragment(sql, left.parameters + right.parameters, left.cost + right.cost)
 
 
 def shown(text: str) -> str:

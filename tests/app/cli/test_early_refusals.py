@@ -83,7 +83,8 @@ def test_http(unused: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hosts, "warm", lambda _: None)
     monkeypatch.setattr(Models, "nli", lambda _: pytest.fail("the NLI model was loaded"))
     hosts = Hosts.open([unused.path], ServeSettings(), encoder=UnusedEncoder())  # type: ignore[arg-type]
-    with TestClient(create_app(hosts, ServeSettings()), raise_server_exceptions=False) as client:
+    app = create_app(hosts, ServeSettings())
+    with TestClient(app, "http://127.0.0.1:8080", raise_server_exceptions=False) as client:
         for route, body in (("/search", {"query": "a"}), ("/similar", {"text": "a"}), ("/similar", {"id": "1"})):
             refused(client.post(route, json=body | {"where": TYPO}), 422, NO_FIELD, field="where")
         body = {"texts": ["a"], "labels": {"b": ""}, "engine": "nli"}

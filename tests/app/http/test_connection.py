@@ -54,7 +54,7 @@ def test_an_unexpected_error_does_not_break_the_connection(app: Any, caplog: pyt
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
 
-        searches, work = searches_of(app), searches_of(app)._work
+        searches, work = searches_of(app).quick, searches_of(app).quick._work
         searches._work = lambda _: 1 / 0
         with caplog.at_level(logging.ERROR, "sonde.http"):
             status, problem = ask()

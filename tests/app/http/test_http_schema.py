@@ -28,7 +28,7 @@ def documented() -> Iterator[schemathesis.BaseSchema]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "letters.sonde"
         index(rows, path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
-        given = ServeSettings()
+        given = ServeSettings(allow_host=("testserver",))
         hosts = Hosts.open([path], given, encoder=FakeEncoder())  # type: ignore[arg-type]
         yield schemathesis.openapi.from_asgi("/openapi.json", create_app(hosts, given))
 

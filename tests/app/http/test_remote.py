@@ -298,7 +298,7 @@ def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     assert drawn.name == "map"
     assert drawn.places.tolist() == stored.places.tolist()
     assert (len(drawn), drawn.newer, drawn.regions) == (64, 0, stored.regions)
-    whose = "RemoteCollection('http://testserver')"
+    whose = "RemoteCollection('http://127.0.0.1:8080')"
     assert repr(drawn) == f"RemoteMap('map', {whose})"
     assert repr(made) == f"RemoteTopics('topics', {len(made)} topics, {whose})"
     assert set(dir(drawn)) >= {name for names in OF_RUNS["map_run"] for name in names}

@@ -19,6 +19,7 @@ from sonde.app.api import index
 from sonde.app.http.client import RemoteCollection
 from sonde.indexer.errors import SondeError
 
+ENDING = "sonde: stopped; every request that had begun was answered\n"
 RUNNER = Path(__file__).parents[2] / "support" / "served.py"
 
 
@@ -166,7 +167,7 @@ def test_a_service_that_says_where_it_is_can_be_reached(
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     ran = sonde("serve", folder, "--port", "0")
-    assert (ran.code, ran.err) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n")
+    assert (ran.code, ran.err) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n{ENDING}")
 
 
 def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:

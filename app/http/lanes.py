@@ -1,0 +1,71 @@
+"""Two lanes for the work of a service, so that a cheap request never waits behind dear ones."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+THREADS = 2
+"""Threads of each lane. More would only delay one another, and the event loop, which shares Python's lock with them."""
+
+
+class BusyError(Exception):
+    """Too much is waiting."""
+
+
+class Lane:
+    """Threads that work through a queue in order."""
+
+    def __init__(self, name: str, *, threads: int, waiting: int) -> None:
+        """Allow at most `waiting` calls in the queue."""
+        self._most = threads + waiting
+        self._begun = 0
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"sonde-{name}")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run a blocking function in a thread and return its result.
+
+        If the caller is cancelled, work that waits is dropped. Work that has begun cannot be stopped: it keeps its
+        thread, so that no more than that many threads ever work.
+
+        Raises:
+            BusyError: Too many calls are waiting.
+        """
+        if self._begun >= self._most:
+            raise BusyError
+        self._begun += 1
+        loop = asyncio.get_running_loop()
+        future = self._threads.submit(work)
+        future.add_done_callback(lambda done: self._ended(loop, done))
+        return await asyncio.wrap_future(future)
+
+    def _ended(self, loop: asyncio.AbstractEventLoop, _: "Future[T]") -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._forget)
+
+    def _forget(self) -> None:
+        self._begun -= 1
+
+    def close(self) -> None:
+        """Finish what waits, then stop the threads."""
+        self._threads.shutdown(wait=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lane of cheap requests and the lane of dear ones."""
+
+    quick: Lane
+    slow: Lane
+
+    @classmethod
+    def of(cls, waiting: int) -> "Lanes":
+        """Return two lanes in each of which `waiting` calls may wait."""
+        return cls(*(Lane(name, threads=THREADS, waiting=waiting) for name in ("quick", "slow")))
+
+    def close(self) -> None:
+        """Finish what waits, then stop the threads."""
+        self.quick.close()
+        self.slow.close()

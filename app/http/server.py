@@ -1,0 +1,88 @@
+"""The server below the service: it gives up on slow senders, and says how it stopped."""
+
+import asyncio
+import gc
+import sys
+import time
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from ...indexer.wording import counted
+from .settings import ServeSettings
+
+SWITCH = 0.0005
+"""Seconds for which a thread may keep Python's lock while another wants it; Python's own 0.005 delays every answer of
+the event loop by several times that while searches run."""
+SHUTDOWN = 30
+"""Seconds for which requests that have begun may go on when the service is stopped."""
+TICKS = 5
+"""uvicorn calls `on_tick` every 0.1 s; connections are looked at every 0.5 s."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which closes connections that send or receive too slowly, and the oldest idle ones if needed.
+
+    uvicorn itself has a time limit only for connections that wait for their next request.
+    """
+
+    def __init__(self, app: FastAPI, settings: ServeSettings) -> None:
+        """Take the application and its limits."""
+        super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
+        self._settings = settings
+        self._ready: asyncio.Event = app.state.ready
+        self._settled = False
+        self._stuck: dict[Any, float] = {}
+        self.unfinished = 0
+
+    def run(self, sockets: Any = None) -> None:
+        """Serve until a signal, which is raised again at the end."""
+        sys.setswitchinterval(SWITCH)
+        super().run(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at the connections now and then; return whether to stop."""
+        if counter % TICKS == 0:
+            self._close_stuck(time.monotonic())
+            self._settle()
+        return await super().on_tick(counter)
+
+    def _settle(self) -> None:
+        """Take what was loaded out of the garbage collector, once: its pauses, of up to a second, stop every thread."""
+        if not self._settled and self._ready.is_set():
+            gc.collect()
+            gc.freeze()
+            self._settled = True
+
+    def _close_stuck(self, now: float) -> None:
+        since = {each: self._stuck.get(each, now) for each in self.server_state.connections if _is_stuck(each)}
+        spare = len(self.server_state.connections) - self._settings.connections
+        oldest = sorted(since, key=lambda each: since[each])[: max(0, spare)]
+        for each in since:
+            if each in oldest or now - since[each] > self._settings.receive:
+                each.transport.abort()
+        self._stuck = since
+
+    async def _wait_tasks_to_complete(self) -> None:
+        try:
+            await super()._wait_tasks_to_complete()
+        except asyncio.CancelledError:
+            self.unfinished = len(self.server_state.tasks)
+            raise
+
+    @property
+    def ending(self) -> str:
+        """What became of the requests that had begun when the service was stopped."""
+        if self.unfinished:
+            return f"stopped; {counted(self.unfinished, 'request')} took longer than {SHUTDOWN} s and got no answer"
+        return "stopped; every request that had begun was answered"
+
+
+def _is_stuck(connection: Any) -> bool:
+    """Return whether a connection waits for its client: for headers, for the rest of a body, or to take an answer."""
+    cycle = getattr(connection, "cycle", None)
+    if cycle is None or cycle.response_complete:
+        return True
+    flow = getattr(connection, "flow", None)
+    return bool(flow and flow.write_paused)

@@ -1,0 +1,92 @@
+"""Every status that the service answers is in the OpenAPI document, and the key is checked before anything is read."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
+
+from sonde.app.http.guard import add_key
+from sonde.indexer.errors import SondeError
+
+JSON = {"content-type": "application/json"}
+WRONG: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "no JSON": {"content": b"{", "headers": JSON},
+    "bad UTF-8": {"content": b'{"a": "\xe9"}', "headers": JSON},
+    "a deep one": {"content": b"[" * 9_000, "headers": JSON},
+    "a long number": {"content": b'{"k": ' + b"1" * 5_000 + b"}", "headers": JSON},
+    "many values": {"content": b"[" + b"[]," * 250_000 + b"1]", "headers": JSON},
+    "a list": {"json": [1]},
+    "null": {"content": b"null", "headers": JSON},
+    "other fields": {"json": {"x": 1}},
+    "very many fields": {"json": {f"x{number}": 1 for number in range(5_000)}},
+    "wrong types": {"json": {"query": 1, "texts": 1, "documents": 1, "options": 1, "premise": []}},
+    "many wrong entries": {"json": {"texts": [1] * 5_000, "documents": [1] * 5_000, "options": {}}},
+    "a form": {"content": b"a=b", "headers": {"content-type": "application/x-www-form-urlencoded"}},
+    "too large": {"content": b'"' + b"x" * 5_000_000 + b'"', "headers": JSON},
+    "another host": {"headers": {"host": "evil.example"}},
+    "another page": {"headers": {"origin": "http://evil.example"}},
+    "no collection": {"params": {"collection": "none"}, "json": {"collection": "none"}},
+    "wrong query": {"params": {"limit": "x", "offset": "-1"}},
+}
+
+
+def routes(client: TestClient) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the method, the path and the description of every route."""
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        for method, described in methods.items():
+            yield method.upper(), path.format(id="none", opened="topic_run", method="none"), described
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_answer_is_documented(client: TestClient, name: str) -> None:
+    tried = 0
+    for method, path, described in routes(client):
+        answer = client.request(method, path, **WRONG[name])
+        assert str(answer.status_code) in described["responses"], (method, path, answer.text)
+        assert answer.status_code < 500, (method, path, answer.text)
+        tried += 1
+    assert tried > 20
+
+
+@pytest.mark.parametrize("key", [None, "sonde_wrong"])
+def test_the_key_is_checked_before_the_body_is_read(folder: Path, tmp_path: Path, key: str | None) -> None:
+    add_key(tmp_path / "keys.json", "a", "read")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    with client_of(folder, keys=tmp_path / "keys.json") as client:
+        for method, path, described in routes(client):
+            for content in (b"{", b'"' + b"x" * 5_000_000 + b'"'):
+                answer = client.request(method, path, content=content, headers=headers)
+                if path in ("/health", "/ready"):
+                    assert str(answer.status_code) in described["responses"]
+                else:
+                    refused(answer, 401, "give an API key")
+
+
+def test_the_rights_are_checked_before_the_body_is_read(folder: Path, tmp_path: Path) -> None:
+    headers = {"Authorization": f"Bearer {add_key(tmp_path / 'keys.json', 'a', 'read')}"}
+    with client_of(folder, keys=tmp_path / "keys.json") as client:
+        writing = [(m, path) for m, path, _ in routes(client) if m in ("PUT", "DELETE") or path.startswith("/write")]
+        assert len(writing) == 5
+        for method, path in writing:
+            refused(client.request(method, path, content=b"{", headers=headers), 403, "only read")
+
+
+@pytest.mark.parametrize("id", ["a\nb", "a/b/", "100%", "%2F", "a b", "?x=1#y", "\x01", "ü", "..", ".", "//", "a\\b"])
+def test_an_id_of_any_characters(client: TestClient, id: str) -> None:
+    from sonde.app.http.client import RemoteCollection
+
+    remote = RemoteCollection(client)  # type: ignore[arg-type]
+    assert remote.put([{"id": id, "text": "a zebra"}]).added == 1
+    found = remote.get(id)
+    assert found and (found.id, found.text) == (id, "a zebra")
+    answer = client.get("/documents", params={"id": id})
+    assert (answer.status_code, answer.json()["id"]) == (200, id)
+    assert client.delete("/documents", params={"id": id}).json() == {"deleted": 1}
+    refused(client.get("/documents", params={"id": id}), 404, "there is no document")
+    with pytest.raises(SondeError, match="there is no document with the id"):
+        remote.get(id)
