@@ -29,6 +29,7 @@ from . import (
     upkeep,
 )
 from .output import option
+from .terminal import show_controls
 
 app = typer.Typer(
     name="sonde",
@@ -97,10 +98,11 @@ def main() -> None:
 
 
 def _print_anything() -> None:
-    """Print what the terminal's encoding lacks as escapes, where Python would fail."""
+    """Print what the terminal's encoding lacks, and control characters, as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    show_controls()
 
 
 def _stopped() -> int:

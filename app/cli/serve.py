@@ -59,7 +59,9 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     names = ", ".join(service.state.context.hosts.hosted)
     say(f"serving {names} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
-    server = uvicorn.Server(uvicorn.Config(service, log_level="warning", timeout_graceful_shutdown=30))
+    server = uvicorn.Server(
+        uvicorn.Config(service, log_level="warning", use_colors=False, timeout_graceful_shutdown=30)
+    )
     with bound, suppress(KeyboardInterrupt):
         server.run([bound])
 

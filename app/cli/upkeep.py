@@ -7,6 +7,7 @@ import typer
 
 from ...indexer.wording import counted, size
 from .output import CollectionPath, Json, print_json, progress, say
+from .terminal import unchanged
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
@@ -179,7 +180,8 @@ def export(
         say(f"note: {note}")
     standard = to == "-"
     if standard:
-        count = opened.export_lines(sys.stdout, vectors=vectors, where=where)
+        out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
+        count = opened.export_lines(out, vectors=vectors, where=where)
     else:
         count = opened.export(to, vectors=vectors, where=where)
     if json and not standard:
