@@ -163,6 +163,14 @@ def export(
     where: Annotated[
         str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
     ] = None,
+    raw_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--raw-formulas",
+            help="Leave CSV cells unchanged that a spreadsheet would run as formulas. Otherwise an apostrophe is put "
+            "before them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
@@ -183,7 +191,8 @@ def export(
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
         count = opened.export_lines(out, vectors=vectors, where=where)
     else:
-        count = opened.export(to, vectors=vectors, where=where)
+        with progress(quiet=True) as notify:
+            count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:
