@@ -151,3 +151,22 @@ def test_a_failed_job_and_an_uploaded_file(visit: Hostile, server: Server) -> No
     expect(visit.page.get_by_text("rows", exact=False).first).to_be_visible()
     visit.settle()
     assert COLUMN in visit.read()
+
+
+@pytest.mark.parametrize("color", [None, COLUMN])
+def test_a_map_as_a_page_runs_nothing(chromium: Browser, tmp_path: Path, color: str | None) -> None:
+    made = hostile(tmp_path / "c.sonde", MARKUP)
+    made.map_run().draw(tmp_path / "map.html", color=color)
+    page = chromium.new_page()
+    failed: list[str] = []
+    page.on("dialog", lambda dialog: (failed.append(dialog.message), dialog.dismiss()))
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    page.on("request", lambda request: failed.append(request.url) if request.url.startswith("http") else None)
+    page.goto((tmp_path / "map.html").as_uri())
+    page.locator(".annotation").first.wait_for()
+    drawn = page.locator("#plot").evaluate("plot => plot.textContent")
+    assert "a region <script>owned=1" in drawn
+    assert page.locator("#plot").locator("a, img, script").count() == 0
+    assert page.evaluate("window.owned") is None
+    assert failed == []
+    page.close()
