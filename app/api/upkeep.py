@@ -154,8 +154,9 @@ class Upkeep(Opened):
             return texts_by_id(view.catalog, as_texts(ids, "id"), length)
 
     def export(
-        self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = ()
-    ) -> int:
+        self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = (),
+        raw_formulas: bool = False, progress: Notify = silent,
+    ) -> int:  # fmt: skip
         """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
         Args:
@@ -163,6 +164,9 @@ class Upkeep(Opened):
             vectors: Whether to write each document's embedding.
             where: A filter on metadata and runs; all documents if None.
             without: Ids of documents to leave out.
+            raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
+                Otherwise they get an apostrophe in front; numbers stay as they are.
+            progress: Receives a message if cells were changed.
 
         Raises:
             UsageError: The file has another suffix, or the filter is not valid.
@@ -172,7 +176,10 @@ class Upkeep(Opened):
             >>> fruit.export(folder / "fruit.csv", where="length > 15")
             1
         """
-        return exporting.write_export(self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where))
+        return exporting.write_export(
+            self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where),
+            raw_formulas=raw_formulas, progress=progress,
+        )  # fmt: skip
 
     def export_lines(self, stream: TextIO, *, vectors: bool = False, where: str | None = None) -> int:
         """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.

@@ -80,7 +80,9 @@ def duplicates(
     could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} can be removed ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:
-        say(f"{to}: {counted(opened.export(to, without=found.redundant), 'document')}")
+        with progress(quiet=True) as notify:
+            count = opened.export(to, without=found.redundant, progress=notify)
+        say(f"{to}: {counted(count, 'document')}")
 
 
 def _print(opened: "Collection", found: "Duplicates") -> None:

@@ -30,6 +30,7 @@ from . import (
     upkeep,
 )
 from .output import option, say
+from .terminal import show_controls
 
 WAIT_SECONDS = 30.0
 """How long a command that writes waits while another process writes to the collection."""
@@ -111,10 +112,11 @@ def _run(terminated: list[int]) -> int | None:
 
 
 def _print_anything() -> None:
-    """Print what the terminal's encoding lacks as escapes, where Python would fail."""
+    """Print what the terminal's encoding lacks, and control characters, as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    show_controls()
 
 
 def _stopped(terminated: list[int]) -> int:

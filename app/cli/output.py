@@ -15,6 +15,7 @@ import typer
 from ...indexer.errors import Message
 from ...indexer.progress import Notify, Progress
 from ...indexer.wording import per_second
+from .terminal import unchanged, visible
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
@@ -97,22 +98,23 @@ def progress(quiet: bool = False) -> Iterator[Notify]:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[unit]}{task.fields[pace]}"),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(file=unchanged(sys.stderr))  # the bar moves the cursor
+    with Bar(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         tasks: dict[str, int] = {}
         paces = Paces()
 
         def show(event: Progress | str) -> None:
             if isinstance(event, str):
-                bar.console.print(in_options(event), markup=False, highlight=False)
+                bar.console.print(visible(in_options(event)), markup=False, highlight=False)
                 return
             pace = paces(event)
             if event.stage not in tasks:
-                tasks[event.stage] = bar.add_task(event.stage, unit=event.unit, pace=pace)
+                tasks[event.stage] = bar.add_task(visible(event.stage), unit=event.unit, pace=pace)
             known = tasks[event.stage]
             bar.update(known, completed=event.done, total=event.total, unit=event.unit, pace=pace)  # type: ignore[arg-type]
 

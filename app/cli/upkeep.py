@@ -7,6 +7,7 @@ import typer
 
 from ...indexer.wording import counted, size
 from .output import CollectionPath, Json, print_json, progress, say
+from .terminal import unchanged
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
@@ -162,6 +163,14 @@ def export(
     where: Annotated[
         str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
     ] = None,
+    raw_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--raw-formulas",
+            help="Leave CSV cells unchanged that a spreadsheet would run as formulas. Otherwise an apostrophe is put "
+            "before them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
@@ -179,9 +188,11 @@ def export(
         say(f"note: {note}")
     standard = to == "-"
     if standard:
-        count = opened.export_lines(sys.stdout, vectors=vectors, where=where)
+        out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
+        count = opened.export_lines(out, vectors=vectors, where=where)
     else:
-        count = opened.export(to, vectors=vectors, where=where)
+        with progress(quiet=True) as notify:
+            count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -29,7 +29,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: ServeSettings) -> None:
         """Take the application and its limits."""
-        super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
+        super().__init__(uvicorn.Config(app, log_level="warning", use_colors=False, timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings
         self._ready: asyncio.Event = app.state.ready
         self._settled = False

@@ -14,12 +14,23 @@ from ...indexer.store.runs import Item, Run
 from ..api import Collection
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
+_TOGETHER = re.compile(
+    r"(?<=:)(?=//|[\w+-]+(?::|$))|(?<=www)(?=\.|$)|(?<=@)(?=[-\w])|(?<=[<>~-])(?=[>=-])", re.IGNORECASE
+)
+"""Inside what Streamlit replaces after it has read the Markdown: addresses, icons, emoji, arrows, signs such as >=."""
+NOTHING = ":small[]"
+"""An empty element in Markdown."""
 MARK = "<mark class='sonde'>{}</mark>"
 
 
 def escape_markdown(text: str) -> str:
-    """Return text on one line that Markdown shows as it is: for labels of widgets, which are Markdown."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    """Return text on one line that Markdown shows as it is: for labels of widgets, which are Markdown.
+
+    A backslash does not stop what Streamlit replaces in the text that Markdown yields, such as `:streamlit:` or an
+    address. An empty element inside does: it divides the text, and neither half is replaced.
+    """
+    pieces = _TOGETHER.split(" ".join(text.split()))
+    return NOTHING.join(_MARKDOWN.sub(r"\\\1", piece) for piece in pieces)
 
 
 def show_text(text: str, marks: Iterable[tuple[int, int]] = (), *, small: bool = False) -> None:

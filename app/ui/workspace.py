@@ -49,18 +49,20 @@ class Workspace:
         return Jobs(self.folder / ".sonde-jobs")
 
     def names(self) -> list[str]:
-        """Return the names of all collections, in the order of the alphabet."""
+        """Return the names of all collections that a page can show, in the order of the alphabet."""
         found = (path for path in self.folder.glob(f"*{SUFFIX}") if (path / "catalog.db").is_file())
-        return sorted(path.name.removesuffix(SUFFIX) for path in found)
+        return sorted(path.name.removesuffix(SUFFIX) for path in found if path.name.isprintable())
 
     def path(self, name: str) -> Path:
         """Return the folder of a collection, there or yet to be made.
 
         Raises:
-            UsageError: The name is empty or long, begins with a dot or a space, or holds a separator or the like.
+            UsageError: There is none of this name, and the name is empty or long, begins with a dot or a space, or
+                holds a separator or the like.
         """
         shown = name.isprintable() and name == name.strip() and not any(c in name for c in FORBIDDEN)
-        if not name or not shown or name.startswith(".") or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+        usable = name and shown and not name.startswith(".") and len(name.encode("utf-8", "replace")) <= LONGEST_NAME
+        if not usable and name not in self.names():
             raise UsageError(f"{name[:60]!r} cannot name a collection: use letters, digits, spaces, - and _")
         return self.folder / f"{name}{SUFFIX}"
 

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Container, Iterable, Iterator
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -13,10 +14,12 @@ import numpy as np
 
 from ..errors import MissingExtraError
 from ..files import check_target, write_durably
+from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
 from .documents import document_numbers
 from .fields import Field, json_value, stored_text
+from .formulas import Formulas
 from .runs import RunColumns
 from .view import View, document_vectors
 
@@ -109,6 +112,8 @@ def write_export(
     vectors: bool = False,
     without: Container[str] = (),
     choose: Choose | None = None,
+    raw_formulas: bool = False,
+    progress: Notify = silent,
 ) -> int:
     """Write documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
 
@@ -118,15 +123,21 @@ def write_export(
         vectors: Whether each document's vector is written too.
         without: Ids of documents that are left out.
         choose: Names the documents that are wanted; all where None.
+        raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
+        progress: Receives a sentence if such cells were changed.
 
     Raises:
         UsageError: The suffix is none of these.
         SondeError: The file cannot be written.
     """
     check_export_target(path)
-    writer = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_lines}[path.suffix.lower()]
+    formulas = Formulas(raw_formulas)
+    csv_writer = partial(_write_csv, formulas)
+    writer = {".parquet": _write_parquet, ".csv": csv_writer, ".jsonl": _write_lines}[path.suffix.lower()]
     counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
     write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
+    if formulas.quoted:
+        progress(formulas.note())
     return counted.count
 
 
@@ -162,17 +173,19 @@ def _write_lines(_: StoredCollection, documents: _Counted, stream: IO[bytes], __
         stream.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
 
 
-def _write_csv(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+def _write_csv(
+    formulas: Formulas, collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool
+) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     with collection.view() as view:
         runs = RunColumns(view.catalog).types
         fields = [column_name(name, runs) for name in view.fields]
         names = [*BUILT_IN, *fields, *runs, *(["vector"] if vectors else [])]
     writer = csv.DictWriter(text, names)
-    writer.writeheader()
+    writer.writerow({name: formulas.cell(name) for name in names})
     for row in documents:
         cells = _plain(row).items()
-        writer.writerow({n: json.dumps(v) if isinstance(v, list) else v for n, v in cells})
+        writer.writerow({n: json.dumps(v) if isinstance(v, list) else formulas.cell(v) for n, v in cells})
     text.detach()
 
 

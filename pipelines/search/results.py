@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from ...indexer.document import Value
 from ...indexer.store.fields import json_value, stored_text
+from ...indexer.store.formulas import Formulas
 
 Mode = Literal["dense", "lexical", "hybrid"]
 
@@ -193,13 +194,16 @@ def to_jsonl(results: Results) -> bytes:
 def to_csv(results: Results) -> bytes:
     """Return rows with rank, id, title, score and its parts, passage, text, then the metadata in columns.
 
-    A metadata column whose name clashes with one of these columns becomes `metadata.NAME`.
+    A metadata column whose name clashes with one of these columns becomes `metadata.NAME`. A cell that a spreadsheet
+    would run as a formula gets an apostrophe in front.
     """
+    quote = Formulas().cell
     names = list(dict.fromkeys(name for hit in results for name in hit.metadata))
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
-    table.writerow([*BEFORE, *(f"metadata.{name}" if name in BEFORE else name for name in names)])
-    table.writerows([*_cells(hit), *(_cell(hit.metadata.get(name)) for name in names)] for hit in results)
+    rows = [[*BEFORE, *(f"metadata.{name}" if name in BEFORE else name for name in names)]]
+    rows += [[*_cells(hit), *(_cell(hit.metadata.get(name)) for name in names)] for hit in results]
+    table.writerows([quote(cell) for cell in row] for row in rows)
     return stream.getvalue().encode()
 
 

@@ -5,12 +5,13 @@ import html
 import importlib
 import json
 import logging
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
@@ -18,7 +19,7 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: 
 
 from sonde.app.http.guard import add_key
 from sonde.app.ui.launch import VARIABLE, UiSettings, server_options, settings_for
-from sonde.app.ui.page import MARK, escape_markdown, joined_markdown, marked
+from sonde.app.ui.page import MARK, NOTHING, escape_markdown, joined_markdown, marked
 from sonde.app.ui.workspace import Workspace
 from sonde.indexer.errors import SondeError, UsageError
 
@@ -207,26 +208,54 @@ def test_spans_are_joined_and_inside(spans: list[tuple[int, int]], length: int) 
     assert all(found[n][1] < found[n + 1][0] for n in range(len(found) - 1))
 
 
+PIECES = (
+    *(":", "www", ".", "http", "//", "@", "<", "-", ">", "=", "~", " ", "material", "_home", "streamlit", "+1", "a"),
+    *("[", "]", "(", ")", "{", "}", "*", "_", "`", "$", "\\", "#", "1", "!", "|", "&lt;", "red", "small", ":small[]"),
+)
+"""What Markdown, or Streamlit after it, may make something of."""
+REPLACED = re.compile(
+    r":[\w+-]+:|(^|\s)(<->|->|<-|--|>=|<=|~=)(\s|$)|(https?://|www\.)|[-.\w+]+@[-\w]+\.[-\w]", re.IGNORECASE
+)
+"""What Streamlit replaces in a piece of text that Markdown left as it is: icons, emoji, signs, addresses."""
+
+
 @given(
     st.text(max_size=80)
+    | st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
     | st.sampled_from([MARKUP, "1. one", "# x", "- a", "> q", "a  \nb", "www.x.org", ":smile:", "~~~"])
 )
+@example(":streamlit:")
+@example(":material_home:")
+@example("see https://x.org")
+@example("stars >= 2")
+@example("<->")
+@example("a@b.org")
 def test_escaped_markdown_shows_the_text_and_nothing_else(text: str) -> None:
-    text = "".join(c for c in text if c.isprintable() or c in "\n\t ")
-    rendered = (
-        MarkdownIt("commonmark", {"linkify": False}).enable(["table", "strikethrough"]).render(escape_markdown(text))
-    )
-    plain = " ".join(text.split())
+    text = "".join(c for c in text if c.isprintable() or c in "\n\t ").replace("\ue000", "")
+    parser = MarkdownIt("commonmark", {"linkify": False}).enable(["table", "strikethrough"])
+    rendered = parser.render(escape_markdown(text).replace(NOTHING, "\ue000"))
     node = LexborHTMLParser(f"<div>{rendered}</div>").css_first("div")
     assert node is not None
-    assert node.text().strip() == plain
+    pieces = node.text().removesuffix("\n").split("\ue000")
+    assert "".join(pieces) == " ".join(text.split())
+    assert [piece for piece in pieces if REPLACED.search(piece)] == []
     assert {child.tag for child in node.css("*")} <= {"div", "p"}
 
 
 def test_what_streamlit_reads_besides_markdown_is_escaped() -> None:
     for text in (":red[x]", "$x$", ":material/home:", "<b>", "http://x.org", "a@b.org", "~~x~~", "==x=="):
-        escaped = escape_markdown(text)
+        escaped = escape_markdown(text).replace(NOTHING, "")
         assert all(f"\\{sign}" in escaped for sign in set(text) & set(":[]$<>@~=/."))
+
+
+def test_a_folder_that_the_pages_would_not_make_is_opened_and_one_that_cannot_be_shown_is_left_out(
+    pages: Pages,
+) -> None:
+    pages.collection("**x**")
+    pages.collection("\x1b[2J")
+    page = pages.open("data", collection="**x**")
+    assert page.sidebar.selectbox[0].options == ["**x**"]
+    assert "did not foresee" not in shown(page)
 
 
 def test_a_damaged_collection_and_one_being_made_are_sentences(pages: Pages) -> None:

@@ -16,7 +16,7 @@ from .....pipelines.plots.colors import one_line
 from .....pipelines.topics import Topics
 from ....api import Collection
 from ...jobs.panel import may_start, start
-from ...page import HEAT, chips, empty, escape_markdown, show_text, theme
+from ...page import HEAT, chips, empty, show_text, theme
 from ...workspace import Workspace, may_write
 from .cards import options_of
 
@@ -213,4 +213,4 @@ def _table(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool
         xaxis={"type": "category", "side": "top"},
         yaxis={"type": "category", "autorange": "reversed", "automargin": True},
     )  # fmt: skip
-    st.plotly_chart(figure, alt=f"Groups by {escape_markdown(found.column)}")
+    st.plotly_chart(figure, alt=f"Groups by {found.column}")
