@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...indexer.readers.read import present
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
-    from ...indexer.store.lock import being_written
+    from ...indexer.store.lock import Patience, being_written, patience
     from ...indexer.upkeep.delete import remove_collection
     from ...indexer.upkeep.info import last_change, quick_look
     from ...pipelines.cluster import read_candidates
@@ -40,7 +40,7 @@ _HOMES = {
     "indexer.readers.read": ("present",),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
-    "indexer.store.lock": ("being_written",),
+    "indexer.store.lock": ("Patience", "being_written", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),
     "pipelines.cluster": ("read_candidates",),
@@ -57,6 +57,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Patience",
     "among",
     "being_written",
     "between",
@@ -74,6 +75,7 @@ __all__ = [
     "json_value",
     "last_change",
     "load_encoder_for",
+    "patience",
     "present",
     "preview",
     "quick_look",

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import SondeError
-from ...indexer.store.lock import PATIENCE, Patience
 from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
 from . import (
     bitext,
@@ -54,8 +53,10 @@ def _options(
     if version:
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
+    from ..api.functions import Patience, patience
+
     if context.invoked_subcommand not in SERVERS:  # a service answers at once that another process is writing
-        PATIENCE.set(Patience(WAIT_SECONDS, lambda event: say(str(event))))
+        context.with_resource(patience(Patience(WAIT_SECONDS, lambda event: say(str(event)))))
 
 
 index.register(app)
@@ -87,12 +88,8 @@ Misused: Any = typer.BadParameter.__base__
 def main() -> None:
     """Run the command line; every failure that a user can fix is one line on stderr, exit code 1 or 2."""
     _print_anything()
-    before = PATIENCE.set(PATIENCE.get())
-    try:
-        with terminable() as terminated:
-            sys.exit(_run(terminated))
-    finally:
-        PATIENCE.reset(before)
+    with terminable() as terminated:
+        sys.exit(_run(terminated))
 
 
 def _run(terminated: list[int]) -> int | None:

@@ -137,6 +137,8 @@ TAIL = struct.Struct("<II")  # length of the JSON footer, magic number
 CHUNK = 1 << 20
 
 
+ATTEMPTS = 100
+"""How often the files are checked again where a writer commits meanwhile, and removes what it has merged."""
 _CHECKED: set[tuple[str, int, int, int]] = set()
 """Path, inode, time and size of the files whose checksums this process found right; Tantivy never changes a file."""
 
@@ -147,8 +149,13 @@ def refuse_damaged(folder: Path) -> None:
     Raises:
         SondeError: A file is missing or damaged.
     """
-    if problems := check_files(folder, known=_CHECKED):
-        raise damaged_index(folder, problems[0])
+    for _ in range(ATTEMPTS):
+        before = (folder / "meta.json").read_bytes()
+        problems = check_files(folder, known=_CHECKED)
+        if not problems:
+            return
+        if (folder / "meta.json").read_bytes() == before:
+            raise damaged_index(folder, problems[0])
 
 
 def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = None) -> list[str]:
@@ -175,11 +182,14 @@ def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = Non
 
 
 def _problem_of(path: Path, known: set[tuple[str, int, int, int]] | None) -> str | None:
-    found = path.stat()
-    key = (str(path), found.st_ino, found.st_mtime_ns, found.st_size)
-    if known is not None and key in known:
-        return None
-    problem = _problem(path)
+    try:
+        found = path.stat()
+        key = (str(path), found.st_ino, found.st_mtime_ns, found.st_size)
+        if known is not None and key in known:
+            return None
+        problem = _problem(path)
+    except FileNotFoundError:
+        return f"{path} is missing"
     if known is not None and not problem:
         known.add(key)
     return problem

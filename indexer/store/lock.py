@@ -35,12 +35,22 @@ PATIENCE: ContextVar[Patience] = ContextVar("patience", default=NONE)
 
 
 @contextmanager
-def writer_lock(folder: Path, patience: Patience | None = None) -> Iterator[None]:
+def patience(wait: Patience) -> Iterator[None]:
+    """Give writers that are given no patience of their own this one, until the context ends."""
+    before = PATIENCE.set(wait)
+    try:
+        yield
+    finally:
+        PATIENCE.reset(before)
+
+
+@contextmanager
+def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
     """Hold the collection's writer lock; disk errors are raised as one line that says what is wrong.
 
     Args:
         folder: The collection.
-        patience: How long to wait for another writer; `PATIENCE` if None.
+        wait: How long to wait for another writer; `PATIENCE` if None.
 
     Raises:
         SondeError: Another process holds the lock, which the message names; or the disk is full or read-only.
@@ -51,7 +61,7 @@ def writer_lock(folder: Path, patience: Patience | None = None) -> Iterator[None
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:
-        _acquire(lock, note, patience or PATIENCE.get())
+        _acquire(lock, note, wait or PATIENCE.get())
         try:
             note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
             yield

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
 from ..store.integrity import bury_orphans, changed_tables, lost_runs, remove_orphaned_metadata, sweep
+from ..store.lines import JUDGEMENTS, damaged_lines, drop_damaged
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.run_writing import remove_run
@@ -52,6 +54,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
         done += _vectors(collection, catalog)
         done += [f"removed {path.name}" for path in sweep(folder, catalog)]
         done += _orphans(catalog)
+        done += _judgements(folder)
         done += _passages(collection, catalog)
         done += _rows(collection, catalog)
         findings = verify(collection)
@@ -113,6 +116,12 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
             f"export the texts with `sonde export` and index them into a new collection"
         )
     return [inputs[doc, start, end] for _, doc, start, end in lost]
+
+
+def _judgements(folder: Path) -> list[str]:
+    path = folder / JUDGEMENTS
+    dropped = drop_damaged(path) if path.exists() and damaged_lines(path) else 0
+    return [f"removed {dropped:,} damaged judgements"] if dropped else []
 
 
 def _orphans(catalog: Catalog) -> list[str]:

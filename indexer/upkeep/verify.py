@@ -29,6 +29,7 @@ from ..store.integrity import (
     orphaned_passages,
     passage_rows,
 )
+from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
@@ -69,7 +70,7 @@ def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool
     )
 
 
-Part = Literal["catalog", "runs", "vectors", "passages", "lexical", "ann"]
+Part = Literal["catalog", "runs", "judgements", "vectors", "passages", "lexical", "ann"]
 CHANGED = "has changed since it was written"
 PROBES = 200
 RECALL_SLACK = 0.03
@@ -98,7 +99,18 @@ def verify(collection: StoredCollection) -> list[Finding]:
         return findings
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
-        return [*findings, *_documents(view), *_runs(catalog), *_lexical(view, loaded), *_ann(view, loaded)]
+        findings += [*_documents(view), *_runs(catalog), *_judgements(collection)]
+        return [*findings, *_lexical(view, loaded), *_ann(view, loaded)]
+
+
+def _judgements(collection: StoredCollection) -> Iterator[Finding]:
+    try:
+        damaged = damaged_lines(collection.path / JUDGEMENTS)
+    except OSError as error:
+        yield Finding("judgements", f"{JUDGEMENTS} cannot be read ({error.strerror or error})")
+    else:
+        if damaged:
+            yield Finding("judgements", f"{damaged:,} of the judgements are damaged or cut off, and do not count")
 
 
 def _tables(catalog: Catalog) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ collection is being written, and a kill costs at most the line in hand. Of a que
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +19,11 @@ from ...indexer.files import check_different, check_file, write_durably
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
+from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
 from ..search.trec import Query
 from .search import Qrels
 
-FILE = "judgements.jsonl"
+FILE = JUDGEMENTS
 GRADES = range(11)
 """0: not relevant; 1 and up: relevant, more so with higher grades. nDCG doubles a document's worth with every grade."""
 LONGEST = 2_000
@@ -179,7 +180,7 @@ def _check(query: str, ids: Sequence[str], grade: int | None) -> None:
 
 def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Append lines and flush them to the disk; what a kill left of a line is cut off first."""
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    text = b"".join(sealed_line(line) for line in lines)
     try:
         with FileLock(path.with_name(path.name + ".lock")), path.open("a+b") as stream:
             stream.truncate(_whole(stream))
@@ -204,24 +205,17 @@ def _whole(stream: IO[bytes]) -> int:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of the file; one that is damaged is passed over, it costs no other."""
+    """Return the whole lines of the file; one that is damaged is left out, and `verify` counts it."""
     try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return []
+        return [line for line in sealed_lines(path) if line is not None and _fits(line)]
     except OSError as error:
         raise SondeError(f"the judgements in {path} cannot be read ({error.strerror or error})") from None
-    return [line for each in text.split(b"\n")[:-1] if (line := _line(each)) is not None]
 
 
-def _line(text: bytes) -> dict[str, Any] | None:
-    try:
-        line = json.loads(text)
-        query, id, grade, at, content = (line[name] for name in ("query", "id", "grade", "at", "content"))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    texts = all(isinstance(each, str) for each in (query, id, at, content))
-    return line if texts and (grade is None or (type(grade) is int and grade in GRADES)) else None
+def _fits(line: Mapping[str, Any]) -> bool:
+    texts = all(isinstance(line.get(name), str) for name in ("query", "id", "at", "content"))
+    grade = line.get("grade", "missing")
+    return texts and (grade is None or (type(grade) is int and grade in GRADES))
 
 
 def _write(path: Path, content: bytes) -> None:

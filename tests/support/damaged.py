@@ -5,7 +5,7 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import date
 from hashlib import file_digest, sha256
@@ -71,6 +71,8 @@ def sound_collection(folder: Path, count: int = 24) -> Path:
     index_documents(documents(count), folder, settings=settings, encoder=FakeEncoder())  # type: ignore[arg-type]
     add_runs(folder)
     delete_chosen(folder, lambda catalog: numbers_of(catalog, ["apple0", "river1"]))
+    with closing(opened(folder)) as collection:
+        collection.judge("apple", ["apple6", "river7"])
     changed = [Document("another text", key="cloud2", metadata={"stars": "many", "new": 1.5})]
     index_documents(changed, folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     with closing(sqlite3.connect(folder / "catalog.db")) as connection:
@@ -92,8 +94,10 @@ def seen(collection: Collection) -> str:
         for hit in collection.search(query, k=5, mode=mode)  # type: ignore[arg-type]
     ]
     runs = [(run.to_dict(), collection.items(run)) for run in collection.runs()]
-    facts = collection.info()
-    return repr((list(collection.rows()), runs, hits, facts.documents, facts.passages, facts.fields, facts.language))
+    facts, judged = collection.info(), collection.judgements()
+    return repr(
+        (list(collection.rows()), runs, hits, judged, facts.documents, facts.passages, facts.fields, facts.language)
+    )
 
 
 def uses(folder: Path) -> Iterator[tuple[str, Callable[[Collection], object]]]:
@@ -167,14 +171,17 @@ def by_sql(folder: Path, chance: random.Random) -> str:
         return f"{statement} {where} {value!r:.60}"
 
 
-def bytes_changed(path: Path, chance: random.Random) -> str:
+WAYS = ("flip", "flip", "flip", "repeat", "random", "zero", "number", "splice", "cut")
+
+
+def bytes_changed(path: Path, chance: random.Random, ways: Sequence[str] = WAYS) -> str:
     """Flip, cut, repeat, overwrite or exchange bytes of a file."""
     content = bytearray(path.read_bytes())
     size = len(content)
     if not size:
         return f"{path.name} is empty"
     place, length = chance.randrange(size), min(size, 1 << chance.randrange(13))
-    how = chance.choice(["flip", "flip", "flip", "cut", "repeat", "random", "zero", "number", "splice"])
+    how = chance.choice(ways)
     if how == "flip":
         for _ in range(chance.choice([1, 1, 4, 32])):
             content[chance.randrange(size)] ^= 1 << chance.randrange(8)
@@ -248,6 +255,8 @@ MUTATIONS: dict[str, Callable[[Path, random.Random], str]] = {
     "faiss-resealed": faiss_resealed,
     "tantivy": any_of("lexical/*/*", "lexical/*/.*"),
     "json": any_json,
+    # Judgements that are cut off at the end cannot be told from one that a kill cut off.
+    "judgements": lambda folder, chance: bytes_changed(folder / "judgements.jsonl", chance, WAYS[:-1]),
 }
 
 

@@ -223,7 +223,7 @@ def test_an_example_of_broken_bytes(
 def test_ctrl_c_says_what_is_left(sonde: Command, monkeypatch: pytest.MonkeyPatch, words: str, said: str) -> None:
     from sonde.app.cli import main
 
-    monkeypatch.setattr(main, "app", lambda **_: main.STOPPED)
+    monkeypatch.setattr(main, "app", lambda **_: main.INTERRUPTED)
     ran = sonde(*words.split())
     assert ran.code == 130
     assert ran.err.endswith(f"{said}\n")

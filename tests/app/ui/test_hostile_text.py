@@ -5,6 +5,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -149,7 +150,9 @@ def test_a_failed_job_and_an_uploaded_file(visit: Hostile, server: Server) -> No
     upload = {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": content}
     visit.page.locator("input[type=file]").set_input_files(upload)  # type: ignore[arg-type]
     expect(visit.page.get_by_text("rows", exact=False).first).to_be_visible()
-    visit.settle()
+    until = time.monotonic() + 60  # the file is read in a process of its own
+    while COLUMN not in visit.read() and time.monotonic() < until:
+        visit.settle()
     assert COLUMN in visit.read()
 
 

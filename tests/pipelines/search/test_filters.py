@@ -53,7 +53,8 @@ def database(documents: list[tuple[str, str, str, str | None, dict[str, Value]]]
             (doc, key, title, text, len(text), language),
         )
         row = [store(metadata.get(name), field.type) for name, field in fields.items()]
-        connection.execute(f"INSERT INTO metadata VALUES (?{', ?' * len(row)})", (doc, *row))
+        columns = "".join(f", {field.column}" for field in fields.values())
+        connection.execute(f"INSERT INTO metadata(doc{columns}) VALUES (?{', ?' * len(row)})", (doc, *row))
     return connection
 
 
