@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ CLIENTS = 20
 SEVERAL = 2
 """Different requests of each client."""
 ROWS = 100_000
-Load = Callable[[float], Awaitable[None]]
+Load = Callable[[float], Coroutine[Any, Any, None]]
 
 
 def main() -> None:

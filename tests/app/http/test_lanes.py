@@ -56,7 +56,7 @@ def test_a_batch_holds_jobs_that_are_alike_and_nobody_left() -> None:
 
     async def run() -> None:
         lane = Lane("test", threads=1, waiting=9)
-        batcher = MicroBatcher(work, lane, alike=lambda job: job[0], waiting=9, together=2)
+        batcher = MicroBatcher(work, lane, alike=lambda job: str(job)[0], waiting=9, together=2)
         tasks = {name: asyncio.create_task(batcher.submit(name)) for name in ("a1", "b1", "b2", "a2", "b3", "b4")}
         await asyncio.sleep(0.05)
         tasks["b2"].cancel()
