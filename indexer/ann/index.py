@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import SondeError, UsageError
 from . import kinds
 from .exact import Best, VectorSource, as_queries, exact_search, inner_products
 from .gpu import GpuIndex
@@ -15,6 +15,8 @@ from .storage import Admitted, Nodes, read_index, write_index
 from .tuning import Notify, grow, held_out, say_nothing, timed
 
 QUERIES = 512
+SAMPLE = 1_000
+"""Vectors that an index is made for to see what its kind consists of."""
 CODES_PER_STEP = 32
 """Codes that a scan under a filter reads in the time of one step of a graph search (0.15 us against 5)."""
 SMALL_SUBSET = 5_000
@@ -198,4 +200,7 @@ def load_index(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> A
         MissingExtraError: The device is "cuda" and FAISS was built without it.
     """
     index, nodes, info = read_index(folder, mmap=mmap)
+    expected = kinds.layers(kinds.create_index(info.kind, info.dimension, SAMPLE, 0))
+    if (found := kinds.layers(index)) != expected:  # one from a stranger could keep its lists in a file of the user's
+        raise SondeError(f"the vector index in {folder} consists of {', '.join(found)}, not {', '.join(expected)}")
     return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu", mmap)

@@ -43,6 +43,18 @@ def create_index(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
     return index
 
 
+def layers(index: Any) -> list[str]:
+    """The names of FAISS's classes that an index consists of: itself, what it stores its codes in, and its lists."""
+    module = faiss()
+    found = [type(module.downcast_index(index)).__name__]
+    for name in ("index", "storage"):
+        if getattr(index, name, None) is not None:
+            found += layers(module.downcast_index(getattr(index, name)))
+    if isinstance(index, module.IndexIVF):
+        found.append(type(module.downcast_InvertedLists(index.invlists)).__name__)
+    return found
+
+
 def seed_clustering(index: Any, seed: int) -> None:
     """Let an inverted file cluster with this seed, for ten rounds, and without warnings on small samples."""
     index.cp.seed, index.cp.niter, index.cp.min_points_per_centroid = seed, 10, 1

@@ -10,7 +10,7 @@ from clustered import KINDS, clustered, stored
 from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, build, load_index
 from sonde.indexer.errors import SondeError, UsageError
 
-pytest.importorskip("faiss")
+faiss = pytest.importorskip("faiss")
 
 ROWS = 1_500
 
@@ -136,3 +136,20 @@ def test_a_loaded_index_can_grow_unless_it_is_mapped(saved: Path, source: ArrayS
             index.add(grown, ROWS, ROWS + 5)
     else:
         assert index.add(grown, ROWS, ROWS + 5).rows == ROWS + 5
+
+
+def test_an_index_that_keeps_its_lists_in_another_file_is_refused(source: ArraySource, tmp_path: Path) -> None:
+    """FAISS would write new vectors into that file, wherever it is."""
+    victim = tmp_path / "letter.txt"
+    victim.write_bytes(b"dear" * 10_000)
+    made = build(source, AnnSettings(kind="ivf"))
+    ivf = faiss.extract_index_ivf(made.index)
+    lists = faiss.OnDiskInvertedLists(ivf.nlist, ivf.code_size, str(tmp_path / "lists"))
+    lists.merge_from(ivf.invlists, 0)
+    lists.filename = str(victim)
+    ivf.replace_invlists(lists)
+    made.save(tmp_path / "index")
+    before = victim.read_bytes()
+    with pytest.raises(SondeError, match="consists of IndexIVFScalarQuantizer, OnDiskInvertedLists, not Index"):
+        load_index(tmp_path / "index")
+    assert victim.read_bytes() == before
