@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench wheel constraints
+.PHONY: help install demo test check bench soak wheel constraints
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 
 bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours and a quarter)
 	$(BIN)/python benchmarks/report.py
+
+soak: .venv/.tested ## try 5,000 histories of writes with kills, then damaged files and collections (hours)
+	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_collections.py --mutations 10000
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_readers.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_http.py
 
 wheel: | .venv/bin/python ## build dist/sonde-*.whl
 	@rm -rf dist build/lib build/bdist*

@@ -68,7 +68,7 @@ def report(what: str, number: int, finds: list[str]) -> int:
     return len(finds)
 
 
-def filter_finds(number: int, seed: int) -> Any:
+def filter_finds(number: int, seed: int, patience: float = FILTER_PATIENCE) -> Any:
     """Yield a description of every filter that is not refused as it should be."""
     from sonde.indexer.errors import SondeError
     from sonde.indexer.store.fields import Field
@@ -87,7 +87,7 @@ def filter_finds(number: int, seed: int) -> Any:
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
         took = time.perf_counter() - began
-        if said or took > FILTER_PATIENCE:
+        if said or took > patience:
             yield f"{where[:150]!r} {said} {took:.1f} s"
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ...indexer.readers.read import present
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
-    from ...indexer.store.lock import Patience, being_written, patience
+    from ...indexer.store.lock import being_written
+    from ...indexer.store.patience import Patience, patience
     from ...indexer.upkeep.delete import remove_collection
     from ...indexer.upkeep.info import last_change, quick_look
     from ...pipelines.cluster import read_candidates
@@ -40,7 +41,8 @@ _HOMES = {
     "indexer.readers.read": ("present",),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
-    "indexer.store.lock": ("Patience", "being_written", "patience"),
+    "indexer.store.lock": ("being_written",),
+    "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),
     "pipelines.cluster": ("read_candidates",),

@@ -18,8 +18,9 @@ from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
 from ..store.fields import Field
 from ..store.integrity import sweep
-from ..store.lock import Patience, writer_lock
+from ..store.lock import writer_lock
 from ..store.members import Seen
+from ..store.patience import Patience
 from ..store.writing import delete_documents
 from .chunker import Chunker
 from .commit import Committer

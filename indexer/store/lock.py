@@ -5,43 +5,18 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
-from ..progress import Notify, silent
+from .patience import PATIENCE, Patience
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
 POLL_SECONDS = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a writer waits while another process writes, in seconds from 0, and who is told about it."""
-
-    seconds: float = 0.0
-    notify: Notify = silent
-
-
-NONE = Patience()
-PATIENCE: ContextVar[Patience] = ContextVar("patience", default=NONE)
-"""The patience of writers that are given none. The command line sets it; elsewhere, a busy collection fails at once."""
-
-
-@contextmanager
-def patience(wait: Patience) -> Iterator[None]:
-    """Give writers that are given no patience of their own this one, until the context ends."""
-    before = PATIENCE.set(wait)
-    try:
-        yield
-    finally:
-        PATIENCE.reset(before)
 
 
 @contextmanager
