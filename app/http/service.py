@@ -8,6 +8,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
+from ...indexer.errors import SondeError
 from . import problems
 from .context import Context, Measured, Metrics, Models
 from .guard import Guard, Keys
@@ -59,5 +60,7 @@ async def _warm(app: FastAPI, hosts: Hosts) -> None:
     try:
         await hosts.lanes.slow.run(hosts.warm)
         app.state.ready.set()
+    except SondeError as error:
+        log.error("the models cannot be loaded, so searches will fail: %s", error)
     except Exception:
         log.exception("the models cannot be loaded: searches will fail")

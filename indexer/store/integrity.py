@@ -1,6 +1,7 @@
 """Integrity and housekeeping: what is damaged or left over in a collection, and its removal by the writer."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from .writing import Identity
 Span = tuple[int, int, bytes]
 """Start and end of a passage in its document's text, in characters, and the digest of what was embedded."""
 
+_OF_A_RUN = re.compile(r"(?:run|results) (\d{1,18})")
 _NO_DOCUMENT = "doc NOT IN (SELECT doc FROM documents)"
 
 
@@ -89,8 +91,8 @@ def changed_runs(catalog: Catalog) -> Iterator[str]:
 def lost_runs(catalog: Catalog) -> list[int]:
     """Return the numbers of runs whose description is lost, and which something is left of."""
     numbers = {number for (number,) in catalog.connection.execute("SELECT run FROM runs")}
-    left = {int(part.split()[1]) for part in stored(catalog.connection) if part.split()[0] in ("run", "results")}
-    return sorted(left - numbers)
+    found = (_OF_A_RUN.fullmatch(part) for part in stored(catalog.connection))
+    return sorted({int(part[1]) for part in found if part} - numbers)
 
 
 def passage_rows(catalog: Catalog) -> int:

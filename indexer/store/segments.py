@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO
@@ -60,6 +61,9 @@ class Segments:
     def __init__(self, folder: Path, segments: Sequence[Segment], dimension: int) -> None:
         self.dimension = dimension
         self._starts = np.array([segment.start for segment in segments], dtype=np.int64)
+        for before, segment in pairwise(segments):
+            if segment.start != before.start + before.count:
+                raise _damaged(segment.path(folder), f"its first row is {segment.start:,}")
         self._files = [_File(segment, folder, dimension) for segment in segments]
         self._rows = segments[-1].start + segments[-1].count if segments else 0
 
@@ -71,6 +75,8 @@ class Segments:
         rows = np.asarray(rows, dtype=np.int64)
         found = np.empty((len(rows), self.dimension), dtype=np.float16)
         owners = np.searchsorted(self._starts, rows, side="right") - 1
+        if len(rows) and (owners.min() < 0 or rows.max() >= self._rows):
+            raise SondeError(f"rows {rows.min():,} to {rows.max():,} are not all in the segments: run `sonde verify`")
         for owner in np.unique(owners):
             mine = owners == owner
             found[mine] = self._files[owner].read(rows[mine] - self._starts[owner])
