@@ -11,6 +11,8 @@ Metric = Literal["cosine", "dot"]
 Device = Literal["cpu", "cuda"]
 GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8")
 """Kinds that FAISS can hold on a GPU."""
+LARGEST_PARAMETER = 1 << 20
+"""No tuned setting, such as efSearch or nprobe, comes near it; FAISS reserves memory for each step."""
 TARGET = 0.98
 """recall@10 that an index is tuned to unless another is asked for."""
 
@@ -105,6 +107,7 @@ class AnnInfo:
         if values["kind"] not in get_args(Kind):
             raise SondeError(f"index description names the unknown kind {values['kind']!r}")
         odd = [name for name, hint in get_type_hints(cls).items() if not _is(values[name], hint)]
+        odd += [name for name, value in values["parameters"].items() if not odd and not 0 <= value <= LARGEST_PARAMETER]
         if odd or values["rows"] < 0 or not re.fullmatch("([0-9a-f]{64})?", values["digest"]):
             raise SondeError(f"index description has values of other types: {odd or ['rows', 'digest']}")
         return cls(**values)

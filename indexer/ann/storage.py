@@ -148,6 +148,8 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
         raise SondeError(f"the index cannot be written to {folder}: {error}") from error
 
 
+MOST_DEAD, SLACK = 4, 1_000_000
+"""Maximum number of covered rows for each row in the index, and rows beyond that; it is rebuilt long before."""
 UNREADABLE = (
     *(SondeError, OSError, EOFError, RuntimeError, ValueError, TypeError, SyntaxError),
     *(LookupError, AttributeError, MemoryError, OverflowError, TokenError),
@@ -205,6 +207,8 @@ def _nodes(path: Path, info: AnnInfo) -> Nodes:
         raise SondeError("its vectors are not numbered in order")
     if len(rows) and (rows.min() < 0 or rows.max() >= info.rows or np.bincount(rows).max() > 1):
         raise SondeError(f"its rows are not among the first {info.rows}")
+    if info.rows > MOST_DEAD * len(rows) + SLACK:
+        raise SondeError(f"it has {len(rows):,} rows, and says that it covers {info.rows:,}")
     return Nodes(node, rows)
 
 

@@ -184,7 +184,8 @@ class Tally:
         """Count skipped rows and append them to the file, which starts again with the run's first one."""
         if not rows:
             return
-        with self.file.open("a" if self.skipped else "w", encoding="utf-8") as stream:
+        # A file's name may hold bytes that are not UTF-8, which Python keeps as halves of surrogate pairs.
+        with self.file.open("a" if self.skipped else "w", encoding="utf-8", errors="backslashreplace") as stream:
             for row in rows:
                 stream.write(json.dumps({"origin": row.origin, "reason": row.reason}, ensure_ascii=False) + "\n")
         self.skipped += len(rows)

@@ -308,7 +308,8 @@ def _below(folder: Path) -> list[Path]:
     found = []
     for where, folders, names in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(where) / name for name in names if not name.startswith(".")]
+        files = (Path(where) / name for name in names if not name.startswith("."))
+        found += [file for file in files if file.is_file() or not file.exists()]  # a pipe would be waited for
     return sorted(found, key=lambda file: file.relative_to(folder).parts)
 
 

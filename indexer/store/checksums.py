@@ -19,6 +19,7 @@ SMALL = {
     "properties": "SELECT * FROM properties ORDER BY name",
     "fields": 'SELECT name, "column", type FROM fields ORDER BY rowid',
     "segments": "SELECT * FROM segments ORDER BY number",
+    "sqlite_sequence": "SELECT name, seq FROM sqlite_sequence ORDER BY name",
 }
 """Tables that have one checksum each, and how they are read."""
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -169,3 +170,20 @@ def test_a_folder_and_tables_together(notes, tmp_path):
     table.write_text("text\nfrom the table\n")
     texts = [d.text for d in documents(read_source([table, notes / "b.txt"]))]
     assert texts == ["plain text", "from the table"]
+
+
+def test_a_folder_with_a_pipe_and_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    from fake_encoder import FakeEncoder
+
+    from sonde.app.api.collection import index
+
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("plain words")
+    os.mkfifo(folder / "pipe.txt")
+    with open(os.fsencode(folder) + b"/bad\xff.txt", "w") as stream:  # noqa: PTH123  (a Path cannot name it)
+        stream.write("other words")
+    made = index(folder, tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert [row["text"] for row in made.rows()] == ["plain words"]
+    (skipped,) = (tmp_path / "c.sonde" / "skipped.jsonl").read_text("utf-8").splitlines()
+    assert "bad\\udcff.txt" in skipped

@@ -14,7 +14,7 @@ from damaged import MUTATIONS, mutated, opened, problem_of, seen, sound_collecti
 
 from sonde.indexer.errors import SondeError
 
-OTHERS = ("checksums",)
+OTHERS = ("checksums", "sqlite_sequence")
 
 
 @pytest.fixture(scope="module")
