@@ -146,7 +146,7 @@ async def ready() -> None:
 
 
 def many(body: Callable[[], Any], path: str = "/search", patience: float = 60, method: str = "POST") -> Load:
-    """Return a load of 20 clients that send a body again and again; each waits so many seconds for the answer."""
+    """Return a load of 20 clients that send a body again and again; each waits that many seconds for the answer."""
 
     async def client(end: float) -> None:
         requests = [request_of(method, path, body()) for _ in range(SEVERAL)]
@@ -189,7 +189,7 @@ def words() -> str:
 
 
 def filters(number: int, condition: str, connector: str = " OR ") -> Callable[[], Any]:
-    """Return a search with a filter of so many comparisons."""
+    """Return a search with a filter of that many comparisons."""
 
     def body() -> Any:
         where = connector.join(condition.format(random.random()) for _ in range(number))

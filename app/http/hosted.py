@@ -34,7 +34,7 @@ class SearchJob:
 
 
 def is_quick(settings: SearchSettings) -> bool:
-    """Return whether a search is cheap enough to go before dear ones."""
+    """Return whether a search is cheap enough to go before expensive ones."""
     hits, filter = settings.k + settings.offset, settings.where or ""
     examined = max(hits, settings.depth or 0)
     return examined <= QUICK_HITS and len(filter) <= QUICK_FILTER and not settings.rerank and not settings.explain

@@ -1,4 +1,4 @@
-"""Two lanes for the work of a service, so that a cheap request never waits behind dear ones."""
+"""Two lanes for the work of a service, so that a cheap request never waits behind expensive ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The lane of cheap requests and the lane of dear ones."""
+    """The lane of cheap requests and the lane of expensive ones."""
 
     quick: Lane
     slow: Lane

@@ -18,12 +18,12 @@ class Patience:
 
 NONE = Patience()
 PATIENCE: ContextVar[Patience] = ContextVar("patience", default=NONE)
-"""The patience of writers that are given none. The command line sets it; elsewhere, a busy collection fails at once."""
+"""Default patience. The command line sets it; elsewhere, a busy collection fails at once."""
 
 
 @contextmanager
 def patience(wait: Patience) -> Iterator[None]:
-    """Give writers that are given no patience of their own this one, until the context ends."""
+    """Set the default patience until the context ends."""
     before = PATIENCE.set(wait)
     try:
         yield

@@ -48,7 +48,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
         findings = verify(collection)
         if broken := [finding for finding in findings if finding.part == "catalog"]:
             raise SondeError(
-                f"{broken[0].problem}: the texts themselves are affected, so restore {folder} from a backup"
+                f"{broken[0].problem}: nothing else in the collection holds it, so restore {folder} from a backup"
             )
         collection.vectors_path.mkdir(exist_ok=True)
         done += _vectors(collection, catalog)
