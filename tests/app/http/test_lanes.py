@@ -31,7 +31,7 @@ def test_work_that_waits_is_dropped_when_its_caller_leaves() -> None:
         running = asyncio.create_task(lane.run(blocked(gate)))
         waiting = asyncio.create_task(lane.run(lambda: done.append("waited")))
         await asyncio.sleep(0.05)
-        with pytest.raises(BusyError, match="^$"):
+        with pytest.raises(BusyError, match=r"^$"):
             await lane.run(lambda: done.append("too many"))
         waiting.cancel()
         await asyncio.sleep(0.05)
