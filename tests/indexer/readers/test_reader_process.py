@@ -23,6 +23,7 @@ from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, child, read_source
 from sonde.indexer.readers.bytestream import ByteStream
 from sonde.indexer.readers.child_table import ChildTable
+from sonde.indexer.readers.child_texts import TextReaders
 from sonde.indexer.readers.formats import table_source
 from sonde.indexer.readers.source import Meter, Source
 from sonde.indexer.readers.text_files import TextFiles, read_text_file
@@ -161,12 +162,15 @@ def test_one_file_of_a_folder_takes_too_long(tmp_path: Path, monkeypatch: pytest
     for name in ("a.txt", "c.txt", "d.txt"):
         written(tmp_path, name, f"text of {name}")
     os.mkfifo(tmp_path / "b.txt")  # nothing will ever arrive
-    assert [getattr(item, "text", item) for item in read_source(tmp_path)] == [
+    files = [(name, tmp_path / name) for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
+    readers = TextReaders(files, OPTIONS)
+    assert [getattr(item, "text", item) for item in readers.items()] == [
         "text of a.txt",
         Skipped("b.txt", "reading it took more than 2 s"),
         "text of c.txt",
         "text of d.txt",
     ]
+    readers.close()
     assert psutil.Process().children() == []
 
 
