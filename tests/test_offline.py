@@ -226,7 +226,7 @@ def server(log: Path, *words: str) -> Iterator[int]:
 def status(port: int, method: str, path: str, body: Any = None, **headers: str) -> int:
     """Return the status of the answer to a request."""
     given = {"Content-Type": "application/json"} if body is not None else {}
-    with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
         connection.request(method, path, None if body is None else json.dumps(body), given | headers)
         return connection.getresponse().status
 

@@ -70,12 +70,15 @@ class Hostile(Visit):
         if message.type == "error" and "/_stcore/" not in where:  # Streamlit looks for its own address below each page
             self.failed.append(f"console: {message.text} {where}")
 
-    def look(self, part: str, /, **address: str) -> str:
-        """Open a page and check it; return its text, spaces as a browser shows them."""
+    def look(self, part: str, expected: str = "", /, **address: str) -> str:
+        """Open a page and check it once it shows a text; return its whole text, spaces as a browser shows them."""
         self.go(f"/{part}?{urlencode({'collection': NAME, **address})}")
         if part == "map":
             self.page.locator("[data-drawn]").wait_for()
-        return self.read()
+        until = time.monotonic() + 60  # a chart is drawn after its page
+        while expected not in (found := self.read()) and time.monotonic() < until:
+            self.settle()
+        return found
 
     def read(self) -> str:
         """Check what the page shows; return its text."""
@@ -135,7 +138,7 @@ def test_no_page_reads_markup_in_what_a_stranger_wrote(visit: Hostile, server: S
     found = made.evaluate_labels(LABELLED, COLUMN)
     job(server.shelf, 1, ["evaluate", "labels"], 0, json.dumps(found.to_dict()))
     job(server.shelf, 2, ["index", MARKUP], 1, "")
-    missing = [(part, more, shown) for part, more, shown in PAGES if shown not in visit.look(part, **more)]
+    missing = [(part, more, shown) for part, more, shown in PAGES if shown not in visit.look(part, shown, **more)]
     assert [(part, *(value[:20] for value in more.values()), shown[:40]) for part, more, shown in missing] == []
 
 
