@@ -44,7 +44,7 @@ def main() -> None:
     if not arguments.data.exists():
         raise SystemExit(f"no data at {arguments.data}: give --data FILE.jsonl[.gz]")
     texts = read_texts(arguments.data, arguments.texts)
-    peer = load_encoder(arguments.model, device="cpu").replicas[0].model
+    peer = load_encoder(arguments.model, device="cpu").library()
     encoder = load_encoder(arguments.model, device="cpu", dtype=arguments.dtype)
     compare(encoder, peer, texts, arguments.runs)
 

@@ -36,7 +36,7 @@ def main() -> None:
         raise SystemExit(f"no data at {arguments.data}: give --data FILE.parquet --column NAME")
     texts = read_texts(arguments.data, arguments.column, arguments.texts)
     encoder = load_encoder(device="cuda")
-    peer = load_encoder(device="cuda", dtype="float32").replicas[0].model
+    peer = load_encoder(device="cuda", dtype="float32").library()
     print(f"{torch.cuda.get_device_name()}; {machine('torch', 'transformers', 'sentence-transformers', 'tokenizers')}")
     print(f"{len(texts)} texts\n")
     print("| tokens per batch | Sonde, texts/s | forward only | GPU busy | times the peer | lowest cosine |")

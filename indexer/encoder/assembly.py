@@ -1,15 +1,19 @@
 """From a loaded model to an encoder: its tokenizer, its specification, a replica on each device."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import UsageError, arg
-from .encoder import Encoder, cores
+from .bert import bert_weights
+from .encoder import Encoder
 from .forward import Replica
 from .models import Located
-from .settings import EncoderSettings, ModelSpec
-from .tokenizer import OwnPreprocessing, StaticTokenizer, TextTokenizer, TransformerTokenizer
+from .onnx_replica import BertSession, OnnxReplica
+from .plain import PlainModel
+from .settings import EncoderSettings, ModelSpec, cores
+from .tokenizer import OwnPreprocessing, PlainTokenizer, StaticTokenizer, TextTokenizer, TransformerTokenizer
 
 STATIC_WINDOW = 512
 UNLIMITED_WINDOW = 512
@@ -19,6 +23,8 @@ MOST_WORKERS = 16
 """Workers on a CPU; more would wait for each other's Python."""
 BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 65_536}
 STATIC_BATCH_TOKENS = 1_000_000
+ONNX_BATCH_TOKENS = 512
+"""A batch whose numbers stay in the processor's cache is faster."""
 
 
 def assemble_encoder(model: Any, located: Located, digest: str, settings: EncoderSettings) -> Encoder:
@@ -27,31 +33,74 @@ def assemble_encoder(model: Any, located: Located, digest: str, settings: Encode
     Raises:
         UsageError: A setting does not fit the model.
     """
-    prompts = _prompts(model, settings)
+    prompts = _prompts(model.prompts, settings)
     tokenizer = _tokenizer(model, settings, prompts)
     static = isinstance(tokenizer, StaticTokenizer)
     if static and settings.dtype == "int8":
         raise UsageError(f"{located.name} is a static model, which dtype int8 does not make faster: use float32")
-    spec = ModelSpec(
-        name=located.name,
-        revision=located.revision,
-        digest=digest,
-        dimension=_dimension(model, settings.truncate_dim),
-        max_tokens=tokenizer.window,
-        query_prompt=prompts[1],
-        document_prompt=prompts[0],
-        normalize=settings.normalize,
-        dtype=settings.dtype,
-        truncate_dim=settings.truncate_dim,
-        similarity="dot" if not settings.normalize and model.similarity_fn_name == "dot" else "cosine",
-        kind="static" if static else "transformer",
-    )
+    dimension = _dimension(model.get_embedding_dimension(), settings.truncate_dim)
+    spec = _spec(located, digest, settings, tokenizer, dimension, model.similarity_fn_name)
     replicas = [
         Replica(each, tokenizer, device, settings.truncate_dim, settings.normalize)
         for each, device in _copies(model, settings.devices)
     ]
     kind = settings.devices[0].partition(":")[0]
-    return Encoder(spec, tokenizer, replicas, STATIC_BATCH_TOKENS if static else BATCH_TOKENS[kind])
+    usual = model.prompts.get(model.default_prompt_name or "") or ""
+    tokens = STATIC_BATCH_TOKENS if static else BATCH_TOKENS[kind]
+    return Encoder(spec, tokenizer, replicas, tokens, library=lambda: model, usual_prompt=usual)
+
+
+def assemble_plain(
+    model: PlainModel, located: Located, digest: str, settings: EncoderSettings, library: Callable[[], Any]
+) -> Encoder:
+    """Put an encoder together from a plain model, which runs in ONNX Runtime; `library` loads it with torch.
+
+    Raises:
+        UsageError: A setting does not fit the model.
+    """
+    window = _window(model.window, settings.max_tokens)
+    tokenizer = PlainTokenizer(model.folder, window, _prompts(model.prompts, settings))
+    full = model.shape.hidden
+    spec = _spec(located, digest, settings, tokenizer, _dimension(full, settings.truncate_dim), model.similarity)
+    weights = partial(bert_weights, model.folder, model.shape)
+    many, one = (BertSession(model.shape, weights, threads) for threads in (1, cores()))
+    replica, alone = (
+        OnnxReplica(model, each, tokenizer, settings.truncate_dim, settings.normalize) for each in (many, one)
+    )
+    workers = min(cores(), MOST_WORKERS)
+    return Encoder(
+        spec,
+        tokenizer,
+        [replica] * workers,
+        ONNX_BATCH_TOKENS,
+        library=library,
+        usual_prompt=model.usual_prompt,
+        alone=alone if workers > 1 else None,
+    )
+
+
+def _spec(
+    located: Located,
+    digest: str,
+    settings: EncoderSettings,
+    tokenizer: TextTokenizer,
+    dimension: int,
+    similarity: str | None,
+) -> ModelSpec:
+    return ModelSpec(
+        name=located.name,
+        revision=located.revision,
+        digest=digest,
+        dimension=dimension,
+        max_tokens=tokenizer.window,
+        query_prompt=tokenizer.prompts[1],
+        document_prompt=tokenizer.prompts[0],
+        normalize=settings.normalize,
+        dtype=settings.dtype,
+        truncate_dim=settings.truncate_dim,
+        similarity="dot" if not settings.normalize and similarity == "dot" else "cosine",
+        kind="static" if isinstance(tokenizer, StaticTokenizer) else "transformer",
+    )
 
 
 def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
@@ -73,7 +122,7 @@ def quantize(encoder: Encoder, notify: Callable[[str], object], per_channel: boo
     """
     from .int8 import SAMPLE, OnnxTransformer, measure_loss, quantized_file, remembered_loss
 
-    model, tokenizer = encoder.replicas[0].model, encoder.tokenizer
+    model, tokenizer = encoder.library(), encoder.tokenizer
     if not isinstance(tokenizer, TransformerTokenizer):
         raise UsageError(
             f"{encoder.spec.name} is no plain transformer, so it has no int8 form: use {arg('dtype')} float32"
@@ -81,19 +130,17 @@ def quantize(encoder: Encoder, notify: Callable[[str], object], per_channel: boo
     file = quantized_file(model[0], tokenizer, encoder.spec.digest, notify, per_channel)
     loss = remembered_loss(file)
     exact = None if loss else encoder.encode_texts(SAMPLE)
-    replacement = OnnxTransformer(file, model[0].module_output_name)
-    for replica in encoder.replicas:
-        replica.model[0] = replacement
+    model[0] = OnnxTransformer(file, model[0].module_output_name)  # on a CPU, all replicas share the model
     encoder.loss = loss if exact is None else measure_loss(file, exact, encoder.encode_texts(SAMPLE))
     notify(f"int8: the vectors' cosine to float32's is {encoder.loss} over {len(SAMPLE)} sample sentences")
 
 
-def _prompts(model: Any, settings: EncoderSettings) -> tuple[str, str]:
+def _prompts(known: Mapping[str, str], settings: EncoderSettings) -> tuple[str, str]:
     """Return the prompts of documents and of queries: as given, else as the model names them."""
     document, query = settings.document_prompt, settings.query_prompt
     if document is None:
-        document = next(filter(None, (model.prompts.get(name) for name in ("document", "passage", "corpus"))), "")
-    return document, (model.prompts.get("query") or "") if query is None else query
+        document = next(filter(None, (known.get(name) for name in ("document", "passage", "corpus"))), "")
+    return document, (known.get("query") or "") if query is None else query
 
 
 def _tokenizer(model: Any, settings: EncoderSettings, prompts: tuple[str, str]) -> TextTokenizer:
@@ -133,8 +180,7 @@ def _window(limit: int, wanted: int | None) -> int:
     return wanted or limit
 
 
-def _dimension(model: Any, truncate: int | None) -> int:
-    full = model.get_embedding_dimension()
+def _dimension(full: int, truncate: int | None) -> int:
     if truncate is not None and not 1 <= truncate <= full:
         raise UsageError(f"{arg('truncate_dim')} {truncate} does not fit the model: give 1 to {full}")
     return truncate or full

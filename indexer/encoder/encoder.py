@@ -2,18 +2,21 @@
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import SondeError, arg
-from .forward import Crew, Replica, TokenVectors, fetch_vectors, plan_batches, run_batch
-from .settings import ModelSpec
+from .forward import Crew, Replica, plan_batches
+from .onnx_replica import OnnxReplica
+from .settings import ModelSpec, cores
+from .token_vectors import TokenVectors
 from .tokenizer import TextTokenizer, Tokens
 
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
+AnyReplica = Replica | OnnxReplica
 OnBatch = Callable[[int], object]
 Batches = Iterator[np.ndarray]
 SMALLEST_BATCH = 256
@@ -28,18 +31,47 @@ class Encoder:
         tokenizer: Counts, locates and batches tokens.
         batch_tokens: The most tokens of a batch, padding included.
         loss: What int8 loses against float32; None in any other precision.
+        library: Returns the model as a `SentenceTransformer`, which is loaded now where another engine computes.
+        usual_prompt: The prompt of texts that are neither queries nor documents; "" for none.
     """
 
     def __init__(
-        self, spec: ModelSpec, tokenizer: TextTokenizer, replicas: Sequence[Replica], batch_tokens: int
+        self,
+        spec: ModelSpec,
+        tokenizer: TextTokenizer,
+        replicas: Sequence[AnyReplica],
+        batch_tokens: int,
+        *,
+        library: Callable[[], Any],
+        usual_prompt: str = "",
+        alone: AnyReplica | None = None,
     ) -> None:
-        """Take one replica per worker; workers on a CPU may share one."""
+        """Take one replica per worker; workers on a CPU may share one.
+
+        Args:
+            spec: What identifies the model and its settings.
+            tokenizer: Of the model.
+            replicas: What runs batches side by side.
+            batch_tokens: The most tokens of a batch, padding included.
+            library: Returns the model as a `SentenceTransformer`.
+            usual_prompt: The prompt of texts that are neither queries nor documents.
+            alone: What runs a single batch, on all cores; the first replica where None.
+        """
         self.spec = spec
         self.tokenizer = tokenizer
         self.replicas = replicas
         self.batch_tokens = batch_tokens
         self.loss: QuantizationLoss | None = None
-        self._crew = Crew(len(replicas), max(1, cores() // len(replicas)))
+        self.library = library
+        self.usual_prompt = usual_prompt
+        self._alone = alone or replicas[0]
+        with_torch = isinstance(replicas[0], Replica)
+        self._crew = Crew(len(replicas), max(1, cores() // len(replicas)) if with_torch else None)
+
+    @property
+    def engine(self) -> str:
+        """What computes: "torch" or "onnxruntime"."""
+        return "torch" if isinstance(self.replicas[0], Replica) else "onnxruntime"
 
     @property
     def devices(self) -> list[str]:
@@ -83,9 +115,9 @@ class Encoder:
         """
         found: list[TokenVectors | None] = [None] * len(tokens)
 
-        def work(replica: Replica, batches: Batches) -> None:
+        def work(replica: AnyReplica, batches: Batches) -> None:
             for places in batches:
-                vectors = run_batch(replica, [tokens[place] for place in places], self.spec.name)
+                vectors = replica.token_vectors([tokens[place] for place in places], self.spec.name)
                 for place, each in zip(places, vectors, strict=True):
                     found[place] = each
 
@@ -95,18 +127,18 @@ class Encoder:
     def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None) -> np.ndarray:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
 
-        def work(replica: Replica, batches: Batches) -> None:
+        def work(replica: AnyReplica, batches: Batches) -> None:
             results = []
             for places in batches:
                 results.append((places, replica.run([tokens[place] for place in places])))
                 if on_batch:
                     on_batch(len(places))
-            fetch_vectors(results, vectors)
+            replica.fetch(results, vectors)
 
         self._in_batches(tokens, work)
         return vectors
 
-    def _in_batches(self, tokens: Sequence[Tokens], work: Callable[[Replica, Batches], None]) -> None:
+    def _in_batches(self, tokens: Sequence[Tokens], work: Callable[[AnyReplica, Batches], None]) -> None:
         """Let every replica work through batches, given by their places in `tokens`, until none is left."""
         planned = plan_batches(tokens, self._budget(tokens))
         batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
@@ -116,19 +148,12 @@ class Encoder:
         if len(planned) > 1 and len(self.replicas) > 1:
             self._crew.run(lambda number: work(self.replicas[number], _drained(batches)))
         else:
-            work(self.replicas[0], _drained(batches))
+            work(self._alone, _drained(batches))
 
     def _budget(self, tokens: Sequence[Tokens]) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
         share = sum(len(text.ids) for text in tokens) // (2 * len(self.replicas))
         return min(self.batch_tokens, max(share, SMALLEST_BATCH))
-
-
-def cores() -> int:
-    """Return how many threads torch uses, which is how many cores this process may use unless it was told fewer."""
-    import torch
-
-    return torch.get_num_threads()
 
 
 def _drained(batches: "queue.SimpleQueue[np.ndarray]") -> Batches:

@@ -1,4 +1,4 @@
-"""Forward passes: batches of a token budget, worker threads, a replica on each device; embeddings of single tokens."""
+"""Forward passes in torch: batches of a token budget, worker threads, a replica on each device."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SondeError, arg
-from .tokenizer import TextTokenizer, Tokens
+from .token_vectors import TokenVectors, kept_tokens, special_ids
+from .tokenizer import StaticTokenizer, TextTokenizer, Tokens
 
 if TYPE_CHECKING:
     import torch
-
-from dataclasses import dataclass
-
-from .tokenizer import FastTokenizer, OwnPreprocessing, StaticTokenizer
 
 
 def plan_batches(tokens: Sequence[Tokens], budget: int) -> list[np.ndarray]:
@@ -49,8 +46,8 @@ class Crew:
     operation, which costs most where other programs use the cores too.
     """
 
-    def __init__(self, size: int, threads: int) -> None:
-        """Take the number of workers, and how many threads torch may use in each of them."""
+    def __init__(self, size: int, threads: int | None) -> None:
+        """Take the number of workers, and how many threads torch may use in each of them; None where it is not used."""
         self.size = size
         self.threads = threads
         self._pool: ThreadPoolExecutor | None = None
@@ -66,14 +63,16 @@ class Crew:
             raise errors[0]
 
     def _gather(self) -> ThreadPoolExecutor:
+        pool, everyone = ThreadPoolExecutor(self.size, "sonde-encoder"), threading.Barrier(self.size)
+        if self.threads is None:
+            return pool
         import torch
 
-        pool, everyone = ThreadPoolExecutor(self.size, "sonde-encoder"), threading.Barrier(self.size)
-        before = torch.get_num_threads()
+        before, threads = torch.get_num_threads(), self.threads
 
         def settle(_: int) -> None:
             torch.get_num_threads()  # this makes torch initialise the thread, which would undo the next line later
-            torch.set_num_threads(self.threads)
+            torch.set_num_threads(threads)
             everyone.wait()
 
         list(pool.map(settle, range(self.size)))
@@ -104,7 +103,7 @@ class Replica:
 
         try:
             with torch.inference_mode():
-                return self._forward(self.tokenizer.collate(batch))
+                return self._forward(self.features(batch))
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
                 raise SondeError(
@@ -114,10 +113,40 @@ class Replica:
         half = len(batch) // 2
         return torch.cat([self.run(batch[:half]), self.run(batch[half:])])
 
+    def features(self, batch: list[Tokens]) -> dict[str, Any]:
+        """Return what the library's model takes, on its device."""
+        return {name: self.moved(value) for name, value in self.tokenizer.collate(batch).items()}
+
+    def fetch(self, results: "list[tuple[np.ndarray, torch.Tensor]]", into: np.ndarray) -> None:
+        """Copy the vectors of batches, with the places of their texts, to these places."""
+        fetch_vectors(results, into)
+
+    def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:
+        """Return the vectors of each text's tokens, from one forward pass.
+
+        Raises:
+            SondeError: The model, of this name, has no vectors of tokens.
+        """
+        import torch
+
+        with torch.inference_mode():
+            special = special_ids(self.tokenizer)
+            if isinstance(self.tokenizer, StaticTokenizer):
+                return [_static(self.model, text, special) for text in batch]
+            features = self.features(batch)
+            found = self.model(features)
+            vectors, ids = found.get("token_embeddings"), features.get("input_ids")
+            if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
+                raise SondeError(f"{name} has no vectors of tokens: give {arg('rerank_model')} another model")
+            vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
+            mask = features["attention_mask"].cpu().numpy().astype(bool)
+            rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)
+            return [kept_tokens(row_ids[used], row[used], special) for row_ids, row, used in rows]
+
     def _forward(self, features: dict[str, Any]) -> "torch.Tensor":
         import torch
 
-        vectors = self.model({name: self.moved(value) for name, value in features.items()})["sentence_embedding"]
+        vectors = self.model(features)["sentence_embedding"]
         vectors = vectors[:, : self.truncate].float()
         return torch.nn.functional.normalize(vectors, dim=1) if self.normalize else vectors
 
@@ -140,49 +169,6 @@ def fetch_vectors(results: "list[tuple[np.ndarray, torch.Tensor]]", into: np.nda
         into[places] = torch.cat([vectors for _, vectors in results]).cpu().numpy()
 
 
-LONGEST = 50_000
-"""Characters of a text whose tokens are located; no window reaches further."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenVectors:
-    """The tokens of one text, special ones left out unless there are no others.
-
-    Attributes:
-        ids: int64 [n], n at least 1.
-        vectors: float32 [n, d], of length 1.
-        places: int64 [n], each token's place in `Tokens.ids`.
-    """
-
-    ids: np.ndarray
-    vectors: np.ndarray
-    places: np.ndarray
-
-
-def run_batch(replica: Replica, batch: list[Tokens], name: str) -> list[TokenVectors]:
-    """Return the vectors of each text's tokens, from one forward pass.
-
-    Raises:
-        SondeError: The model has no vectors of tokens.
-    """
-    import torch
-
-    with torch.inference_mode():
-        features = replica.tokenizer.collate(batch)
-        special = special_ids(replica.tokenizer)
-        if isinstance(replica.tokenizer, StaticTokenizer):
-            return [_static(replica.model, text, special) for text in batch]
-        moved = {key: replica.moved(value) for key, value in features.items()}
-        found = replica.model(moved)
-        vectors, ids = found.get("token_embeddings"), features.get("input_ids")
-        if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
-            raise SondeError(f"{name} has no vectors of tokens: give {arg('rerank_model')} another model")
-        vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
-        mask = features["attention_mask"].cpu().numpy().astype(bool)
-        rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)
-        return [_kept(row_ids[used], row[used], special) for row_ids, row, used in rows]
-
-
 def _static(model: Any, text: Tokens, special: np.ndarray) -> TokenVectors:
     """A static model's vectors know no context; an empty text gets one vector of zeros."""
     import torch
@@ -191,33 +177,4 @@ def _static(model: Any, text: Tokens, special: np.ndarray) -> TokenVectors:
     if not len(text.ids):
         return TokenVectors(np.zeros(1, np.int64), np.zeros((1, table.shape[1]), np.float32), np.zeros(1, np.int64))
     found = table[torch.from_numpy(text.ids.astype(np.int64)).to(table.device)].float()
-    return _kept(text.ids.astype(np.int64), torch.nn.functional.normalize(found, dim=1).cpu().numpy(), special)
-
-
-def _kept(ids: np.ndarray, vectors: np.ndarray, special: np.ndarray) -> TokenVectors:
-    places = np.flatnonzero(~np.isin(ids, special))
-    places = places if len(places) else np.arange(len(ids))
-    return TokenVectors(ids[places], vectors[places], places)
-
-
-def special_ids(tokenizer: TextTokenizer) -> np.ndarray:
-    """Return the ids of the special tokens that the tokenizer puts around a text."""
-    if isinstance(tokenizer, FastTokenizer):
-        return np.unique(np.array([*tokenizer.prefix, *tokenizer.suffix], np.int64))
-    if isinstance(tokenizer, OwnPreprocessing):
-        return np.array(getattr(tokenizer.model.tokenizer, "all_special_ids", ()) or (), np.int64)
-    return np.empty(0, np.int64)
-
-
-def locate_tokens(tokenizer: TextTokenizer, text: str, query: bool) -> list[tuple[int, int]] | None:
-    """Return the characters of a text, from and to, of each of its `Tokens.ids`; None where that is not known.
-
-    Special tokens and those of the prompt get an empty range at or before 0.
-    """
-    if not isinstance(tokenizer, FastTokenizer) or tokenizer.left:
-        return None
-    prompt = len(tokenizer.prompts[query])
-    encoding = tokenizer.backend.encode(tokenizer.prompts[query] + text[:LONGEST], add_special_tokens=False)
-    inside = tokenizer.window - len(tokenizer.prefix) - len(tokenizer.suffix)
-    spans = [(max(0, start - prompt), max(0, end - prompt)) for start, end in encoding.offsets[:inside]]
-    return [(0, 0)] * len(tokenizer.prefix) + spans + [(0, 0)] * len(tokenizer.suffix)
+    return kept_tokens(text.ids.astype(np.int64), torch.nn.functional.normalize(found, dim=1).cpu().numpy(), special)

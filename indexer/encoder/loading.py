@@ -6,12 +6,15 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from ..errors import SondeError, arg
-from .assembly import assemble_encoder, quantize
+from .assembly import assemble_encoder, assemble_plain, quantize
 from .encoder import Encoder
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
+from .plain import PlainModel, read_plain
+from .precision import multiplies_in_bfloat16
 from .settings import EncoderSettings, ModelSpec
 from .static import distil, static_digest
 from .weights import cache_folder, new_folder, weights_digest
@@ -29,6 +32,7 @@ def load_encoder(
     document_prompt: str | None = None,
     normalize: bool = True,
     max_tokens: int | None = None,
+    engine: str = "auto",
     notify: Notify = lambda _: None,
 ) -> Encoder:
     """Load a bi-encoder.
@@ -44,6 +48,7 @@ def load_encoder(
         document_prompt: In place of the model's own; "" for none.
         normalize: Whether vectors get length 1.
         max_tokens: A window smaller than the model's.
+        engine: "auto" (ONNX Runtime for models of BERT's kind in float32 on a CPU, else torch) or "torch".
         notify: Receives sentences that the user should read: a download, a distillation.
 
     Raises:
@@ -59,7 +64,7 @@ def load_encoder(
         normalize=normalize,
         max_tokens=max_tokens,
     )
-    encoder = _load(canonical_name(name), settings, notify)
+    encoder = _load(canonical_name(name), settings, notify, engine=engine)
     if dtype == "auto" and settings.dtype == "float16" and not encoder.finite():
         # Some models (T5's encoder is one) overflow in float16.
         notify(f"{name} overflows in float16: using bfloat16")
@@ -67,16 +72,20 @@ def load_encoder(
     return encoder
 
 
-def load_encoder_for(spec: ModelSpec, *, device: str = "auto", notify: Notify = lambda _: None) -> Encoder:
+def load_encoder_for(
+    spec: ModelSpec, *, device: str = "auto", passages: bool = False, notify: Notify = lambda _: None
+) -> Encoder:
     """Load the model that a collection was built with, under the same settings.
 
-    What a GPU embedded in half precision, a CPU computes in float32: closer to the truth, and faster there.
+    What was embedded in half precision, a CPU computes in float32: closer to the truth, and faster for a query. Many
+    `passages` are faster in bfloat16 on a processor that multiplies in it.
 
     Raises:
         UsageError: This machine lacks the device.
         SondeError: The model is gone, or its weights are others.
     """
-    encoder = _load(spec.name, EncoderSettings.like(spec, device), notify, spec)
+    half = passages and spec.dtype == "bfloat16" and multiplies_in_bfloat16()
+    encoder = _load(spec.name, EncoderSettings.like(spec, device, half_on_cpu=half), notify, spec)
     if encoder.spec.dimension != spec.dimension:
         raise SondeError(
             f"{spec.name} now makes {encoder.spec.dimension} dimensions, the collection has {spec.dimension}"
@@ -85,7 +94,9 @@ def load_encoder_for(spec: ModelSpec, *, device: str = "auto", notify: Notify = 
     return encoder
 
 
-def _load(name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpec | None = None) -> Encoder:
+def _load(
+    name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpec | None = None, engine: str = "auto"
+) -> Encoder:
     tier, _, base = name.partition(":")
     static = tier == STATIC_MODEL
     located = locate((base or DEFAULT_MODEL) if static else name, notify, wanted.revision if wanted else None)
@@ -99,11 +110,21 @@ def _load(name: str, settings: EncoderSettings, notify: Notify, wanted: ModelSpe
     _check_kind(located, notify)
     if static:
         located = _static(located, weights, name, notify)
+    plain = _plain(located, settings) if engine == "auto" else None
+    if plain:
+        return assemble_plain(plain, located, digest, settings, cache(lambda: load_model(located, settings)))
     encoder = assemble_encoder(load_model(located, settings), located, digest, settings)
     if settings.dtype == "int8":
         with quiet():
             quantize(encoder, notify)
     return encoder
+
+
+def _plain(located: Located, settings: EncoderSettings) -> PlainModel | None:
+    """Return the model if ONNX Runtime can run it under these settings."""
+    if settings.devices != ["cpu"] or settings.dtype == "int8" or settings.compute != "float32":
+        return None
+    return read_plain(located.folder)
 
 
 def _check_kind(located: Located, notify: Notify) -> None:

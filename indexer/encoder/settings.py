@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import os
 import re
+import sys
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Self
 
 from ..errors import SondeError, UsageError, arg
@@ -105,8 +108,21 @@ def resolve_devices(device: str) -> list[str]:
     return names
 
 
+def cores() -> int:
+    """Return how many threads compute at once on a CPU: $OMP_NUM_THREADS, else the cores that this process may use."""
+    stated = os.environ.get("OMP_NUM_THREADS", "")
+    if stated.isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows
+        return os.cpu_count() or 1
+
+
 def available_devices() -> list[str]:
-    """Return the devices that torch can use here, the fastest first."""
+    """Return the devices that torch can use here, the fastest first; torch is not loaded where it could find none."""
+    if not _may_have_gpu():
+        return ["cpu"]
     import torch
 
     found = [f"cuda:{number}" for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
@@ -128,6 +144,17 @@ def resolve_dtype(dtype: str, device: str) -> str:
         said = f"dtype int8 runs on the CPU, not on {device}: give {arg('device')} cpu, or float16 on a GPU"
         raise UsageError(said, code="conflict", field="dtype", value=dtype)
     return dtype
+
+
+def _may_have_gpu() -> bool:
+    """Whether there is a driver of a GPU: on Linux its file (in WSL another), on Windows its library."""
+    if sys.platform == "linux":
+        return any(Path(name).exists() for name in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/kfd"))
+    if sys.platform == "win32":
+        from ctypes.util import find_library
+
+        return find_library("nvcuda") is not None
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +198,14 @@ class EncoderSettings:
         return cls(devices, dtype, compute, truncate_dim, query_prompt, document_prompt, normalize, max_tokens)
 
     @classmethod
-    def like(cls, spec: ModelSpec, device: str) -> Self:
-        """Take the settings of a collection; what a GPU did in half precision, a CPU does in float32.
+    def like(cls, spec: ModelSpec, device: str, *, half_on_cpu: bool = False) -> Self:
+        """Take the settings of a collection; a CPU computes half precision in float32, unless `half_on_cpu`.
 
         Raises:
             UsageError: This machine lacks the device, or it cannot compute in the collection's precision.
         """
         wanted = cls.of(device, spec.dtype)
-        half = wanted.devices[0] == "cpu" and spec.dtype in ("float16", "bfloat16")
+        half = wanted.devices[0] == "cpu" and spec.dtype in ("float16", "bfloat16") and not half_on_cpu
         return cls(
             wanted.devices,
             spec.dtype,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -40,6 +41,8 @@ class TextTokenizer(Protocol):
 
     window: int
     """The most tokens of one text, prompt and special tokens included."""
+    prompts: tuple[str, str]
+    """Those of documents and of queries."""
 
     def tokenize(self, texts: list[str], query: bool) -> list[Tokens]:
         """Tokenise texts with the prompt of queries or of documents."""
@@ -279,6 +282,23 @@ class TransformerTokenizer(FastTokenizer):
         for place, kind in enumerate(after):
             types[rows, last - len(after) + place] = kind
         return types.astype(np.int64)
+
+
+class PlainTokenizer(FastTokenizer):
+    """The tokenizer of a model that runs in ONNX Runtime, read from its file."""
+
+    def __init__(self, folder: Path, window: int, prompts: tuple[str, str]) -> None:
+        from tokenizers import Tokenizer
+
+        super().__init__(Tokenizer.from_file(str(folder / "tokenizer.json")), window, prompts, True)
+
+    def collate(self, batch: list[Tokens]) -> dict[str, Any]:
+        """Return int32 "ids" [texts, longest], zeros after a text, and its length in "lengths" [texts]."""
+        lengths = np.array([len(tokens.ids) for tokens in batch], np.int32)
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.zeros(mask.shape, np.int32)
+        ids[mask] = np.concatenate([tokens.ids for tokens in batch])
+        return {"ids": ids, "lengths": lengths}
 
 
 class StaticTokenizer(FastTokenizer):

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..document import Document, Skipped
-from ..encoder import Encoder
+from ..encoder import Encoder, load_encoder
+from ..encoder.precision import faster_precision
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions, read_source
 from .index import encoder_for, index_documents
@@ -35,8 +36,9 @@ def index_source(
     reading = read_source(source, options=options)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
-    encoder = encoder or encoder_for(folder, settings, notify)
+    given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
+        encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
         expected = _estimate(reading, sample, encoder)
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
@@ -71,6 +73,17 @@ def estimate_source(
     if documents is not None:
         return estimate(sample, documents, encoder)
     return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
+
+
+def _in_the_best_precision(
+    encoder: Encoder, sample: list[Document], settings: BuildSettings, notify: Notify
+) -> Encoder:
+    """Return the encoder that embeds the sample fastest at no loss, where the settings leave the precision open."""
+    if settings.dtype not in (None, "auto"):
+        return encoder
+    options = settings.model_options() | {"dtype": "bfloat16", "device": "cpu"}
+    texts = [document.text for document in sample]
+    return faster_precision(encoder, texts, lambda: load_encoder(settings.model_name, **options), notify)  # type: ignore[arg-type]
 
 
 def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:

@@ -71,13 +71,14 @@ def load_form(model: str, form: str, device: str = "auto", notify: Notify = sile
         return load(f"{STATIC_MODEL}:{model}", device=device, dtype=EXACT, notify=notify)
     if form in (*DTYPES, PER_CHANNEL):
         return load(model, device=device, dtype=form, notify=notify)
-    encoder = load(model, device="cpu" if form == PER_TENSOR else device, dtype=EXACT, notify=notify)
+    place = "cpu" if form == PER_TENSOR else device
+    encoder = load(model, device=place, dtype=EXACT, engine="torch", notify=notify)
     if form == PER_TENSOR:
         with quiet():
             quantize(encoder, notify, per_channel=False)
         encoder.spec = replace(encoder.spec, dtype=PER_CHANNEL)
     else:
-        prune(encoder.replicas[0].model, float(form.partition(":")[2]))
+        prune(encoder.library(), float(form.partition(":")[2]))
     return encoder
 
 
@@ -193,7 +194,7 @@ def gpu_memory(device: str) -> int:
 
 def weights_size(encoder: Encoder) -> int:
     """Return the bytes of a model's weights in the precision that it runs in: what a file of them takes."""
-    model: Any = encoder.replicas[0].model
+    model: Any = encoder.library()
     seen = {tensor.data_ptr(): tensor.numel() * tensor.element_size() for tensor in model.parameters()}
     graphs = [module.file.stat().st_size for module in model.modules() if hasattr(module, "session")]
     return sum(seen.values()) + sum(graphs)

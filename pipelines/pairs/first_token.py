@@ -28,7 +28,7 @@ def first_token_only(model: Any) -> Any:
     lean = copy.deepcopy(model, shared)
     layers = getattr(lean, lean.base_model_prefix).encoder.layer
     layers[len(layers) - 1] = _first_token_layer(layers[len(layers) - 1])
-    return lean if _agree(model, lean) else model
+    return lean if agree(model, lean) else model
 
 
 def _fits(model: Any) -> bool:
@@ -37,11 +37,12 @@ def _fits(model: Any) -> bool:
     return kind in KINDS and attention in ATTENTION and not getattr(model.config, "is_decoder", False)
 
 
-def _agree(model: Any, lean: Any) -> bool:
+def agree(model: Any, lean: Any) -> bool:
+    """Whether two models give the same logits for a probe, but for rounding."""
     import torch
 
     size = min(int(model.config.vocab_size), 100)
-    ids = torch.arange(12, device=model.device).reshape(2, 6) % size
+    ids = (torch.arange(12, device=model.device).reshape(2, 6) + size // 2) % size  # none of them is the padding
     mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2], device=model.device)
     try:
         with torch.inference_mode():

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS
-from ...indexer.encoder.encoder import SMALLEST_BATCH, cores
+from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_TOKENS
+from ...indexer.encoder.encoder import SMALLEST_BATCH
 from ...indexer.encoder.forward import Crew, by_length, fetch_vectors
+from ...indexer.encoder.settings import cores
 from ...indexer.errors import SondeError, UsageError, arg
 from .first_token import first_token_only
+from .onnx_body import with_onnx_body
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
 
 if TYPE_CHECKING:
@@ -147,8 +149,10 @@ class PairModel:
         self.activation = activation or activation_of(model.config, self.num_labels)
         most = window_of(model, tokenizer)
         self.tokenizer = PairTokenizer(tokenizer, min(window or most, most))
-        self.batch_tokens = batch_tokens or BATCH_TOKENS[devices[0].partition(":")[0]]
-        self._replicas = [PairReplica(each, self.tokenizer, device) for each, device in _copies(model, list(devices))]
+        fast = with_onnx_body(model.eval()) if list(devices) == ["cpu"] and tokenizer.padding_side == "right" else None
+        self.batch_tokens = batch_tokens or (ONNX_BATCH_TOKENS if fast else BATCH_TOKENS[devices[0].partition(":")[0]])
+        copies = _copies(fast or first_token_only(model.eval()), list(devices))
+        self._replicas = [PairReplica(each, self.tokenizer, device) for each, device in copies]
         self._crew = Crew(len(self._replicas), max(1, cores() // len(self._replicas)))
 
     @property
@@ -221,7 +225,6 @@ class PairModel:
 
 def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:
     """Return a model for each worker: one per device, or as many as there are cores sharing one model."""
-    model = first_token_only(model.eval())
     if devices == ["cpu"]:
         return [(model, "cpu")] * min(cores(), MOST_WORKERS)
     return [(model.to(devices[0]), devices[0]), *((copy.deepcopy(model).to(each), each) for each in devices[1:])]

@@ -51,8 +51,7 @@ def load_symmetric(name: str, prompt: str | None = None, *, notify: Notify = sil
     encoder = load_encoder(name, query_prompt=prompt or "", document_prompt=prompt or "", notify=notify, **options)
     if prompt is not None:
         return encoder
-    model: Any = encoder.replicas[0].model
-    usual = model.prompts.get(model.default_prompt_name or "") or ""
+    usual = encoder.usual_prompt
     return load_symmetric(name, usual, notify=notify, **options) if usual else encoder
 
 

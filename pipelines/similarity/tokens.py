@@ -105,10 +105,10 @@ def text_attention(encoder: Encoder, text: str, *, query: bool = False) -> Atten
     [tokens] = encoder.tokenize([text], query=query)
     tokens = shortened_matrix(tokens, ATTENTION_MOST)
     replica: Any = next(iter(getattr(encoder, "replicas", ())), None)
-    module = getattr(replica.model[0], "auto_model", None) if replica else None
+    module = getattr(encoder.library()[0], "auto_model", None) if replica else None
     if module is None or not hasattr(module, "set_attn_implementation"):
         raise SondeError(f"{encoder.spec.name} shows no attention: static and int8 models have none that can be read")
-    features = {name: replica.moved(value) for name, value in replica.tokenizer.collate([tokens]).items()}
+    features = replica.features([tokens])
     known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     weights = _weights(module, {name: value for name, value in features.items() if name in known}, encoder.spec.name)
     return Attention(encoder.spec.name, tuple(token_names(encoder, tokens.ids.tolist())), weights, None, tokens.total)

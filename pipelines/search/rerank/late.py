@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ....indexer.encoder import Encoder, TokenVectors
-from ....indexer.encoder.forward import locate_tokens
+from ....indexer.encoder.token_vectors import locate_tokens
 from ....indexer.encoder.tokenizer import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
 from ....indexer.store.passages import passage_texts

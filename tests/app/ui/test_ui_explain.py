@@ -133,7 +133,7 @@ def test_attention_of_a_text_is_the_models(tmp_path: Path) -> None:
     [tokens] = encoder.tokenize(["a dog barks at the cat"])
     assert len(found.tokens) == len(tokens.ids) == found.total
     assert found.weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
-    module = encoder.replicas[0].model[0].auto_model
+    module = encoder.library()[0].auto_model
     kept = module.config._attn_implementation
     module.set_attn_implementation("eager")
     with torch.inference_mode():

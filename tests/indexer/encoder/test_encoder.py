@@ -50,7 +50,7 @@ def test_every_architecture_equals_the_library(architecture, tmp_path):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_features_are_those_of_the_library(architecture, tmp_path):
     folder = save_transformer(tmp_path, architecture)
-    encoder = load_encoder(str(folder))
+    encoder = load_encoder(str(folder), engine="torch")
     expected = SentenceTransformer(str(folder), device="cpu").preprocess(TEXTS, prompt="query: ")
     found = encoder.tokenizer.collate(encoder.tokenize(TEXTS, query=True))
     assert set(found) == set(expected)
@@ -77,7 +77,7 @@ def test_pooling_that_leaves_the_prompt_out(architecture, tmp_path):
 
 def test_default_model_equals_the_library(default):
     texts = [*TEXTS, "word " * 400, *(f"Sentence number {number} of some." * (number % 9 + 1) for number in range(60))]
-    theirs = _peer(default.replicas[0].model).encode(texts)
+    theirs = _peer(default.library()).encode(texts)
     same(default.encode_texts(texts), theirs)
     assert default.spec.name == "all-MiniLM-L6-v2"
     assert (default.spec.dimension, default.spec.max_tokens, default.spec.dtype) == (384, 256, "float32")
@@ -278,9 +278,9 @@ def test_settings_that_cannot_be(tiny, options, message):
 
 
 def test_numbers_that_are_not_finite(tiny):
-    encoder = load_encoder(str(tiny))
+    encoder = load_encoder(str(tiny), engine="torch")
     with torch.no_grad():
-        encoder.replicas[0].model[0].model.embeddings.word_embeddings.weight.fill_(float("nan"))
+        encoder.library()[0].model.embeddings.word_embeddings.weight.fill_(float("nan"))
     assert not encoder.finite()
     with pytest.raises(SondeError, match="not finite in float32: try dtype float32"):
         encoder.encode_texts(["refund"])

@@ -98,7 +98,7 @@ def test_each_form_has_the_quality_of_the_model_that_it_names(tiny: str, pairs: 
 
 def test_pruning_sets_the_smallest_weights_of_each_layer_to_zero(tiny: str) -> None:
     exact, pruned = load_form(tiny, "float32", "cpu"), load_form(tiny, "pruned:0.25", "cpu")
-    pairs = zip(exact.replicas[0].model.modules(), pruned.replicas[0].model.modules(), strict=True)
+    pairs = zip(exact.library().modules(), pruned.library().modules(), strict=True)
     layers = [(one.weight.detach(), two.weight.detach(), two) for one, two in pairs if isinstance(one, torch.nn.Linear)]
     assert len(layers) == 13
     for before, after, layer in layers:

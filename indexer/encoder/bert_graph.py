@@ -1,0 +1,113 @@
+"""The forward pass of a BERT-shaped encoder as an ONNX graph of fused operators, without its weights.
+
+The operators are ONNX Runtime's own (domain com.microsoft): its attention reads one matrix for query, key and value,
+and normalisation takes the sum before it along. A graph has some kilobytes, so weights are not stored a second time.
+docs/decisions/0032 has the reasons.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from .bert import BertShape
+from .weights import cache_folder
+
+RECIPE = 1
+_FUSED = "com.microsoft"
+_OPSET, _FORMAT = 20, 10
+
+
+def bert_graph(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], *, first_only: bool = False) -> bytes:
+    """Return a model in ONNX's format whose `arrays`, by name and sides, a session gets; cached.
+
+    Inputs: "ids" and, where the model has them, "types", int32 [texts, tokens]; "lengths", int32 [texts]: what comes
+    after a text's length is padding. Output: "tokens", float32 [texts, tokens, hidden], or [texts, 1, hidden] with
+    `first_only`: the first token's alone, for which most of the last layer is skipped.
+    """
+    key = hashlib.sha256(json.dumps([RECIPE, dataclasses.asdict(shape), arrays, first_only]).encode()).hexdigest()[:32]
+    file = cache_folder() / "graphs" / f"{key}.onnx"
+    with suppress(OSError):
+        digest, found = _split(file.read_bytes())
+        if hashlib.sha256(found).digest() == digest:
+            return found
+    made = _made(shape, arrays, first_only)
+    with suppress(OSError):  # without a cache, each start takes half a second longer
+        file.parent.mkdir(parents=True, exist_ok=True)
+        written = file.with_name(f"{key}.{os.getpid()}")
+        written.write_bytes(hashlib.sha256(made).digest() + made)
+        written.replace(file)
+    return made
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    return content[:32], content[32:]
+
+
+def _made(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], first_only: bool) -> bytes:
+    from onnx import TensorProto, helper
+
+    tokens = ("texts", "tokens")
+    inputs = {"ids": tokens, "lengths": ("texts",)} | ({"types": tokens} if "types.rows" in arrays else {})
+    graph = helper.make_graph(
+        list(_nodes(shape, inputs, first_only)),
+        "bert",
+        [helper.make_tensor_value_info(name, TensorProto.INT32, sides) for name, sides in inputs.items()],
+        [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ("texts", "read", shape.hidden))],
+        [*(_given(name, sides) for name, sides in arrays.items()), *(_bounds() if first_only else ())],
+    )
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=_FORMAT).SerializeToString()
+
+
+def _given(name: str, sides: tuple[int, ...]) -> Any:
+    """An array that the session gets when it is made, in place of a file's content."""
+    from onnx import TensorProto
+
+    tensor = TensorProto(name=name, dims=sides, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="given")
+    return tensor
+
+
+def _bounds() -> Iterator[Any]:
+    """The numbers that cut out the first token: from 0 to 1 along side 1."""
+    from onnx import TensorProto
+
+    for number, name in enumerate(("zero", "one")):
+        yield TensorProto(name=name, dims=[1], data_type=TensorProto.INT64, int64_data=[number])
+
+
+def _nodes(shape: BertShape, inputs: Collection[str], first_only: bool) -> Iterator[Any]:
+    types = ("types", "types.rows") if "types" in inputs else ("", "")
+    arrays = ["words", "positions", types[1], "norm.scale", "norm.shift"]
+    yield _node("EmbedLayerNormalization", ["ids", types[0], *arrays], ["0.in", "unused"], epsilon=shape.epsilon)
+    for number in range(shape.layers):
+        last = number == shape.layers - 1
+        yield from _layer(f"{number}.", "tokens" if last else f"{number + 1}.in", shape, last and first_only)
+
+
+def _layer(at: str, out: str, shape: BertShape, first_only: bool) -> Iterator[Any]:
+    norm = {"epsilon": shape.epsilon}
+    first, second = ([f"{at}{role}.scale", f"{at}{role}.shift"] for role in ("first_norm", "second_norm"))
+    arrays = [f"{at}attention", f"{at}attention.bias"]
+    yield _node("Attention", [f"{at}in", *arrays, "lengths"], [f"{at}seen"], num_heads=shape.heads)
+    seen, given = f"{at}seen", f"{at}in"
+    if first_only:
+        for name in (seen, given):
+            yield _node("Slice", [name, "zero", "one", "one"], [f"{name}.first"])
+        seen, given = f"{seen}.first", f"{given}.first"
+    yield _node("MatMul", [seen, f"{at}mixed"], [f"{at}mix"])
+    yield _node("SkipLayerNormalization", [given, f"{at}mix", *first, f"{at}mixed.bias"], [f"{at}mid"], **norm)
+    yield _node("MatMul", [f"{at}mid", f"{at}wide"], [f"{at}widened"])
+    yield _node("BiasGelu", [f"{at}widened", f"{at}wide.bias"], [f"{at}active"])
+    yield _node("MatMul", [f"{at}active", f"{at}narrow"], [f"{at}narrowed"])
+    yield _node("SkipLayerNormalization", [f"{at}mid", f"{at}narrowed", *second, f"{at}narrow.bias"], [out], **norm)
+
+
+def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
+    from onnx import helper
+
+    return helper.make_node(kind, inputs, outputs, domain="" if kind in ("MatMul", "Slice") else _FUSED, **attributes)
