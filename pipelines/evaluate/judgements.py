@@ -15,7 +15,7 @@ from typing import IO, Any
 from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import check_different, check_file, write_durably
+from ...indexer.files import check_different, check_file, sync_folder, write_durably
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
@@ -187,6 +187,7 @@ def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
+        sync_folder(path.parent)
     except OSError as error:
         raise SondeError(f"{path} cannot be written ({error.strerror or error})") from None
 
