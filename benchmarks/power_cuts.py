@@ -5,8 +5,9 @@
 Every call that changes a file is recorded (benchmarks/_calls.py). Then, before each of them, the states are made in
 which a disk may wake up after a power cut (benchmarks/_disk.py): what was flushed, and any part of the rest. In each,
 `verify` must find nothing but an index that is being rebuilt, what was reported as done must be there, what a user sees
-must be what it was before or what it is after the command (for `index` and `sync`: of each document), and the same
-command again must end as the undisturbed one did, with the same hits. Equal states are tried once.
+must be what it was before or what it is after the command (for `index` and `sync`: of each document; for `judge`: of
+each judgement, whose line may be torn), and the same command again must end as the undisturbed one did, with the same
+hits. Equal states are tried once.
 """
 
 import argparse
@@ -18,8 +19,9 @@ import signal
 import sys
 import tempfile
 import time
+from ast import literal_eval
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +48,7 @@ FAILS_ON = 60
 NONE_YET = ("there is no collection at", "is no Sonde collection", "is empty: its first `sonde index`")
 IGNORED = ("-shm", "writer.json", "writer.lock")
 """Files that do not make two states differ."""
-MISSES = 500
+MISSES = 2_000
 """Number of known states in a row after which there are probably no others."""
 QUERIES = ("apple river", "number 7")
 Hits = list[tuple[str, float]]
@@ -94,6 +96,7 @@ RUNS: dict[str, Callable[[Path], object]] = {
     "remove": remove_collection,
 }
 REPEATED = (*AGAIN, "first", "delete", "first judgement", "repair")
+JUDGING = ("judge", "first judgement")
 STEPS = ("first", *STEPWISE)
 
 
@@ -181,7 +184,7 @@ def tried(run: Recorded, folder: Path, states: int, seed: int) -> int:
         if problem := in_child(partial(wrong, run, folder / NAME, said)):
             finds[problem[:300]] += 1
             if finds[problem[:300]] == 1:
-                print(f"  {run.name}, {way} after call {cut}, {run.calls[cut].kind}: {problem}", flush=True)
+                print(f"  {run.name}, {way} after {cut}: {problem}", flush=True)
     print(f"{run.name}: {len(run.calls)} calls, {count} states in {time.monotonic() - began:.0f} s", end="")
     print(f", {finds.total()} failed", flush=True)
     for problem, times in finds.most_common(5):
@@ -189,13 +192,12 @@ def tried(run: Recorded, folder: Path, states: int, seed: int) -> int:
     return finds.total()
 
 
-def distinct(run: Recorded, states: int, seed: int) -> Iterator[tuple[int, str, str, Tree]]:
-    """Yield (calls made, way, what was reported, files) of distinct states, from anywhere in the run."""
+def distinct(run: Recorded, states: int, seed: int) -> Iterator[tuple[str, str, str, Tree]]:
+    """Yield (last call, way, what was reported, files) of distinct states, from anywhere in the run."""
     moments, known, misses = played(run), set[tuple[bytes, str]](), 0
     for number in itertools.count():
         chance = random.Random(f"{run.name} {seed} {number}")
-        cut, way = chance.randrange(len(moments)), WAYS[number % len(WAYS)]
-        disk, said = moments[cut]
+        way, (cut, disk, said) = WAYS[number % len(WAYS)], chance.choice(moments)
         tree = disk.woken(way, chance)
         key = digest(tree, IGNORED), said
         misses = misses + 1 if key in known else 0
@@ -206,15 +208,16 @@ def distinct(run: Recorded, states: int, seed: int) -> Iterator[tuple[int, str, 
             yield cut, way, said, with_noise(tree, chance)
 
 
-def played(run: Recorded) -> list[tuple[Disk, str]]:
-    """Return the disk after each call, and what was reported by then."""
-    disk, said, found = run.disk.copy(), "", list[tuple[Disk, str]]()
-    for call in run.calls:
+def played(run: Recorded) -> list[tuple[str, Disk, str]]:
+    """Return (call, disk after it, what was reported by then) for each call that matters."""
+    disk, said, found = run.disk.copy(), "", list[tuple[str, Disk, str]]()
+    for number, call in enumerate(run.calls):
         if call.kind == "mark":
             said = call.data.decode()
         else:
             disk.take(call)
-        found.append((disk.copy(), said))
+        if not call.path.endswith(IGNORED):
+            found.append((f"call {number}, {call.kind}", disk.copy(), said))
     return found
 
 
@@ -256,7 +259,8 @@ def wrong(run: Recorded, folder: Path, reported: str) -> str | None:
     now = seen(folder)
     if problem := lost(run, now, reported):
         return problem
-    if now is not None and run.name != "repair" and (problem := verified(folder)):
+    torn = ("judgements",) if run.name in JUDGING and reported != "returned" else ()
+    if now is not None and run.name != "repair" and (problem := verified(folder, torn)):
         return problem
     if now != run.after or run.name in REPEATED:
         try:
@@ -272,6 +276,10 @@ def lost(run: Recorded, now: State | None, reported: str) -> str | None:
     """Return what is lost of what was reported, or neither old nor new."""
     if run.name not in STEPS or reported == "returned" or now is None or run.after is None:
         allowed = (run.after,) if reported == "returned" else (run.before, run.after)
+        if run.name in JUDGING and reported != "returned" and now and run.before and run.after:
+            (*others, judged), (*same, after) = now, run.after
+            known = others == same and {*literal_eval(run.before[2])} <= {*literal_eval(judged)}
+            return None if known and {*literal_eval(judged)} <= {*literal_eval(after)} else "judgements are lost"
         if reported.isdigit() and now is None:
             return f"{reported} documents were reported as committed, and there is no collection"
         return None if now in allowed else f"what a user sees is neither old nor new after {reported!r} was reported"
@@ -284,10 +292,10 @@ def lost(run: Recorded, now: State | None, reported: str) -> str | None:
     return f"{len(gone)} of {reported} documents reported as committed are not there" if gone else None
 
 
-def verified(folder: Path) -> str | None:
-    """Return what `verify` finds but for indexes, which are rebuilt."""
+def verified(folder: Path, allowed: Sequence[str]) -> str | None:
+    """Return what `verify` finds but for indexes, which are rebuilt, and what else is allowed."""
     with closing(opened(folder)) as collection:
-        findings = [finding for finding in collection.verify() if finding.part not in ("ann", "lexical")]
+        findings = [finding for finding in collection.verify() if finding.part not in ("ann", "lexical", *allowed)]
     return f"verify: {findings[0].part}: {findings[0].problem}" if findings else None
 
 
@@ -302,9 +310,10 @@ def healed(run: Recorded, folder: Path) -> str | None:
 
 
 def seen(folder: Path) -> State | None:
-    """Return what a user sees, None if there is no collection, or none with documents yet."""
+    """Return what a user sees, judgements in any order, None if there is no collection, or none with documents yet."""
     try:
-        return state(folder)
+        documents, runs, judged = state(folder)
+        return documents, runs, repr(sorted(literal_eval(judged)))
     except SondeError as error:
         if any(words in str(error) for words in NONE_YET):
             return None

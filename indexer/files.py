@@ -102,6 +102,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+CHECK_DISK = "check that the disk is sound and not full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
 FORBIDDEN = ("readonly", "read-only", "permission", "unable to open")
 
@@ -115,9 +116,8 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
         return SondeError(f"the disk is full: {folder} keeps all that was committed; free space, then run it again")
     if any(word in text for word in FORBIDDEN):
         return SondeError(f"{folder} cannot be written ({error}): is its disk read-only, or another user's?")
-    if isinstance(error, OSError) and error.errno == errno.EIO:
-        where, failed = error.filename or folder, error.strerror
-        return SondeError(f"the disk failed at {where} ({failed}): check the disk, then run the same command again")
+    if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
+        return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")
     if isinstance(error, sqlite3.DatabaseError):
         return SondeError(f"the catalog of {folder} failed ({error}): `sonde verify {folder}` tells what is wrong")
     return error

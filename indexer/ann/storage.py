@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError
+from ..files import CHECK_DISK
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
 from .settings import AnnInfo
@@ -145,8 +146,7 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder, ignore_cleanup_errors=True) as name:
             return _publish(index, nodes, info, folder, Path(name))
     except (OSError, RuntimeError) as error:
-        advice = "check the disk, then run the same command again"
-        raise SondeError(f"the index cannot be written to {folder} ({error}): {advice}") from error
+        raise SondeError(f"the index cannot be written to {folder} ({error}): {CHECK_DISK}") from error
 
 
 MOST_DEAD, SLACK = 4, 1_000_000

@@ -16,7 +16,7 @@ from typing import Self
 from tantivy import Document, FieldType, Index, Query
 
 from ..errors import SondeError
-from ..files import write_durably
+from ..files import CHECK_DISK, write_durably
 from ..languages import normalise
 from .analysis import UNKNOWN, analyzer
 
@@ -126,6 +126,8 @@ def _explain(folder: Path, reason: str) -> SondeError:
         free = shutil.disk_usage(there).free / 1e6
         says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
         return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+    if "Input/output error" in reason:
+        return SondeError(f"the disk of {folder} failed (Input/output error): {CHECK_DISK}")
     if "Read-only" in reason or "ermission" in reason:
         return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
     return damaged_index(folder, reason)

@@ -37,9 +37,9 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
         real(descriptor)
 
-    def rmtree(path: Path, **options: bool) -> None:
+    def rmtree(path: Path, ignore_errors: bool = False) -> None:
         found.append(f"removed {Path(path).suffix}")
-        remove(path, **options)
+        remove(path, ignore_errors)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(shutil, "rmtree", rmtree)
@@ -99,6 +99,7 @@ def test_deletions_that_were_not_committed_are_in_nobodys_way(tmp_path: Path) ->
 
 def test_a_torn_line_of_a_label_run_is_made_again(tmp_path: Path) -> None:
     def lines() -> list[str]:
+        known = []
         with pytest.raises(KeyboardInterrupt), open_journal(tmp_path, "run", "settings") as journal:
             known = sorted(journal.known)
             journal.add(["b"], np.ones((1, 2), np.float32))
@@ -134,8 +135,8 @@ def test_a_disk_that_fails_while_the_lock_is_left_hides_no_error(folder: Path, m
 def test_a_failing_disk_is_one_line(tmp_path: Path) -> None:
     error = OSError(errno.EIO, "Input/output error", "c.sonde/vectors/000001.npy")
     assert str(disk_error(error, tmp_path)) == (
-        "the disk failed at c.sonde/vectors/000001.npy (Input/output error): "
-        "check the disk, then run the same command again"
+        f"the disk of {tmp_path} failed ([Errno 5] Input/output error: 'c.sonde/vectors/000001.npy'): "
+        "check that the disk is sound and not full, then run the same command again"
     )
 
 
@@ -147,7 +148,7 @@ def test_an_index_that_does_not_fit_on_the_disk_is_not_published(tmp_path: Path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size - 1, limits[1]))
     try:
         with pytest.raises(
-            SondeError, match=r"the index cannot be written to .* \(.*File too large.*\): check the disk"
+            SondeError, match=r"the index cannot be written to .* \(.*File too large.*\): check that the disk"
         ):
             index.save(tmp_path)
     finally:
