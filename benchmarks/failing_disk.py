@@ -102,7 +102,7 @@ def one(run: Recorded, root: Path, error: int, kind: str, number: int, onwards: 
     status = watched(lambda: child(run.name, root / NAME, told), decide)
     os.close(told)
     with os.fdopen(heard, "rb") as stream:
-        said = stream.read().decode()
+        said = stream.read().decode().rstrip("\n")
     if status:
         return said, f"the process died with status {status}"
     if said and (problem := badly_said(said, root / NAME)):
@@ -111,13 +111,14 @@ def one(run: Recorded, root: Path, error: int, kind: str, number: int, onwards: 
 
 
 def child(name: str, folder: Path, told: int) -> None:
-    """Run a command, and tell the error with which it ended."""
+    """Run a command, and tell the error with which it ended, and all that anything prints as an error."""
     signal.alarm(60)
+    os.dup2(told, 2)
     try:
         RUNS[name](folder)
         mark("returned")
     except SondeError as error:
-        os.write(told, str(error).encode())
+        os.write(told, f"{error}\n".encode())
     except BaseException as error:
         os.write(told, f"{type(error).__name__}!: {error}".encode())
 

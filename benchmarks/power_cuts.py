@@ -262,6 +262,8 @@ def wrong(run: Recorded, folder: Path, reported: str) -> str | None:
     torn = ("judgements",) if run.name in JUDGING and reported != "returned" else ()
     if now is not None and run.name != "repair" and (problem := verified(folder, torn)):
         return problem
+    if now is not None and run.name != "repair" and any(id not in now[0] for id, _ in hits(folder)):
+        return "a hit names a document that is not there"
     if now != run.after or run.name in REPEATED:
         try:
             RUNS[run.name](folder)
