@@ -37,9 +37,11 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours and a quarter)
 	$(BIN)/python benchmarks/report.py
 
-soak: .venv/.tested ## try 5,000 histories of writes with kills, then damaged files and collections (hours)
+soak: .venv/.tested ## try histories of writes with kills, power cuts, failing disks, damaged files (hours)
 	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/power_cuts.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/failing_disk.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_collections.py --mutations 10000
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_readers.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_http.py

@@ -21,7 +21,7 @@ from _side_by_side import BESIDE, machine, spread
 
 PACKAGES = ("sentence-transformers", "transformers", "torch", "faiss-cpu", "tantivy", "bertopic", "txtai")
 OWN = Path(__file__)
-TOOLS = ("report", "same_answers", "structure")
+TOOLS = ("failing_disk", "power_cuts", "report", "same_answers", "structure")
 """Scripts here that measure nothing."""
 TABLE = ("| work | peer | times as fast: median (least to greatest) | runs | outputs | |", "|---|---|---|---|---|---|")
 

@@ -1,5 +1,6 @@
 """Durable files: a kill or a full disk leaves either the old content or the new one."""
 
+import errno
 import hashlib
 import os
 import sqlite3
@@ -29,6 +30,14 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that may exist, with its parents, so that its name survives a power cut."""
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
 
 
 def check_target(path: Path, suffixes: Sequence[str], action: str) -> None:
@@ -77,8 +86,8 @@ def check_different(**targets: Path | None) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames inside `folder` survive a power cut, where the system can open folders."""
-    if os.name == "nt":
+    """Make new names and renames inside `folder` survive a power cut, where it can be opened."""
+    if os.name == "nt" or not os.access(folder, os.R_OK):
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -93,6 +102,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+CHECK_DISK = "check that the disk is sound and not full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
 FORBIDDEN = ("readonly", "read-only", "permission", "unable to open")
 
@@ -106,6 +116,8 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
         return SondeError(f"the disk is full: {folder} keeps all that was committed; free space, then run it again")
     if any(word in text for word in FORBIDDEN):
         return SondeError(f"{folder} cannot be written ({error}): is its disk read-only, or another user's?")
+    if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
+        return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")
     if isinstance(error, sqlite3.DatabaseError):
         return SondeError(f"the catalog of {folder} failed ({error}): `sonde verify {folder}` tells what is wrong")
     return error

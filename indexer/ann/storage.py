@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError
+from ..files import CHECK_DISK
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
 from .settings import AnnInfo
@@ -145,7 +146,7 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder, ignore_cleanup_errors=True) as name:
             return _publish(index, nodes, info, folder, Path(name))
     except (OSError, RuntimeError) as error:
-        raise SondeError(f"the index cannot be written to {folder}: {error}") from error
+        raise SondeError(f"the index cannot be written to {folder} ({error}): {CHECK_DISK}") from error
 
 
 MOST_DEAD, SLACK = 4, 1_000_000
@@ -214,7 +215,8 @@ def _nodes(path: Path, info: AnnInfo) -> Nodes:
 
 def _publish(index: Any, nodes: Nodes, info: AnnInfo, folder: Path, new: Path) -> AnnInfo:
     """Sync the new files, give them their name, point `info.json` at it, and only then sweep what it replaces."""
-    faiss().write_index(index, str(new / INDEX))
+    with (new / INDEX).open("wb") as stream:  # FAISS's own file does not report an error at its end
+        faiss().write_index(index, faiss().PyCallbackIOWriter(stream.write))
     np.save(new / ROWS, np.stack([nodes.node, nodes.rows]))
     size = sum((new / name).stat().st_size for name in (INDEX, ROWS))
     info = replace(info, digest=_digest(new), bytes=size)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import Message, NothingToIndexError, SondeError, UsageError, WriterBusyError, arg
-from ..files import disk_error
+from ..files import disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog, is_unborn
@@ -96,7 +96,7 @@ def _locked(folder: Path, patience: Patience) -> ExitStack:
     for _ in range(ATTEMPTS):
         stack = ExitStack()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             stack.enter_context(writer_lock(folder, patience))
             return stack
         except FileNotFoundError:

@@ -16,7 +16,7 @@ from typing import Self
 from tantivy import Document, FieldType, Index, Query
 
 from ..errors import SondeError
-from ..files import write_durably
+from ..files import CHECK_DISK, write_durably
 from ..languages import normalise
 from .analysis import UNKNOWN, analyzer
 
@@ -122,9 +122,12 @@ def _explain(folder: Path, reason: str) -> SondeError:
         return SondeError(f"another process is writing to the lexical index in {folder}: try again when it is done")
     if "index writer was killed" in reason or "No space left" in reason:
         # Tantivy does not tell why its writing thread died.
-        free = shutil.disk_usage(folder).free / 1e6
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(there).free / 1e6
         says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
         return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+    if "Input/output error" in reason:
+        return SondeError(f"the disk of {folder} failed (Input/output error): {CHECK_DISK}")
     if "Read-only" in reason or "ermission" in reason:
         return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
     return damaged_index(folder, reason)
@@ -217,6 +220,17 @@ def _problem(path: Path) -> str | None:
     return None if checksum == expected else f"{path}: checksum {checksum:08x} instead of {expected:08x}"
 
 
+def _drop_leftovers(folder: Path) -> None:
+    """Remove deletions that a writer wrote down and did not commit: the next writer gives its own the same name."""
+    segments = json.loads((folder / "meta.json").read_bytes())["segments"]
+    deletes = [(each["segment_id"].replace("-", ""), each["deletes"]) for each in segments if each.get("deletes")]
+    named = {f"{name}.{deleted['opstamp']}.del" for name, deleted in deletes}
+    for path in folder.glob("*.del"):
+        if path.name not in named:
+            with suppress(PermissionError):  # a system that keeps files while they are open
+                path.unlink()
+
+
 # More threads or memory do not index faster here, because the analysis, not the index, takes the time.
 THREADS, HEAP_BYTES = 1, 64_000_000
 TITLE_WEIGHT = 2
@@ -239,6 +253,7 @@ class LexicalWriter:
         self._folder, self._committed = folder, committed
         with tantivy_errors(folder):
             self._writer = index.writer(HEAP_BYTES, THREADS)
+            _drop_leftovers(folder)
         self._schema = index.schema
         self._state = read_state(folder)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..document import Value
 from ..errors import SondeError
+from ..files import CHECK_DISK
 from . import schema
 from .checksums import seal, unsealed
 from .fields import Field, load_value
@@ -38,7 +39,7 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         connection.close()
         if write or (path.parent / "catalog.db-wal").exists():
-            raise SondeError(f"cannot {'write' if write else 'read'} {path}: {error}") from None
+            raise SondeError(f"cannot {'write' if write else 'read'} {path} ({error}): {CHECK_DISK}") from None
         connection = _open(path, "ro&immutable=1")
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SondeError(f"{path.parent} is no Sonde collection: its catalog.db is damaged ({error})") from None

@@ -177,7 +177,8 @@ def _opened(path: Path) -> LexicalIndex:
     try:
         return LexicalIndex.open(path)
     except SondeError:
-        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            shutil.rmtree(path)
         return LexicalIndex.create(path)
 
 

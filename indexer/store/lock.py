@@ -4,7 +4,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,8 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
             note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
             yield
         finally:
-            note.unlink(missing_ok=True)
+            with suppress(OSError):  # a disk that fails here must not hide why the work failed, nor keep the lock
+                note.unlink(missing_ok=True)
             lock.release()
     except Timeout:
         raise WriterBusyError(

@@ -12,7 +12,7 @@ import numpy as np
 from ..ann import AnnSettings
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from ..files import disk_error
+from ..files import disk_error, sync_folder
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import check_folder
@@ -129,6 +129,7 @@ def remove_collection(folder: Path) -> None:
         pass  # nobody writes; a writer that begins just now fails, and loses what is being removed anyway
     try:
         folder.rename(gone)
+        sync_folder(folder.parent)  # or else a power cut could bring back the name, and not all of the files
     except OSError as error:
         raise disk_error(error, folder) from None
     shutil.rmtree(gone, ignore_errors=True)

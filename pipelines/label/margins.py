@@ -14,6 +14,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from ...indexer.errors import SondeError, arg
+from ...indexer.files import disk_error
 from ...indexer.progress import Notify, Progress, silent
 from .carry import adjusted, carry
 from .engines import EngineName, Judge
@@ -70,8 +71,8 @@ def open_journal(collection: Path, name: str, settings: str) -> Iterator[Journal
     except Timeout:
         said = f"another process is making the label run {name!r}: wait for it, or give another {arg('name')}"
         raise SondeError(said, code="busy", field="name", value=name) from None
-    except PermissionError as error:
-        raise SondeError(f"{folder} cannot be written ({error.strerror})") from None
+    except OSError as error:
+        raise disk_error(error, collection) from None
     if not any(folder.iterdir()):
         folder.rmdir()
 
@@ -84,7 +85,10 @@ def _read(stream: IO[bytes], settings: str) -> dict[str, np.ndarray]:
         if not line.endswith(b"\n") or (number == 0 and line.decode(errors="replace").strip() != settings):
             break
         if number:
-            keys, values = json.loads(line)
+            try:
+                keys, values = json.loads(line)
+            except ValueError:
+                break  # a power cut left a part of the line
             margins = np.array([[np.nan if value is None else value for value in row] for row in values], np.float32)
             known |= dict(zip(keys, margins, strict=True))
         whole += len(line)
