@@ -8,7 +8,8 @@ about ten requests a second. A third process, `sonde index`, adds the documents 
 
 Every answer is compared with what is known: stored texts, the month of a filter, and each user's own documents, which
 must be found by id and by filter. An answer of 409 or 503 with `Retry-After` is counted as refused; it is a failure
-only if retries do not succeed within a minute. Each minute prints a line, and a table ends the run. The exit code is 1
+only if retries do not succeed within a minute, or for a write, which waits for the runs of the writer, within five
+minutes. Each minute prints a line, and a table ends the run. The exit code is 1
 if anything failed, or if the service's resident memory grew in the second half by more than 15 % and the growth of its
 indexes and embeddings on disk (medians of the first and last third of that half).
 """
@@ -43,8 +44,8 @@ BATCH = 4_000
 """Documents in one run of `sonde index`."""
 REQUESTS = 10
 """Requests a second of all users together."""
-PATIENCE = 60
-"""Seconds for which a refused request is tried again, and for which an answer may take."""
+PATIENCE, WRITING = 60, 300
+"""Seconds for which a refused request is tried again, and for which an answer may take; and those of a write."""
 GROWTH = 1.15
 EXPECTED = ("stop with Ctrl-C", "every request that had begun was answered")
 """How the lines in the log of a service end that had no difficulties."""
@@ -61,6 +62,7 @@ class Minute:
     failed: Counter[str] = field(default_factory=Counter)
     search: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
+    put: list[float] = field(default_factory=list)
     memory: int = 0
     files: int = 0
     stored: int = 0
@@ -164,11 +166,12 @@ class Soak:
 
     async def asked(self, method: str, path: str, body: Any = None, expected: int = 200) -> Any:
         """Return the JSON of an answer, None if there is no good one; try again for a minute if told to."""
-        given_up = time.monotonic() + PATIENCE
+        patience = WRITING if method in ("PUT", "DELETE") else PATIENCE
+        given_up = time.monotonic() + patience
         while True:
             self.minutes[-1].requests += 1
             try:
-                answer = await self.client.request(method, path, json=body)
+                answer = await self.client.request(method, path, json=body, timeout=patience)
             except httpx2.HTTPError as error:
                 return self.failed(f"{method} {path.split('?')[0]}: {type(error).__name__} {error}")
             if answer.status_code == expected:
@@ -185,6 +188,8 @@ class Soak:
         distance = (self.end - began) * 0.9 / max(1, len(starts))
         for number, start in enumerate(starts):
             await asyncio.sleep(max(0.0, began + number * distance - time.monotonic()))
+            if time.monotonic() > self.end:
+                return  # the runs took longer than the time allows: the table says how many there were
             batch, since = self.rows[start : start + BATCH], time.monotonic()
             ran = await asyncio.to_thread(indexed, self.collection, batch)
             self.batches.append(time.monotonic() - since)
@@ -314,7 +319,9 @@ class User:
             key = self._last
         text = f"{self._row()['text']} {self._chance.random()}"
         document = {"id": key, "text": text, "metadata": {"owner": self._name}}
+        began = time.monotonic()
         answer = await self._soak.asked("PUT", "/documents", {"documents": [document]})
+        self._soak.minutes[-1].put.append(time.monotonic() - began)
         if answer and answer["added"] + answer["replaced"] != 1:
             self._soak.failed(f"the answer to a put is {answer}")
         if answer:
@@ -352,6 +359,7 @@ def verdict(soak: Soak, code: int, log: str) -> int:
     allowed = before * GROWTH + max(0.0, loaded)
     failed = sum((minute.failed for minute in minutes), Counter[str]())
     whole = {name: [each for minute in minutes for each in getattr(minute, name)] for name in ("search", "health")}
+    puts = [each for minute in minutes for each in minute.put] or [0.0]
     table = {
         "requests": f"{sum(minute.requests for minute in minutes):,}",
         "failed": f"{failed.total():,}",
@@ -359,6 +367,9 @@ def verdict(soak: Soak, code: int, log: str) -> int:
         "left before the answer": f"{sum(minute.left for minute in minutes):,}",
         "search p50, p99": f"{waited(whole['search'])} ms",
         "/health p50, p99": f"{waited(whole['health'])} ms",
+        "seconds of a put with its retries, median, longest": f"{median(puts):.1f}, {max(puts):.1f}"
+        if puts
+        else "none",
         "documents indexed beside it": f"{soak.written - FIRST:,} in {len(soak.batches)} runs",
         "seconds of a run, median, longest": f"{median(soak.batches):.1f}, {max(soak.batches):.1f}",
         "resident memory in the second half": f"{before / 1e6:,.0f} to {after / 1e6:,.0f} MB",

@@ -11,8 +11,8 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.integrity import FAN, SMALLEST, tier
-from sonde.indexer.store.segments import SCATTERED, Segments, write_segment
+from sonde.indexer.store.integrity import FAN, SMALLEST, mergeable, tier
+from sonde.indexer.store.segments import SCATTERED, Segment, Segments, write_segment
 from sonde.indexer.upkeep.verify import verify
 
 
@@ -38,6 +38,26 @@ def test_many_commits_leave_few_segments_and_the_same_vectors(tmp_path: Path) ->
 @pytest.mark.parametrize(("rows", "expected"), [(1, 0), (SMALLEST * FAN, 0), (SMALLEST * FAN + 1, 1), (40_000, 3)])
 def test_tiers(rows: int, expected: int) -> None:
     assert tier(rows) == expected
+
+
+def test_runs_of_growing_commits_leave_few_segments() -> None:
+    """As `sonde index` leaves them, run after run: they grow from 256 rows on, with single documents put in between."""
+    segments: list[Segment] = []
+    most = 0
+    for number, count in enumerate([256, 512, 512, 512, 1024, 672, 1, 1, 1] * 500):
+        start = segments[-1].start + segments[-1].count if segments else 0
+        segments.append(Segment(number, start, count, ""))
+        while tail := mergeable(segments):
+            del segments[-len(tail) :]
+            segments.append(Segment(number, tail[0].start, sum(segment.count for segment in tail), ""))
+        most = max(most, len(segments))
+    assert most == 49  # 4,500 commits
+
+
+def test_a_large_segment_is_not_written_again_for_a_few_rows() -> None:
+    large, small = Segment(1, 0, 100_000, ""), [Segment(2 + n, 100_000 + n, 1, "") for n in range(FAN)]
+    assert mergeable([large, *small[:-1]]) == ()
+    assert mergeable([large, *small]) == small
 
 
 def test_a_few_rows_and_many_read_the_same(tmp_path: Path) -> None:
