@@ -48,8 +48,8 @@ def test_runs_of_growing_commits_leave_few_segments() -> None:
         start = segments[-1].start + segments[-1].count if segments else 0
         segments.append(Segment(number, start, count, ""))
         while tail := mergeable(segments):
-            del segments[-len(tail) :]
-            segments.append(Segment(number, tail[0].start, sum(segment.count for segment in tail), ""))
+            merged = Segment(number, tail[0].start, sum(segment.count for segment in tail), "")
+            segments[-len(tail) :] = [merged]
         most = max(most, len(segments))
     assert most == 49  # 4,500 commits
 
