@@ -3,12 +3,17 @@
 import hashlib
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
 from .errors import SondeError, UsageError, arg
 from .wording import either
+
+NUMPY_HEADER = threading.Lock()
+"""Held while NumPy reads the header of a .npy file: it uses `ast.parse`, which fails in Python 3.11 if two threads call
+it at the same time (SystemError: AST constructor recursion depth mismatch)."""
 
 
 def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:

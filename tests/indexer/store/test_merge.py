@@ -1,5 +1,8 @@
 """Small neighbouring segments become one, without a change of any row."""
 
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +100,21 @@ def test_a_damaged_segment_is_said(tmp_path: Path, damage, message: str) -> None
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(SondeError, match=message):
         Segments(tmp_path, [segment], 3)
+
+
+def test_threads_may_open_segments_at_the_same_time(tmp_path: Path) -> None:
+    """The garbage collector lets another thread run while NumPy's header is parsed, as libraries' callbacks do."""
+    segment = write_segment(tmp_path, 1, 0, np.eye(3, dtype=np.float32))
+    before = gc.get_threshold()
+    gc.callbacks.append(pause := lambda *_: time.sleep(0))
+    gc.set_threshold(5)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            opened = list(threads.map(lambda _: len(Segments(tmp_path, [segment], 3)), range(200)))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(pause)
+    assert opened == [3] * 200
 
 
 def test_catalog_counts_the_rows_of_merged_segments(tmp_path: Path) -> None:
