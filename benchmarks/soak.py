@@ -246,6 +246,7 @@ class User:
         self._chance = random.Random(f"{given.seed} {number}")
         self._thinking = given.users / REQUESTS
         self.own: dict[str, str] = {}
+        self._unsure: set[str] = set()  # after a failed write, of which nobody knows how far it came
         self._last: str | None = None
         self._put = 0
 
@@ -281,7 +282,7 @@ class User:
         """Search one month, or one's own documents, all of which must be found."""
         if self.own and self._chance.random() < 0.5:
             hits = await self._hits({"query": self._query(), "k": 1_000, "where": f"owner = '{self._name}'"})
-            if hits is not None and {hit["id"] for hit in hits} != set(self.own):
+            if hits is not None and ({hit["id"] for hit in hits} ^ set(self.own)) - self._unsure:
                 self._soak.failed(f"{self._name} owns {sorted(self.own)} but found {sorted(hit['id'] for hit in hits)}")
             return
         month = self._row()["month"]
@@ -324,9 +325,12 @@ class User:
         self._soak.minutes[-1].put.append(time.monotonic() - began)
         if answer and answer["added"] + answer["replaced"] != 1:
             self._soak.failed(f"the answer to a put is {answer}")
+        self._unsure.discard(key)
         if answer:
             self.own[key], self._last = text, key
             await self._same(key, text)
+        else:
+            self._give_up(key)
 
     async def delete(self) -> None:
         """Delete one's last document; it must be gone."""
@@ -334,6 +338,13 @@ class User:
             await self._soak.asked("GET", f"/documents?id={self._last}", expected=404)
             del self.own[self._last]
             self._last = next(reversed(self.own), None)
+        elif self._last:
+            self._give_up(self._last)
+
+    def _give_up(self, key: str) -> None:
+        self._unsure.add(key)
+        self.own.pop(key, None)
+        self._last = next(reversed(self.own), None)
 
     async def leave(self) -> None:
         """Ask for much and leave before the answer has arrived."""
