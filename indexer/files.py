@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,16 +58,20 @@ def check_target(path: Path, suffixes: Sequence[str], action: str) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Check that a file that is to be written is not a folder, and that its folder exists.
+    """Check that a file that is to be written is not a folder, and that files can be made in its folder.
 
     Raises:
         UsageError: It is a folder.
-        SondeError: Its folder does not exist.
+        SondeError: Its folder does not exist, or may not be written.
     """
     if path.is_dir():
         raise UsageError(f"cannot write {str(path)!r}: it is a folder; give a file")
     if not path.absolute().parent.is_dir():
         raise SondeError(f"cannot write {path}: the folder {path.parent} does not exist")
+    try:
+        tempfile.TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as error:
+        raise SondeError(f"cannot write {path}: {error.strerror or error}; give a file in another folder") from None
 
 
 def check_different(**targets: Path | None) -> None:

@@ -17,7 +17,7 @@ from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
-from ..store.checksums import PASSAGES, passages_now, store
+from ..store.checksums import PASSAGES, passages_now, reset_sequence, store
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
@@ -45,6 +45,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     folder = collection.path
     done: list[str] = []
     with writer_lock(folder), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
+        done += ["set the number of the next run"] if reset_sequence(catalog.connection) else []
         findings = verify(collection)
         if broken := [finding for finding in findings if finding.part == "catalog"]:
             raise SondeError(

@@ -111,7 +111,7 @@ def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
     skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
-    counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
+    counts = {name: getattr(report, name) for name in ("added", "replaced", "unchanged", "duplicate_ids")}
     return counts | {"skipped": skipped}
 
 
