@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import check_target, write_durably
+from ...indexer.files import check_target, text_of, write_durably
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -145,7 +145,7 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"cannot read corrections from {str(path)!r}: the name must end in .csv or .jsonl")
     try:
-        text = path.read_text("utf-8-sig")
+        text = text_of(path, "the corrections")
         rows: Iterable[Any] = (
             csv.DictReader(text.splitlines())
             if path.suffix.lower() == ".csv"
@@ -155,9 +155,7 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
         if path.suffix.lower() == ".csv":
             found = [(unquoted(id), [unquoted(name) for name in names]) for id, names in found]
         return _by_id(found, path)
-    except OSError as error:
-        raise SondeError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, csv.Error, RecursionError) as error:
         raise SondeError(f"cannot read {path}: {error}") from None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import text_of
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
 from ..plots.colors import escaped
@@ -88,10 +89,7 @@ def read_questions(path: Path) -> list[Question]:
         SondeError: The file cannot be read, or holds too few questions.
     """
     if path.suffix in (".txt", ""):
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SondeError(f"{path} cannot be read: {error}") from None
+        lines = text_of(path, "the questions").splitlines()
         found = [Question(line.strip()) for line in lines if line.strip()]
     else:
         found = _table(path)
