@@ -11,6 +11,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import text_of
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
+from ...indexer.wording import counted
 from ..plots.colors import escaped
 from ..plots.file import new_figure, plotly
 from ..search.search import search_many
@@ -94,7 +95,9 @@ def read_questions(path: Path) -> list[Question]:
     else:
         found = _table(path)
     if len(found) < FEWEST:
-        raise SondeError(f"{path} holds {len(found)} questions: at least {FEWEST} are needed to find a threshold")
+        raise SondeError(
+            f"{path} holds {counted(len(found), 'question')}: at least {FEWEST} are needed to find a threshold"
+        )
     return found
 
 
@@ -138,7 +141,7 @@ def find_threshold(
     check_seed(seed)
     for questions, what in ((answered, "answered"), (unanswerable, "unanswerable")):
         if len(questions) < FEWEST:
-            raise SondeError(f"{len(questions)} {what} questions were given: at least {FEWEST} are needed")
+            raise SondeError(f"{counted(len(questions), what + ' question')} given: at least {FEWEST} are needed")
     questions = [*answered, *unanswerable]
     settings = SearchSettings(k=1, mode=mode)  # type: ignore[arg-type]
     hits = [
