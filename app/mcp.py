@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..indexer.errors import MissingExtraError, SondeError
 from ..indexer.store.fields import json_value
 from ..indexer.store.kinds import CLUSTER, TOPIC, RunKind
+from ..indexer.wording import counted
 from ..pipelines.search.results import Hit, Results
 from .api import Collection
 
@@ -51,8 +52,8 @@ def _instructions(collection: Collection) -> str:
     info = collection.info()
     columns = ", ".join(f"{name} ({kind})" for name, kind in info.fields.items()) or "none"
     return (
-        f"Search a collection of {info.documents:,} documents ({collection.path.stem}) by meaning and by words. "
-        f"Metadata columns for `where`: {columns}."
+        f"Search a collection of {counted(info.documents, 'document')} ({collection.path.stem}) by meaning and by "
+        f"words. Metadata columns for `where`: {columns}."
     )
 
 

@@ -40,12 +40,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--engine", default="auto", choices=("auto", "torch"))
     arguments = parser.parse_args()
     if not arguments.data.exists():
         raise SystemExit(f"no data at {arguments.data}: give --data FILE.jsonl[.gz]")
     texts = read_texts(arguments.data, arguments.texts)
     peer = load_encoder(arguments.model, device="cpu").library()
-    encoder = load_encoder(arguments.model, device="cpu", dtype=arguments.dtype)
+    encoder = load_encoder(arguments.model, device="cpu", dtype=arguments.dtype, engine=arguments.engine)
     compare(encoder, peer, texts, arguments.runs)
 
 

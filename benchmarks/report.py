@@ -21,8 +21,8 @@ from _side_by_side import BESIDE, machine, spread
 
 PACKAGES = ("sentence-transformers", "transformers", "torch", "faiss-cpu", "tantivy", "bertopic", "txtai")
 OWN = Path(__file__)
-TOOLS = ("failing_disk", "power_cuts", "report", "same_answers", "structure")
-"""Scripts here that measure nothing."""
+TOOLS = ("failing_disk", "power_cuts", "report", "same_answers", "soak", "structure")
+"""Scripts here that measure nothing, or that take an hour."""
 TABLE = ("| work | peer | times as fast: median (least to greatest) | runs | outputs | |", "|---|---|---|---|---|---|")
 
 

@@ -1,15 +1,50 @@
 """Durable files: a kill or a full disk leaves either the old content or the new one."""
 
 import errno
+import gzip
 import hashlib
 import os
 import sqlite3
+import tempfile
+import threading
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
 from .errors import SondeError, UsageError, arg
-from .wording import either
+from .wording import either, size
+
+NUMPY_HEADER = threading.Lock()
+"""Held while NumPy reads the header of a .npy file: it uses `ast.parse`, which fails in Python 3.11 if two threads call
+it at the same time (SystemError: AST constructor recursion depth mismatch)."""
+
+LARGEST_TEXT = 1 << 27
+"""Bytes of a file of queries, judgements, labels or ids: such files are read as a whole, by this process."""
+
+
+def text_of(path: Path, what: str) -> str:
+    """Return the text of a file that is read as a whole; one whose name ends in .gz is decompressed.
+
+    Args:
+        path: Of the file, in UTF-8.
+        what: What it holds, for messages: "the queries".
+
+    Raises:
+        SondeError: It cannot be read, is not UTF-8, or has more than `LARGEST_TEXT` bytes.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(LARGEST_TEXT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SondeError(f"cannot read {what} in {path}: {reason}") from None
+    if len(data) > LARGEST_TEXT:
+        raise SondeError(f"cannot read {what} in {path}: it has more than {size(LARGEST_TEXT)}; split it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SondeError(f"cannot read {what} in {path}: it is not UTF-8 (byte {error.start + 1:,})") from None
 
 
 def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -61,16 +96,20 @@ def check_target(path: Path, suffixes: Sequence[str], action: str) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Check that a file that is to be written is not a folder, and that its folder exists.
+    """Check that a file that is to be written is not a folder, and that files can be made in its folder.
 
     Raises:
         UsageError: It is a folder.
-        SondeError: Its folder does not exist.
+        SondeError: Its folder does not exist, or may not be written.
     """
     if path.is_dir():
         raise UsageError(f"cannot write {str(path)!r}: it is a folder; give a file")
     if not path.absolute().parent.is_dir():
         raise SondeError(f"cannot write {path}: the folder {path.parent} does not exist")
+    try:
+        tempfile.TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as error:
+        raise SondeError(f"cannot write {path}: {error.strerror or error}; give a file in another folder") from None
 
 
 def check_different(**targets: Path | None) -> None:

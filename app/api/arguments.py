@@ -25,6 +25,10 @@ COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
 """Arguments that are counts, and so must not be negative."""
 UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 """Errors that mean a fault of Sonde's, or that a collection holds what no writer puts there."""
+OUT_OF_MEMORY = "OutOfMemoryError"
+"""What PyTorch calls an error of a graphics card's memory; PyTorch is not imported for it."""
+CHECKED = 20_000
+"""Passages up to which a collection is checked after an unexpected error: that takes about two seconds."""
 _WANTED = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
     Iterable: "a list", type(None): "None",
@@ -103,12 +107,29 @@ def checked(method: F) -> F:
 
 @contextmanager
 def _explained(given: Mapping[str, Any]) -> Iterator[None]:
-    """Raise what is wrong with the collection in place of an error that it caused."""
+    """Raise what is wrong with the collection in place of an error that it caused.
+
+    A large collection is not read for it, since that takes minutes: the error gets a note that says how to check.
+    """
     try:
         yield
-    except UNEXPECTED:
-        if cause := _damage(given):
-            raise cause from None
+    except UNEXPECTED as error:
+        if isinstance(error, MemoryError) or type(error).__name__ == OUT_OF_MEMORY:
+            said = "there is not enough memory: free some, or work on fewer texts at once"
+            raise SondeError(said, code="memory") from error
+        stored = _collection_of(given)
+        if stored is None:
+            raise
+        if _rows(stored) > CHECKED:
+            note = f"if the collection may be damaged: `sonde verify {stored.path}` checks it"
+            if note not in getattr(error, "__notes__", ()):  # methods call one another
+                error.add_note(note)
+            raise
+        if findings := verify(stored):
+            said = (
+                f"{stored.path} is damaged: {findings[0].problem}: `sonde verify {stored.path}` finds all that is wrong"
+            )
+            raise SondeError(said, code="damaged") from None
         raise
 
 
@@ -117,17 +138,22 @@ def _iterated(found: Iterator[Any], given: Mapping[str, Any]) -> Iterator[Any]:
         yield from found
 
 
-def _damage(given: Mapping[str, Any]) -> SondeError | None:
-    """Return what `verify` finds in the collection that a failed call was about; None where it finds nothing."""
+def _collection_of(given: Mapping[str, Any]) -> StoredCollection | None:
+    """Return the collection that a call is about; None if it is about none, or about one that does not exist."""
     first, to = next(iter(given.values()), None), given.get("to")
     stored = getattr(first, "stored", None)
     if isinstance(to, (str, Path)) and not isinstance(stored, StoredCollection) and Path(to).exists():
         stored = StoredCollection(Path(to))
-    findings = verify(stored) if isinstance(stored, StoredCollection) else []
-    if not findings or stored is None:
-        return None
-    said = f"{stored.path} is damaged: {findings[0].problem}: `sonde verify {stored.path}` finds all that is wrong"
-    return SondeError(said, code="damaged")
+    return stored if isinstance(stored, StoredCollection) else None
+
+
+def _rows(stored: StoredCollection) -> int:
+    """Return how many embeddings a collection has.
+
+    Raises:
+        SondeError: Its catalog is damaged.
+    """
+    return sum(segment.count for segment in stored.open_catalog().segments())
 
 
 def conformed(name: str, value: Any, annotation: Any) -> Any:

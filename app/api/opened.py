@@ -7,6 +7,7 @@ from typing import Any, Self
 from ...indexer.encoder import Encoder
 from ...indexer.encoder.settings import device_names
 from ...indexer.store.collection import LoadEncoder, StoredCollection
+from ...indexer.wording import counted
 from .arguments import checked
 
 
@@ -72,4 +73,4 @@ class Opened:
             return view.catalog.counts()[0]
 
     def __repr__(self) -> str:
-        return f"Collection({str(self.path)!r}, {len(self):,} documents)"
+        return f"Collection({str(self.path)!r}, {counted(len(self), 'document')})"

@@ -107,7 +107,7 @@ def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
     from ..api.functions import write_corrections
 
     if to is not None:
-        write_corrections(found, to)
+        write_corrections(found, to, say)
         say(f"{counted(len(found), 'correction')} written to {to}")
         return
     if not found:
@@ -175,15 +175,11 @@ def tag(
 
 
 def _lines(path: Path) -> list[str]:
-    from ...indexer.errors import SondeError
+    from ...indexer.files import text_of
     from .search import standard_input
 
-    if str(path) == "-":
-        return [line for line in standard_input().splitlines() if line.strip()]
-    try:
-        return [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
-    except UnicodeDecodeError:
-        raise SondeError(f"cannot read the ids in {path}: it is not UTF-8") from None
+    text = standard_input() if str(path) == "-" else text_of(path, "the ids")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def register_judge(app: typer.Typer) -> None:

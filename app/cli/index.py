@@ -53,7 +53,9 @@ def index(
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,
     device: Annotated[str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:0,cuda:1 …")] = "auto",
-    dtype: Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")] = None,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
+    ] = None,
     truncate_dim: Annotated[
         int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
     ] = None,

@@ -99,7 +99,7 @@ def print_table(found: "Sequence[StsQuality]") -> None:
 
     for file in dict.fromkeys(quality.file for quality in found):
         rows = [quality for quality in found if quality.file == file]
-        print(f"{file}: {rows[0].pairs:,} pairs, {rows[0].sentences:,} sentences")
+        print(f"{file}: {counted(rows[0].pairs, 'pair')}, {counted(rows[0].sentences, 'sentence')}")
         print(
             f"{'model':<{NAME}} {'Spearman':>8} {'95 % interval':>15} {'Pearson':>7} {'angular':>7} "
             f"{'sentences/s':>11} {'a core':>7} {'weights':>8} {'memory':>8} {'dims':>5}"

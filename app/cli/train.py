@@ -94,7 +94,7 @@ def train_biencoder(
         return
     begun = f", from step {made.fit.resumed:,}" if made.fit.resumed else ""
     say(f"{made.fit.steps:,} steps{begun} in {made.fit.seconds:,.0f} s")
-    print(f"trained on {made.trained:,} examples ({made.kind}), measured on {made.held:,} held out")
+    print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.held:,} held out")
     for each in made.gains:
         print(each)
     if not made.gains[0].sure:

@@ -40,7 +40,7 @@ def _print_info(found: "Info") -> None:
         "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
         "language": found.language or "not known",
         "index": _ann_line(found.ann, found.newer),
-        "lexical": f"{found.lexical:,} passages" if found.lexical is not None else "none: run `sonde repair`",
+        "lexical": counted(found.lexical, "passage") if found.lexical is not None else "none: run `sonde repair`",
         "metadata": ", ".join(f"{name} ({kind})" for name, kind in found.fields.items()) or "none",
         "disk": ", ".join(f"{name} {size(count)}" for name, count in found.bytes.items()),
     }

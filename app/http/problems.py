@@ -1,6 +1,7 @@
 """Errors as problem details (RFC 9457), without a stack trace and, if possible, with the invalid field."""
 
 import logging
+import reprlib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from http import HTTPStatus
@@ -22,6 +23,7 @@ RETRY_SECONDS = 1
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
 """Default error codes by status; any other status uses its HTTP name."""
 FAILED = "the service failed; its log says why"
+IN_THE_QUERY = "an id with a line break goes in the query: /documents?id=ID, percent-encoded"
 log = logging.getLogger("sonde.http")
 
 
@@ -117,8 +119,13 @@ def _field(place: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in parts)
 
 
-def _refused(_: Request, error: Any) -> JSONResponse:
-    return problem(error.status_code, str(error.detail), headers=error.headers)
+def _refused(request: Request, error: Any) -> JSONResponse:
+    said = str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        path = request.scope["path"]
+        lost = IN_THE_QUERY if path.startswith("/documents/") else "see /openapi.json for those that exist"
+        said = f"there is no route {reprlib.repr(path)}; {lost}"
+    return problem(error.status_code, said, headers=error.headers)
 
 
 def _failed(_: Request, error: Any) -> JSONResponse:

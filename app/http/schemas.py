@@ -216,6 +216,7 @@ class Written(BaseModel):
     added: int
     replaced: int
     unchanged: int
+    duplicate_ids: int = Field(description="Documents whose id came again in the request: the last one was kept.")
     skipped: list[dict[str, str]] = Field(description="Documents that could not be used, and why.")
 
 

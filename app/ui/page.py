@@ -20,6 +20,8 @@ _TOGETHER = re.compile(
 """Inside what Streamlit replaces after it has read the Markdown: addresses, icons, emoji, arrows, signs such as >=."""
 NOTHING = ":small[]"
 """An empty element in Markdown."""
+QUOTED = "An apostrophe is put before cells that a spreadsheet would run as a formula; JSONL holds the unchanged texts."
+"""What a button says that downloads a CSV file."""
 MARK = "<mark class='sonde'>{}</mark>"
 
 

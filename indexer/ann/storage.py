@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError
-from ..files import CHECK_DISK
+from ..files import CHECK_DISK, NUMPY_HEADER
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
 from .settings import AnnInfo
@@ -202,7 +202,8 @@ def _read(folder: Path, info: AnnInfo, mmap: bool) -> tuple[Any, Nodes, AnnInfo]
 
 def _nodes(path: Path, info: AnnInfo) -> Nodes:
     """Read which rows hold which vector, and check that the numbers fit the index."""
-    node, rows = np.load(path, allow_pickle=False)
+    with NUMPY_HEADER:
+        node, rows = np.load(path, allow_pickle=False)
     steps = np.diff(node, prepend=-1) if len(node) else node
     if node.dtype != np.int64 or rows.dtype != np.int64 or ((steps != 0) & (steps != 1)).any() or node[:1].any():
         raise SondeError("its vectors are not numbered in order")

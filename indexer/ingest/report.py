@@ -11,7 +11,7 @@ from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
 from ..errors import UsageError, out_of_range
 from ..languages import normalise
-from ..wording import size
+from ..wording import counted, size
 from .chunker import Chunker
 
 
@@ -94,8 +94,8 @@ class Estimate:
     def describe(self) -> str:
         """Return the estimate as one line."""
         return (
-            f"about {self.documents:,} documents in {self.passages:,} passages: {duration(self.seconds)}, "
-            f"{size(self.memory)} of memory beside the model, {size(self.disk)} of disk"
+            f"about {counted(self.documents, 'document')} in {counted(self.passages, 'passage')}: "
+            f"{duration(self.seconds)}, {size(self.memory)} of memory beside the model, {size(self.disk)} of disk"
         )
 
 

@@ -33,7 +33,7 @@ def index_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading = read_source(source, options=options)
+    reading = read_source(source, options=options, notify=notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
@@ -66,7 +66,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, or does not tell its size (standard input).
     """
-    reading = read_source(source, options=options)
+    reading = read_source(source, options=options, notify=notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     encoder = encoder or encoder_for(folder, settings, notify)

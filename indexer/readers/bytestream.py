@@ -44,7 +44,7 @@ class ByteStream:
         self.path = path
         self._piped = piped or path is None
         self.once = self._piped or path is None or not path.is_file()
-        self.size = None if self.once or path is None else path.stat().st_size
+        self.size = None if self.once or path is None else _size_of(path)
         if self.size == 0:
             raise SondeError(f"{name} is empty: give a file with content")
         self._pipe = self._open_raw() if self.once else None
@@ -93,6 +93,14 @@ class ByteStream:
 
     def _open_raw(self) -> BinaryIO:
         return sys.stdin.buffer if self._piped or self.path is None else cast(BinaryIO, self.path.open("rb"))
+
+
+def _size_of(path: Path) -> int | None:
+    """Return how many bytes a file has; None for one below /proc, which has content although its size is 0."""
+    if size := path.stat().st_size:
+        return size
+    with path.open("rb") as file:
+        return None if file.read(1) else 0
 
 
 @dataclass(slots=True)

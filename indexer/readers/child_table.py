@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SondeError
+from ..progress import Notify, silent
 from .child import Child, DiedError, pipe_of
+from .formats import format_by_name
 from .frames import item_of, set_head
 from .source import Item, Meter, ReadOptions, Source
 
+LATE = 5.0
+"""Seconds without data from a pipe, or standard input, after which the user is told what is awaited."""
 _KEPT_ROWS, _KEPT_BYTES = 2_000, 1 << 26
 
 
@@ -24,12 +28,19 @@ class ChildTable(Source):
     A first look at the rows and the pass over all of them share one process: what the look took is kept.
     """
 
-    def __init__(self, name: str, path: Path | None, options: ReadOptions) -> None:
+    def __init__(self, name: str, path: Path | None, options: ReadOptions, notify: Notify = silent) -> None:
         self.name = name
         self._path = path
         self._piped = path is None or not path.is_file()
         self._options = options
-        self._ready: _Pass | None = self._started()
+        late = threading.Timer(LATE, notify, [f"waiting for data from {name}"])
+        late.daemon = True
+        if self._piped:
+            late.start()
+        try:
+            self._ready: _Pass | None = self._started()
+        finally:
+            late.cancel()
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """The rows as the process reads them.
@@ -75,7 +86,11 @@ class ChildTable(Source):
         return child
 
     def _died(self, error: DiedError) -> SondeError:
-        return SondeError(f"{self.name}: {error}: get it again, or save it as CSV or JSONL")
+        far = "delete cells that lie far from the others" if self._is_workbook() else "get it again"
+        return SondeError(f"{self.name}: {error}: {far}, or save it as CSV or JSONL")
+
+    def _is_workbook(self) -> bool:
+        return (self._options.format or (format_by_name(self._path) if self._path else None)) == "xlsx"
 
 
 class _Pass:

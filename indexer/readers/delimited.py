@@ -118,6 +118,7 @@ def _tried(dialect: CsvDialect, lines: Sequence[str]) -> CsvDialect:
 _LONGEST_CELL = 60_000_000
 """Characters between two quotes. What follows a quote that is never closed is read again, so it is kept that long."""
 _LONGEST_LINE = 1 << 27
+_NO_TABLE = f"break it, or if it is no CSV file, set {arg('format')}"
 _MOST_STRAYS = 100
 """Quotes that are never closed, in one file: each makes the rest of it be read twice."""
 
@@ -133,11 +134,14 @@ class Delimited(Source):
         self.once = stream.once
         self.total = stream.size
         self._longest = max(_LONGEST_CELL, options.max_chars)
+        csv.field_size_limit(max(csv.field_size_limit(), self._longest))
         self._encoding = options.encoding or detect_encoding(stream.sample)
         lines = sample_lines(stream, self._encoding)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
         rows = [row for row in self.dialect.reader(iter(lines)) if row]
         if not rows:
+            if len(stream.sample) == SAMPLE_BYTES:
+                raise SondeError(f"{self.name} begins with {SAMPLE_BYTES:,} blank bytes: remove them")
             raise SondeError(f"{self.name} is empty: give a file with content")
         self._named = has_header(rows)
         self.heading = tuple(rows[0]) if self._named else ()
@@ -152,7 +156,7 @@ class Delimited(Source):
             rows = islice(records, 1, None) if self._named else iter(records)
             try:
                 for number, row in enumerate(rows, start=1):
-                    yield self._item(f"row {number}", row, records.line)
+                    yield self._item(f"row {number}", row, records)
             except SondeError as error:
                 error.prefix(self.name)
                 raise
@@ -163,9 +167,11 @@ class Delimited(Source):
         quotes = "" if self.dialect.quotechar else ", without quoting"
         return f"delimiter {delimiter}{quotes}, {self._encoding}" + ("" if self._named else ", no header")
 
-    def _item(self, origin: str, row: Sequence[str] | None, line: int) -> Item:
+    def _item(self, origin: str, row: Sequence[str] | None, records: "_Records") -> Item:
+        line = records.line
         if row is None:
-            return Skipped(origin, f"a quote is opened on line {line} and never closed")
+            closed = "never closed" if records.ended else f"not closed within {records.longest:,} characters"
+            return Skipped(origin, f"a quote is opened on line {line} and {closed}")
         if len(row) != len(self._header):
             cells = f"{len(row)} cell{'s' if len(row) != 1 else ''} instead of {len(self._header)}"
             return Skipped(origin, f"{cells} (line {line})")
@@ -173,19 +179,18 @@ class Delimited(Source):
 
 
 class _Records:
-    """Rows of cells, without blank lines; None for a line whose quote is never closed. `line` is the last line read."""
+    """Rows of cells, without blank lines; None for a line whose quote is not closed. `line` is the last line read."""
 
     def __init__(self, lines: io.TextIOBase, dialect: CsvDialect, longest: int) -> None:
         self._lines = lines
         self._again: deque[str] = deque()
         self._dialect = dialect
-        self._longest = longest
+        self.longest = longest
         self._pending: list[str] = []
-        self._ended = False
+        self.ended = False
         self.line = 0
 
     def __iter__(self) -> Iterator[list[str] | None]:
-        csv.field_size_limit(max(csv.field_size_limit(), self._longest))
         for _ in range(_MOST_STRAYS):
             yield from self._rows()
             if not self._pending:
@@ -199,10 +204,10 @@ class _Records:
 
     def _rows(self) -> Iterator[list[str]]:
         """Rows until the end or, with its lines pending, until a cell that does not end."""
-        self._ended = False
+        self.ended = False
         try:
             for row in self._dialect.reader(self._remembered()):
-                if self._ended:
+                if self.ended:
                     return
                 self._pending.clear()
                 if row:
@@ -215,9 +220,9 @@ class _Records:
             self._pending.append(line)
             self.line += 1
             if len(line) == _LONGEST_LINE:
-                raise SondeError(f"line {self.line} is longer than {_LONGEST_LINE:,} characters: set {arg('format')}")
+                raise SondeError(f"line {self.line} is longer than {_LONGEST_LINE:,} characters: {_NO_TABLE}")
             yield line
-        self._ended = True
+        self.ended = True
 
 
 def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
@@ -232,5 +237,5 @@ def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
     if len(sample) < SAMPLE_BYTES:
         return lines
     if len(lines) < 2:
-        raise SondeError(f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: set {arg('format')}")
+        raise SondeError(f"the first line of {stream.name} is longer than {SAMPLE_BYTES:,} bytes: {_NO_TABLE}")
     return lines[:-1]

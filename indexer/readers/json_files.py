@@ -9,11 +9,12 @@ from typing import Any, BinaryIO
 
 from ..document import Skipped
 from ..errors import SondeError, arg
-from .bytestream import ByteStream, decoded_lines, detect_encoding
+from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
 from .nested import DEEPEST, too_deep
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
 _LONGEST_LINE = 1 << 28
+TOO_MANY_DIGITS = "too many digits: write it as a string, in double quotes"
 _NAMES = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 
@@ -29,8 +30,6 @@ class _Lines(Source):
         self.once = stream.once
         self.total = stream.size
         self._encoding = options.encoding or self._detected(stream.sample)
-        if not stream.sample.strip():
-            raise SondeError(f"{self.name} {self.nothing}")
         self.note = self._encoding if self._encoding not in ("utf-8", "utf-8-sig") else ""
 
     @abstractmethod
@@ -86,8 +85,8 @@ class JsonLines(_Lines):
             return Skipped(origin, str(too_deep()))
         except MemoryError:
             return Skipped(origin, f"its {len(line):,} characters take more memory than a process may have")
-        except ValueError as error:
-            return Skipped(origin, f"broken JSON: {error}")
+        except ValueError:  # Python's own words name a function
+            return Skipped(origin, f"a number in it has {TOO_MANY_DIGITS}")
 
 
 def json_item(origin: str, value: object) -> Item:
@@ -113,7 +112,7 @@ class JsonArray(Source):
         self.name = stream.name
         self.total = self._stream.size
         self._encoding = options.encoding or detect_encoding(stream.sample)
-        if not stream.sample.strip():
+        if not stream.sample.strip() and self._is_blank():
             raise SondeError(f"{self.name} is empty: give a file with content")
         self._prefix = self._find_array()
         self._array = self._prefix.removesuffix(".item") if self._prefix != "item" else ""
@@ -133,6 +132,10 @@ class JsonArray(Source):
                 yield Skipped(item.origin, str(too_deep())) if cut.seen() else item
         for other in others:
             yield Skipped(f"array {other}", f"only the array {self._array!r} of this file is read")
+
+    def _is_blank(self) -> bool:
+        with self._stream.open(Meter()) as file:
+            return not any(part.strip() for part in iter(lambda: file.read(SAMPLE_BYTES), b""))
 
     def _find_array(self) -> str:
         """Where the objects are, as ijson's prefix; "" if the file is a single object."""
@@ -163,6 +166,8 @@ class JsonArray(Source):
             yield from events
         except ijson.JSONError as error:
             reason = " ".join(str(error).split())
+            if "integer overflow" in reason:
+                raise SondeError(f"{self.name}: a number in it has {TOO_MANY_DIGITS}") from error
             raise SondeError(
                 f"{self.name}: broken JSON ({reason}): repair it, or set {arg('format')} to jsonl"
             ) from error

@@ -1,7 +1,8 @@
 """Lists and objects inside a value: how deep and how large they may be, and the text that they become."""
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from ..errors import UsageError
@@ -12,6 +13,8 @@ MOST_VALUES = 1_000_000
 """Values in all the lists and objects inside one value."""
 LONGEST_NAME = 1_000
 """Characters of a column's name, with the names of the objects around it."""
+UNNAMED = "unnamed"
+"""Stands for an empty name, which no header or form could show."""
 LISTS = (list, tuple, set, frozenset)
 
 
@@ -27,7 +30,7 @@ def too_deep() -> NestedError:
 
 
 def flattened(values: Mapping[Any, Any]) -> dict[str, Any]:
-    """The values with nested objects opened up: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
+    """The values with nested objects opened up: `{"a": {"b": 1}}` becomes `{"a.b": 1}`; a repeated name is numbered.
 
     Raises:
         NestedError: The values have too many levels, a list is too large, or a name too long.
@@ -41,7 +44,7 @@ def _flatten(values: Mapping[Any, Any], prefix: str, level: int, flat: dict[str,
     if level > DEEPEST:
         raise too_deep()
     for key, value in values.items():
-        name = f"{prefix}{key}"
+        name = f"{prefix}{key if key != '' else UNNAMED}"
         if len(name) > LONGEST_NAME:
             raise NestedError(f"the name of a column has {len(name):,} characters, more than {LONGEST_NAME:,}")
         if isinstance(value, Mapping) and value:
@@ -49,7 +52,13 @@ def _flatten(values: Mapping[Any, Any], prefix: str, level: int, flat: dict[str,
         else:
             if isinstance(value, LISTS):
                 weight(value, level)
-            flat[name] = value
+            flat[_unused(name, flat)] = value
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    if name not in taken:
+        return name
+    return next(new for number in itertools.count(2) if (new := f"{name}_{number}") not in taken)
 
 
 def weight(value: Iterable[Any], level: int = 0) -> int:

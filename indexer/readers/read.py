@@ -8,6 +8,7 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError
+from ..progress import Notify, silent
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
@@ -22,7 +23,7 @@ _STDIN = "-"
 _DEFAULTS = ReadOptions()
 
 
-def read_source(source: Any, *, options: ReadOptions = _DEFAULTS) -> Reading:
+def read_source(source: Any, *, options: ReadOptions = _DEFAULTS, notify: Notify = silent) -> Reading:
     """Open a source and find out what its columns are.
 
     Args:
@@ -30,13 +31,14 @@ def read_source(source: Any, *, options: ReadOptions = _DEFAULTS) -> Reading:
             pandas or Polars DataFrame, an Arrow table, a Hugging Face dataset. A list of str counts as paths if one of
             them exists or all end like a file that can be read; `Path` objects leave no doubt.
         options: What is known about the source; the rest is found by name and content.
+        notify: Receives a sentence if a pipe or standard input sends nothing for some seconds.
 
     Raises:
         UsageError: A column that was set does not exist, no column can be the text, or the format is unknown.
         SondeError: A file is missing, empty, damaged or may not be read.
     """
     paths = _paths(source)
-    sources = [python_source(source)] if paths is None else list(file_sources(paths, options))
+    sources = [python_source(source)] if paths is None else list(file_sources(paths, options, notify))
     return Reading([Part(one, options) for one in sources])
 
 
@@ -56,7 +58,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-def file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[Source]:
+def file_sources(paths: Sequence[str | Path], options: ReadOptions, notify: Notify = silent) -> Iterator[Source]:
     """Yield one source for each table, and a single one for all folders and text files together."""
     existing = [path if str(path) == _STDIN else present(Path(path)) for path in paths]
     texts = [path for path in existing if isinstance(path, Path) and str(path) != _STDIN and _is_text(path, options)]
@@ -64,14 +66,14 @@ def file_sources(paths: Sequence[str | Path], options: ReadOptions) -> Iterator[
         yield TextFiles(_name(texts), texts, options)
     for path in existing:
         if str(path) == _STDIN:
-            yield _table("standard input", None, options)
+            yield _table("standard input", None, options, notify)
         elif path not in texts:
-            yield _table(str(path), Path(path), options)
+            yield _table(str(path), Path(path), options, notify)
 
 
-def _table(name: str, path: Path | None, options: ReadOptions) -> Source:
+def _table(name: str, path: Path | None, options: ReadOptions, notify: Notify = silent) -> Source:
     with source_errors(name, Place()):
-        return ChildTable(name, path, options)
+        return ChildTable(name, path, options, notify)
 
 
 def _name(paths: Sequence[Path]) -> str:

@@ -22,7 +22,7 @@ class DocumentMaker:
         self._columns = columns
         self._types = roles.types
         self._max_chars = max_chars
-        self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out}
+        self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out} - {"", None}
 
     def make(self, item: Item) -> Document | Skipped:
         """A `Document` for a row that can be one; anything that cannot be stored or searched is `Skipped`."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-PASSAGES = "passages"
+PASSAGES, SEQUENCE = "passages", "sqlite_sequence"
 SMALL = {
     "properties": "SELECT * FROM properties ORDER BY name",
     "fields": 'SELECT name, "column", type FROM fields ORDER BY rowid',
     "segments": "SELECT * FROM segments ORDER BY number",
-    "sqlite_sequence": "SELECT name, seq FROM sqlite_sequence ORDER BY name",
+    SEQUENCE: "SELECT name, seq FROM sqlite_sequence ORDER BY name",
 }
 """Tables that have one checksum each, and how they are read."""
 
@@ -175,6 +175,21 @@ def unsealed(connection: sqlite3.Connection) -> str | None:
 def small(connection: sqlite3.Connection) -> dict[str, int]:
     """Return the checksums that the small tables have now."""
     return {part: table_checksum(connection.execute(sql)) for part, sql in SMALL.items()}
+
+
+def reset_sequence(connection: sqlite3.Connection) -> bool:
+    """Number the next run after the largest that is in use, if the last number given has changed; return whether.
+
+    A write transaction of the catalog would refuse to begin, so this has one of its own.
+    """
+    if stored(connection).get(SEQUENCE) == small(connection)[SEQUENCE]:
+        return False
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:
+        connection.execute("DELETE FROM sqlite_sequence")
+        connection.execute("INSERT INTO sqlite_sequence(name, seq) SELECT 'runs', max(run) FROM runs HAVING count(*)")
+        store(connection, SEQUENCE, small(connection)[SEQUENCE])
+    return True
 
 
 def passages_now(connection: sqlite3.Connection, where: str = "", values: Sequence[int] = ()) -> int:

@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
 from .documents import document_numbers
-from .fields import Field, json_value, stored_text
+from .fields import Field, distinct_names, json_value, stored_text
 from .formulas import Formulas
 from .runs import RunColumns
 from .view import View, document_vectors
@@ -50,7 +50,7 @@ def rows(
             wanted = set(choose(view.catalog).tolist())
             docs = [doc for doc in docs if doc in wanted]
         runs = RunColumns(view.catalog)
-        names = {name: column_name(name, runs.types) for name in view.fields}
+        names = column_names(view.fields, runs.types)
         for offset in range(0, len(docs), CHUNK):
             some = docs[offset : offset + CHUNK]
             means = document_vectors(view, some) if vectors else None
@@ -67,9 +67,9 @@ def part_of(start: int, count: int | None) -> Choose:
     return lambda catalog: document_numbers(catalog)[start : None if count is None else start + count]
 
 
-def column_name(field: str, taken: Container[str] = ()) -> str:
-    """Return the name under which a metadata field is exported, where runs have `taken` some."""
-    return f"metadata.{field}" if field in (*BUILT_IN, "vector") or field in taken else field
+def column_names(fields: Collection[str], runs: Iterable[str]) -> dict[str, str]:
+    """Return the name under which each metadata field is exported beside the columns of `runs`."""
+    return distinct_names(fields, (*BUILT_IN, "vector", *runs))
 
 
 def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.DataFrame":
@@ -179,7 +179,7 @@ def _write_csv(
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     with collection.view() as view:
         runs = RunColumns(view.catalog).types
-        fields = [column_name(name, runs) for name in view.fields]
+        fields = column_names(view.fields, runs).values()
         names = [*BUILT_IN, *fields, *runs, *(["vector"] if vectors else [])]
     writer = csv.DictWriter(text, names)
     writer.writerow({name: formulas.cell(name) for name in names})
@@ -214,9 +214,10 @@ def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
     runs = RunColumns(view.catalog).types
     kinds = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
     columns = [(name, pa.string()) for name in BUILT_IN]
+    names = column_names(view.fields, runs)
     for field in view.fields.values():
         kind = kinds.get(field.type) or (_date_type(view, field) if field.type == "date" else _list_type(view, field))
-        columns.append((column_name(field.name, runs), kind))
+        columns.append((names[field.name], kind))
     run_types = kinds | {"texts": pa.list_(pa.string())}
     columns += [(name, run_types[kind]) for name, kind in runs.items()]
     if vectors:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -80,6 +80,20 @@ def json_value(value: Value) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return stored_text(value) if isinstance(value, date) else value
+
+
+def distinct_names(fields: Collection[str], taken: Collection[str]) -> dict[str, str]:
+    """Return a column name for each field: its own, or `metadata.NAME` where another column has taken that.
+
+    If a field is called `metadata.NAME` itself, `metadata.` is put before the other one again.
+    """
+    names: dict[str, str] = {}
+    for field in fields:
+        name = field
+        while name in taken or (name != field and (name in fields or name in names.values())):
+            name = f"metadata.{name}"
+        names[field] = name
+    return names
 
 
 def check_text(doc: object, id: object, title: object, text: object, language: object) -> None:

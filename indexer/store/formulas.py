@@ -26,16 +26,25 @@ class Formulas:
 
     def cell(self, value: Any) -> Any:
         """Return a cell as it is written; numbers, also those in a text, stay as they are."""
-        if self.raw or not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+        if self.raw or not isinstance(value, str) or not _is_formula(value):
             return value
         self.quoted += 1
         return APOSTROPHE + value
 
-    def note(self) -> str:
-        """Return one sentence about what was changed, "" if nothing was."""
+    def note(self, unchanged: str = ".jsonl and .parquet") -> str:
+        """Return one sentence about what was changed and which files hold the rest, "" if nothing was."""
         if not self.quoted:
             return ""
         return (
             f"note: an apostrophe was put before {counted(self.quoted, 'cell')} that a spreadsheet would run as a "
-            "formula; .jsonl and .parquet files hold the unchanged texts"
+            f"formula; {unchanged} files hold the unchanged texts"
         )
+
+
+def unquoted(cell: str) -> str:
+    """Return a cell without the apostrophe that `Formulas` put before it."""
+    return cell[1:] if cell.startswith(APOSTROPHE) and _is_formula(cell[1:]) else cell
+
+
+def _is_formula(text: str) -> bool:
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..document import Document
@@ -142,7 +142,7 @@ def merge_segments(folder: Path, catalog: Catalog) -> None:
 
     The merged segment is written beside the others, and one transaction puts it in their place.
     """
-    while mergeable(tail := catalog.segments()[-FAN:]):
+    while tail := mergeable(catalog.segments()):
         dimension = ModelSpec.from_dict(catalog.get("model")).dimension
         vectors = Segments(folder / "vectors", tail, dimension)
         number = 1 + max(segment.number for segment in catalog.segments())
@@ -155,9 +155,20 @@ def merge_segments(folder: Path, catalog: Catalog) -> None:
             segment.path(folder / "vectors").unlink(missing_ok=True)
 
 
-def mergeable(tail: list[Segment]) -> bool:
-    """Whether these are FAN segments of one tier: sizes within a factor of FAN of each other."""
-    return len(tail) == FAN and len({tier(segment.count) for segment in tail}) == 1
+def mergeable(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return the newest FAN segments of one tier, with the smaller ones before and between them; none if too few.
+
+    Commits of a run grow, so segments of one tier are seldom neighbours.
+    """
+    highest = found = 0
+    for place in reversed(range(len(segments))):
+        level = tier(segments[place].count)
+        if level >= highest and found == FAN:
+            return segments[place + 1 :]
+        if level > highest:
+            highest, found = level, 0
+        found += level == highest
+    return segments if found == FAN else ()
 
 
 def tier(count: int) -> int:

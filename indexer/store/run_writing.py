@@ -181,18 +181,21 @@ def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog
     return new
 
 
-def rename_run(folder: Path, kind: RunKind, name: str, to: str) -> None:
-    """Rename a run.
+def rename_run(folder: Path, kind: RunKind, name: str, to: str, followers: Sequence[RunKind] = ()) -> None:
+    """Rename a run, and in the same transaction the runs of its name and of the kinds that follow it.
 
     Raises:
         SondeError: There is no such run, or another process is writing.
         UsageError: The new name is taken, or cannot be one.
     """
+    advice = "choose another name, or delete it first"
     with writing(folder) as catalog:
-        run = find_run(catalog, kind, name)
-        check_run_name(catalog, kind, to, replace=False, advice="choose another name, or delete it first", leaving=name)
-        catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
-        _seal(catalog, run.number)
+        runs = [find_run(catalog, kind, name)]
+        runs += [run for other in followers for run in list_runs(catalog, other) if run.name == name]
+        for run in runs:
+            check_run_name(catalog, run.kind, to, replace=False, advice=advice, leaving=name)
+            catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
+            _seal(catalog, run.number)
 
 
 GIVEN = "renamed"

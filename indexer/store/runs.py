@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError, UsageError
+from ..files import NUMPY_HEADER
 from ..wording import existing
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
@@ -152,7 +153,8 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
     found = catalog.connection.execute(sql, (run.number, name)).fetchone()
     if found is None:
         raise SondeError(f"the {run.kind} run {run.name!r} keeps no {name}: make it again")
-    return np.load(io.BytesIO(found[0]), allow_pickle=False)
+    with NUMPY_HEADER:
+        return np.load(io.BytesIO(found[0]), allow_pickle=False)
 
 
 def items_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[int, list[tuple[int, float | None]]]:

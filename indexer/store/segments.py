@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ann import to_float32
 from ..errors import SondeError
-from ..files import sha256, write_durably
+from ..files import NUMPY_HEADER, sha256, write_durably
 
 SCATTERED = 1_024
 """Up to this many rows of a file are read one by one."""
@@ -102,7 +102,8 @@ class _File:
         self._stream = path.open("rb")
         self._shape = (segment.count, dimension)
         try:
-            shape, kind = _header(self._stream)
+            with NUMPY_HEADER:
+                shape, kind = _header(self._stream)
         except (ValueError, SyntaxError, TypeError, EOFError, LookupError, TokenError) as error:
             raise _damaged(path, str(error)) from None
         self._offset = self._stream.tell()

@@ -17,7 +17,7 @@ from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
-from ..store.checksums import PASSAGES, passages_now, store
+from ..store.checksums import PASSAGES, passages_now, reset_sequence, store
 from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, update_derived, update_lexical
 from ..store.documents import chosen_texts
@@ -28,6 +28,7 @@ from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.run_writing import remove_run
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import identities_by_id
+from ..wording import counted
 from .verify import Finding, astray, finite, verify
 
 AT_ONCE = 1_024
@@ -45,6 +46,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     folder = collection.path
     done: list[str] = []
     with writer_lock(folder), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
+        done += ["set the number of the next run"] if reset_sequence(catalog.connection) else []
         findings = verify(collection)
         if broken := [finding for finding in findings if finding.part == "catalog"]:
             raise SondeError(
@@ -70,7 +72,7 @@ def _vectors(collection: StoredCollection, catalog: Catalog) -> list[str]:
         path = segment.path(collection.vectors_path)
         if not path.is_file() or sha256(path) != segment.sha256 or not _readable(collection, segment):
             count = _embed_anew(collection, catalog, segment)
-            done.append(f"embedded {count:,} passages of {path.name} again")
+            done.append(f"embedded {counted(count, 'passage')} of {path.name} again")
     return done
 
 
@@ -121,7 +123,7 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
 def _judgements(folder: Path) -> list[str]:
     path = folder / JUDGEMENTS
     dropped = drop_damaged(path) if path.exists() and damaged_lines(path) else 0
-    return [f"removed {dropped:,} damaged judgements"] if dropped else []
+    return [f"removed {counted(dropped, 'damaged judgement')}"] if dropped else []
 
 
 def _orphans(catalog: Catalog) -> list[str]:
@@ -131,9 +133,9 @@ def _orphans(catalog: Catalog) -> list[str]:
             remove_run(catalog, number)
         if found or records or runs:
             catalog.advance()
-    done = [f"removed {found:,} passages of no document"] if found else []
-    done += [f"removed {records:,} metadata rows of no document"] if records else []
-    return done + ([f"removed what was left of {len(runs):,} runs"] if runs else [])
+    done = [f"removed {counted(found, 'passage')} of no document"] if found else []
+    done += [f"removed {counted(records, 'metadata row')} of no document"] if records else []
+    return done + ([f"removed what was left of {counted(len(runs), 'run')}"] if runs else [])
 
 
 def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
@@ -146,7 +148,7 @@ def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
             Committer(collection.path, catalog, lexical, collection.encoder, tally).commit(Batch(planned))
     if docs:
         update_lexical(collection.path, catalog)
-    return [f"split {len(docs):,} documents again"] if docs else []
+    return [f"split {counted(len(docs), 'document')} again"] if docs else []
 
 
 def _rows(collection: StoredCollection, catalog: Catalog) -> list[str]:

@@ -33,6 +33,7 @@ from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
+from ..wording import counted
 
 
 def astray(catalog: Catalog, fingerprint: str) -> Iterator[tuple[int, str]]:
@@ -128,7 +129,7 @@ def _runs(catalog: Catalog) -> Iterator[Finding]:
 def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
     path = segment.path(collection.vectors_path)
     if not path.is_file():
-        yield Finding("vectors", f"{path.name} is missing: {segment.count:,} vectors")
+        yield Finding("vectors", f"{path.name} is missing: {counted(segment.count, 'vector')}")
     elif sha256(path) != segment.sha256:
         yield Finding("vectors", f"{path.name} has another digest than when it was written")
     else:

@@ -98,10 +98,7 @@ def rename_stored(
     with collection.view() as view:
         run = named(view.catalog, name, kind)
     if item is None:
-        run_writing.rename_run(collection.path, run.kind, name, to)
-        for other in followers(run.kind):
-            if any(each.name == name for each in all_runs(collection, other)):
-                run_writing.rename_run(collection.path, other, name, to)
+        run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} cannot name a {run.kind.item}: use printable characters")
     else:

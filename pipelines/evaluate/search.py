@@ -1,6 +1,7 @@
 """How good search is on judged queries: nDCG, recall, MRR and MAP, with paired tests between systems."""
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.files import text_of
 from ...indexer.store.collection import StoredCollection
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
@@ -165,6 +167,9 @@ class SearchQuality:
         }
 
 
+_GRADE = re.compile(r"-?[0-9]{1,9}")
+
+
 def read_qrels(path: Path) -> Qrels:
     """Return the judgements in a TREC qrels file (`query 0 document grade`) or BEIR's TSV with a header.
 
@@ -172,15 +177,11 @@ def read_qrels(path: Path) -> Qrels:
         SondeError: The file cannot be read, or a line is no judgement.
     """
     judged: Qrels = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SondeError(f"cannot read the judgements in {path}: {error}") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_of(path, "the judgements").splitlines(), 1):
         cells = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and not cells[-1].lstrip("-").isdigit()):
+        if not line.strip() or (number == 1 and not _GRADE.fullmatch(cells[-1].strip())):
             continue
-        if len(cells) not in (3, 4) or not cells[-1].strip().lstrip("-").isdigit():
+        if len(cells) not in (3, 4) or not _GRADE.fullmatch(cells[-1].strip()):
             raise SondeError(f"line {number} of {path} is no judgement: expected query, document and grade")
         judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
     if not judged:

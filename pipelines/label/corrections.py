@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import check_target, write_durably
+from ...indexer.files import check_target, text_of, write_durably
+from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
+from ...indexer.store.formulas import Formulas, unquoted
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
@@ -143,27 +145,31 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"cannot read corrections from {str(path)!r}: the name must end in .csv or .jsonl")
     try:
-        text = path.read_text("utf-8-sig")
+        text = text_of(path, "the corrections")
         rows: Iterable[Any] = (
             csv.DictReader(text.splitlines())
             if path.suffix.lower() == ".csv"
             else [json.loads(line) for line in text.splitlines() if line.strip()]
         )
-        return _by_id([_row(row, number, path) for number, row in enumerate(rows, 1)], path)
-    except OSError as error:
-        raise SondeError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+        found = [_row(row, number, path) for number, row in enumerate(rows, 1)]
+        if path.suffix.lower() == ".csv":
+            found = [(unquoted(id), [unquoted(name) for name in names]) for id, names in found]
+        return _by_id(found, path)
+    except (ValueError, csv.Error, RecursionError) as error:
         raise SondeError(f"cannot read {path}: {error}") from None
 
 
-def write_corrections(found: Sequence[Correction], path: Path) -> None:
+def write_corrections(found: Sequence[Correction], path: Path, progress: Notify = silent) -> None:
     """Write corrections to a CSV or JSONL file that `read_corrections` can read; several labels need JSONL.
+
+    A CSV cell that a spreadsheet would run as a formula gets an apostrophe in front, and `progress` a sentence.
 
     Raises:
         UsageError: The suffix is not valid, `path` is a folder, or a document has several labels and the file is CSV.
         SondeError: The folder does not exist.
     """
     check_target(path, SUFFIXES, "write corrections to")
+    formulas = Formulas()
     if path.suffix.lower() == ".jsonl":
         text = "".join(json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in found)
     else:
@@ -171,9 +177,12 @@ def write_corrections(found: Sequence[Correction], path: Path) -> None:
             raise UsageError(f"document {several.id!r} has several labels, which CSV cannot hold: write .jsonl")
         stream = io.StringIO()
         writer = csv.writer(stream)
-        writer.writerows([("id", "label"), *((each.id, each.to_dict()["label"]) for each in found)])
+        rows = [("id", "label"), *((each.id, each.to_dict()["label"]) for each in found)]
+        writer.writerows([formulas.cell(cell) for cell in row] for row in rows)
         text = stream.getvalue()
     write_durably(path, lambda stream: stream.write(text.encode()))
+    if formulas.quoted:
+        progress(formulas.note(".jsonl"))
 
 
 def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:

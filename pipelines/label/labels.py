@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, arg, as_text, as_texts
+from ...indexer.errors import UsageError, arg, as_text, as_texts
+from ...indexer.files import text_of
 
 NONE = -1
 """The number of "none of these"."""
@@ -87,12 +88,7 @@ def read_labels(path: Path) -> list[str]:
     Raises:
         SondeError: The file cannot be read, or contains no labels.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise SondeError(f"cannot read the labels in {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SondeError(f"cannot read the labels in {path}: it is not UTF-8") from None
+    lines = text_of(path, "the labels").splitlines()
     found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not found:
         raise UsageError(f"{path} holds no label: write one a line, as `refund: the customer wants money back`")

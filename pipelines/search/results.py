@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, overload
 
 from ...indexer.document import Value
-from ...indexer.store.fields import json_value, stored_text
+from ...indexer.store.fields import distinct_names, json_value, stored_text
 from ...indexer.store.formulas import Formulas
 
 Mode = Literal["dense", "lexical", "hybrid"]
@@ -201,7 +201,7 @@ def to_csv(results: Results) -> bytes:
     names = list(dict.fromkeys(name for hit in results for name in hit.metadata))
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
-    rows = [[*BEFORE, *(f"metadata.{name}" if name in BEFORE else name for name in names)]]
+    rows = [[*BEFORE, *distinct_names(names, BEFORE).values()]]
     rows += [[*_cells(hit), *(_cell(hit.metadata.get(name)) for name in names)] for hit in results]
     table.writerows([quote(cell) for cell in row] for row in rows)
     return stream.getvalue().encode()

@@ -1,12 +1,12 @@
 """Read batches of queries, and write TREC run files for standard evaluation tools."""
 
-import gzip
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...indexer.errors import SondeError
-from ...indexer.files import write_durably
+from ...indexer.files import text_of, write_durably
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from .results import Results
@@ -22,16 +22,12 @@ def read_queries(path: Path) -> list[Query]:
     Raises:
         SondeError: The file cannot be read, a line is not such an object, an id occurs twice, or there are no queries.
     """
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            queries = [_query(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise SondeError(f"cannot read the queries in {path}: {error}") from None
+    lines = text_of(path, "the queries").split("\n")
+    queries = [_query(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not queries:
         raise SondeError(f"{path} holds no query")
-    ids = [key for key, _ in queries]
-    if len(set(ids)) < len(ids):
-        again = next(key for key in ids if ids.count(key) > 1)
+    again, times = Counter(key for key, _ in queries).most_common(1)[0]
+    if times > 1:
         raise SondeError(f"{path} holds the query id {again!r} more than once")
     return queries
 
@@ -43,7 +39,7 @@ def _query(path: Path, number: int, line: str) -> Query:
         if not isinstance(text, str):
             raise ValueError
         return str(key), text
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, RecursionError):
         raise SondeError(f'line {number} of {path} is no query: expected {{"_id": "1", "text": "…"}}') from None
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import text_of
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
+from ...indexer.wording import counted
 from ..plots.colors import escaped
 from ..plots.file import new_figure, plotly
 from ..search.search import search_many
@@ -88,15 +90,14 @@ def read_questions(path: Path) -> list[Question]:
         SondeError: The file cannot be read, or holds too few questions.
     """
     if path.suffix in (".txt", ""):
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SondeError(f"{path} cannot be read: {error}") from None
+        lines = text_of(path, "the questions").splitlines()
         found = [Question(line.strip()) for line in lines if line.strip()]
     else:
         found = _table(path)
     if len(found) < FEWEST:
-        raise SondeError(f"{path} holds {len(found)} questions: at least {FEWEST} are needed to find a threshold")
+        raise SondeError(
+            f"{path} holds {counted(len(found), 'question')}: at least {FEWEST} are needed to find a threshold"
+        )
     return found
 
 
@@ -140,7 +141,7 @@ def find_threshold(
     check_seed(seed)
     for questions, what in ((answered, "answered"), (unanswerable, "unanswerable")):
         if len(questions) < FEWEST:
-            raise SondeError(f"{len(questions)} {what} questions were given: at least {FEWEST} are needed")
+            raise SondeError(f"{counted(len(questions), what + ' question')} given: at least {FEWEST} are needed")
     questions = [*answered, *unanswerable]
     settings = SearchSettings(k=1, mode=mode)  # type: ignore[arg-type]
     hits = [

@@ -12,7 +12,7 @@ from ...api.functions import json_value
 from ..answers import answering, json_answer, json_bytes
 from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted
-from ..problems import ProblemError, busy
+from ..problems import IN_THE_QUERY, ProblemError, busy
 from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
@@ -79,6 +79,8 @@ def check_texts(context: Context, texts: list[str], field: str) -> None:
 
 
 def _found(host: Hosted, key: str) -> StoredDocument:
+    if not key:
+        raise ProblemError(404, f"the path holds no id; {IN_THE_QUERY}", "id")
     found = host.collection.documents([key]).get(key)
     if not found:
         raise ProblemError(404, f"there is no document with the id {key!r}", "id")
@@ -111,7 +113,7 @@ def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
     skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
-    counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
+    counts = {name: getattr(report, name) for name in ("added", "replaced", "unchanged", "duplicate_ids")}
     return counts | {"skipped": skipped}
 
 

@@ -101,7 +101,7 @@ def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> 
 
 
 def _show(found: dict[str, Any]) -> None:
-    about = f"{found['run']}: {found['clusters']:,} clusters, {found['documents']:,} documents"
+    about = f"{found['run']}: {counted(found['clusters'], 'cluster')}, {counted(found['documents'], 'document')}"
     st.markdown(escape_markdown(f"{about}, {found['outlier_share']:.1%} of them outliers."))
     if found["truth"] is not None:
         st.caption(escape_markdown(f"Against the column {found['truth']}, which has {found['classes']:,} classes"))

@@ -10,6 +10,7 @@ import numpy as np
 from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.readers.read import read_rows
 from ....indexer.readers.source import did_you_mean
+from ....indexer.wording import counted
 
 Kind = Literal["pairs", "scores", "labels"]
 KINDS = ("pairs", "scores", "labels")
@@ -116,7 +117,7 @@ def read_examples(path: Path, kind: str | None = None, columns: str | None = Non
     made = _made(path, names, layout, rows)
     if len(made) < FEWEST:
         raise SondeError(
-            f"{path} holds {len(made)} examples: at least {FEWEST} are needed to learn from and measure on"
+            f"{path} holds {counted(len(made), 'example')}: at least {FEWEST} are needed to learn from and measure on"
         )
     return made
 

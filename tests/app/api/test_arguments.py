@@ -12,7 +12,7 @@ from fake_encoder import FakeEncoder
 from http_service import folder, local  # noqa: F401  (fixtures)
 
 import sonde
-from sonde.app.api import Collection, index
+from sonde.app.api import Collection, arguments, index
 from sonde.app.api.arguments import conformed
 from sonde.indexer.errors import SondeError, UsageError
 
@@ -155,3 +155,45 @@ def test_a_collection_closes_itself(local: Collection) -> None:  # noqa: F811
 )
 def test_what_fits_is_kept(annotation: Any, value: Any, kept: Any) -> None:
     assert conformed("x", value, annotation) == kept
+
+
+class OutOfMemoryError(RuntimeError):
+    """As PyTorch's is called."""
+
+
+def unexpected(error: Exception) -> Callable[..., Any]:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")])
+def test_a_lack_of_memory_is_one_line_and_no_check(
+    local: Collection,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    monkeypatch.setattr(arguments, "verify", unexpected(AssertionError("the collection was checked")))
+    monkeypatch.setattr(local.stored, "view", unexpected(error))
+    with pytest.raises(SondeError, match=r"^there is not enough memory: free some, or work on fewer texts at once$"):
+        local.get("1")
+
+
+def test_a_large_collection_is_not_checked_for_an_unexpected_error(
+    local: Collection,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[Any] = []
+    monkeypatch.setattr(arguments, "verify", lambda stored: checked.append(stored) or [])
+    monkeypatch.setattr(local.stored, "view", unexpected(ZeroDivisionError("a fault")))
+    with pytest.raises(ZeroDivisionError, match=r"^a fault$"):
+        local.get("1")
+    assert local.stored in checked
+    checked.clear()
+    monkeypatch.setattr(arguments, "CHECKED", 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        local.get("1")
+    assert checked == []
+    path = local.path
+    assert raised.value.__notes__ == [f"if the collection may be damaged: `sonde verify {path}` checks it"]

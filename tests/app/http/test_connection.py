@@ -68,6 +68,29 @@ def test_an_unexpected_error_does_not_break_the_connection(app: Any, caplog: pyt
         assert 'route="/search",status="500"' in connection.getresponse().read().decode()
 
 
+def test_a_client_that_leaves_while_it_sends_changes_nothing(app: Any, caplog: pytest.LogCaptureFixture) -> None:
+    head = (
+        "PUT /documents HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+    )
+    with live(app) as address, caplog.at_level(logging.WARNING):
+        host, _, port = address.partition(":")
+        with closing(socket.create_connection((host, int(port)))) as left:
+            left.sendall(f'{head}{{"documents": [{{"id": "half", "text": "a ze'.encode())
+        left_over = 'sonde_requests_total{route="/documents",status="499"} 1.0'
+        for _ in range(100):
+            with closing(HTTPConnection(address)) as connection:
+                connection.request("GET", "/metrics")
+                if left_over in connection.getresponse().read().decode():
+                    break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the lost request was not counted")
+        with closing(HTTPConnection(address)) as connection:
+            connection.request("GET", "/documents/half")
+            assert connection.getresponse().status == 404
+    assert caplog.text == ""
+
+
 @contextmanager
 def fragile(drops: int, answer: bytes) -> Iterator[tuple[str, list[str]]]:
     """Yield the address of a server that closes its first `drops` connections without an answer, and what it read."""

@@ -137,8 +137,10 @@ def test_an_answer_that_takes_too_long_is_given_up(folder: Path) -> None:
 def test_documents_are_put_got_searched_and_deleted(client: TestClient) -> None:
     new = {"id": "x/1", "text": "Headphones hum.", "title": "Sound", "metadata": {"stars": 3, "when": "2024-05-06"}}
     put = client.put("/documents", json={"documents": [new, {"id": "1", "text": "The battery is fine."}]})
-    assert put.json() == {"added": 1, "replaced": 1, "unchanged": 0, "skipped": []}
+    assert put.json() == {"added": 1, "replaced": 1, "unchanged": 0, "duplicate_ids": 0, "skipped": []}
     assert client.put("/documents", json={"documents": [new]}).json()["unchanged"] == 1
+    twice = client.put("/documents", json={"documents": [new | {"text": "Not kept."}, new]}).json()
+    assert twice == {"added": 0, "replaced": 0, "unchanged": 1, "duplicate_ids": 1, "skipped": []}
     assert client.get("/documents/x/1").json() == new
     [hit] = client.post("/search", json={"query": "hum", "mode": "lexical", "where": "\"when\" > '2024-01-01'"}).json()[
         "hits"

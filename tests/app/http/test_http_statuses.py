@@ -76,6 +76,19 @@ def test_the_rights_are_checked_before_the_body_is_read(folder: Path, tmp_path: 
             refused(client.request(method, path, content=b"{", headers=headers), 403, "only read")
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/documents/%0a", "the path holds no id; an id with a line break goes in the query: /documents?id=ID"),
+        ("/documents/", "the path holds no id; an id with a line break goes in the query: /documents?id=ID"),
+        ("/documents/a%0ab", "there is no route '/documents/a\\nb'; an id with a line break goes in the query:"),
+        ("/nothing", "there is no route '/nothing'; see /openapi.json for those that exist"),
+    ],
+)
+def test_what_does_not_arrive_in_a_path(client: TestClient, path: str, said: str) -> None:
+    refused(client.get(path), 404, said)
+
+
 @pytest.mark.parametrize("id", ["a\nb", "a/b/", "100%", "%2F", "a b", "?x=1#y", "\x01", "ü", "..", ".", "//", "a\\b"])
 def test_an_id_of_any_characters(client: TestClient, id: str) -> None:
     from sonde.app.http.client import RemoteCollection

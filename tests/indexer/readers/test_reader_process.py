@@ -20,7 +20,7 @@ import pytest
 
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.readers import ReadOptions, child, read_source
+from sonde.indexer.readers import ReadOptions, child, child_table, read_source
 from sonde.indexer.readers.bytestream import ByteStream
 from sonde.indexer.readers.child_table import ChildTable
 from sonde.indexer.readers.child_texts import TextReaders
@@ -132,9 +132,28 @@ def test_errors_keep_their_fields(tmp_path: Path) -> None:
     error = caught.value
     assert (error.code, error.field, error.value, error.alternatives) == ("not-found", "sheet", "Sheat", ("Sheet",))
     path = written(tmp_path, "t.csv", b"x" * 1_100_000)
-    with pytest.raises(SondeError, match="is longer than 1,048,576 bytes: set format") as refused:
+    with pytest.raises(SondeError, match="bytes: break it, or if it is no CSV file, set format") as refused:
         read_source(path)
     assert refused.value.render(lambda name: f"--{name}").endswith("set --format")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_that_sends_nothing_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_table, "LATE", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    said: list[Any] = []
+
+    def write() -> None:
+        while not said:
+            time.sleep(0.05)
+        (tmp_path / "pipe").write_text('{"text": "hello"}\n')
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    documents = list(read_source(tmp_path / "pipe", options=ReadOptions(format="jsonl"), notify=said.append))
+    thread.join()
+    assert [each.text for each in documents if isinstance(each, Document)] == ["hello"]
+    assert said == [f"waiting for data from {tmp_path / 'pipe'}"]
 
 
 def test_a_far_cell_does_not_end_this_process(tmp_path: Path) -> None:
@@ -144,7 +163,10 @@ def test_a_far_cell_does_not_end_this_process(tmp_path: Path) -> None:
     sheet = book.worksheets[0]
     sheet["A1"], sheet["A2"], sheet["XFD1048576"] = "text", "hello", "far"
     book.save(tmp_path / "far.xlsx")
-    with pytest.raises(SondeError, match=r"far.xlsx: it ended the process that reads it \(SIGABRT\): it is"):
+    said = (
+        "it is damaged, or needs more than 1 GB of memory: delete cells that lie far from the others, or save it as CSV"
+    )
+    with pytest.raises(SondeError, match=rf"far.xlsx: it ended the process that reads it \(SIGABRT\): {said}"):
         read_source(tmp_path / "far.xlsx")
 
 

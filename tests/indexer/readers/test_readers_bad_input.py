@@ -1,8 +1,10 @@
 """Bad input: one clear line, or a skipped row with its reason, and everything else is read."""
 
+import csv
 import gzip
 import io
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,10 +12,10 @@ import zstandard
 
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.readers import ReadOptions, read_source
+from sonde.indexer.readers import ReadOptions, delimited, read_source
 from sonde.indexer.readers.bytestream import ByteStream
 from sonde.indexer.readers.formats import table_source
-from sonde.indexer.readers.source import Place, source_errors
+from sonde.indexer.readers.source import Meter, Place, source_errors
 
 
 def written(folder, name, content):
@@ -68,6 +70,17 @@ WHOLE = {
         b"PK\x03\x04 word/document.xml",
         "cannot tell the format of .*notes.docx: files are read by suffix, .csv, .tsv",
     ),
+    "blanks.csv": (b"\n" * 1_100_000 + b"text\na\n", "blanks.csv begins with 1,048,576 blank bytes: remove them"),
+    "blank.json": (b" " * 1_100_000, "blank.json is empty: give a file with content"),
+    "blanks.jsonl": (b" " * 1_100_000, "blanks.jsonl holds only blank lines: give a file with content"),
+    "huge.json": (
+        b'[{"text": "a", "n": ' + b"9" * 5_000 + b"}]",
+        "huge.json: a number in it has too many digits: write it as a string, in double quotes",
+    ),
+    "huge.jsonl": (
+        b'{"text": "a", "n": ' + b"9" * 5_000 + b"}",
+        "first is line 1: a number in it has too many digits: write it as a string, in double quotes.",
+    ),
     "long.csv": (b"x" * 1_100_000, "the first line of .*long.csv is longer than 1,048,576 bytes"),
 }
 
@@ -78,6 +91,36 @@ def test_a_source_that_cannot_be_read(tmp_path, name):
     with pytest.raises(SondeError, match=message) as caught:
         read_source(written(tmp_path, name, content))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_what_follows_many_blanks_is_read(tmp_path, name):
+    content = '[{"text": "hello"}]' if name == "t.json" else '{"text": "hello"}'
+    assert texts(read_source(written(tmp_path, name, " " * 5_000_000 + content))) == ["hello"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_whose_size_is_not_known_is_read():
+    found = texts(read_source(Path("/proc/self/status"), options=ReadOptions(format="lines")))
+    assert [text.split(":")[0] for text in found[:2]] == ["Name", "Umask"]
+
+
+def test_empty_and_repeated_names_of_nested_fields(tmp_path):
+    row = {"text": "hello", "": 1, "unnamed": 2, "a": {"": 3, "b": 4}, "a.b": 5}
+    path = written(tmp_path, "t.jsonl", json.dumps(row))
+    (document,) = read_source(path, options=ReadOptions(title=""))
+    assert document.metadata == {"unnamed": 1, "unnamed_2": 2, "a.unnamed": 3, "a.b": 4, "a.b_2": 5}
+
+
+def test_long_cells(tmp_path, monkeypatch):
+    """What the csv module takes without being asked is 131,072 characters."""
+    path = written(tmp_path, "t.csv", 'text,b\n"' + "x" * 200_000 + '",1\nhello there,2\n')
+    assert [len(text) for text in texts(read_source(path))] == [200_000, 11]
+    monkeypatch.setattr(delimited, "_LONGEST_CELL", 1_000)
+    monkeypatch.setattr(csv, "field_size_limit", lambda *_: 131_072)
+    path = written(tmp_path, "t.csv", "text,b\n" + "hello there,1\n" * 80_000 + '"' + "x" * 200_000 + '",1\n')
+    *_, last = table_source(ByteStream("t.csv", path), ReadOptions(max_chars=1_000)).items(Meter())
+    assert last == Skipped("row 80001", "a quote is opened on line 80002 and not closed within 1,000 characters")
 
 
 def test_missing_file(tmp_path):

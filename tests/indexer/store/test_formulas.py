@@ -1,9 +1,11 @@
 """CSV files hold no cell that a spreadsheet would run as a formula."""
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from command_line import Command, command, inject
 from fake_encoder import FakeEncoder
@@ -11,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonde.app.api import Collection, index
-from sonde.indexer.store.formulas import Formulas
+from sonde.indexer.document import Document
+from sonde.indexer.store.formulas import Formulas, unquoted
+from sonde.pipelines.label.corrections import Correction, read_corrections, write_corrections
 from sonde.pipelines.search.results import to_csv
 
 RUN = ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "  =1", "\u00a0=1", "＝1", "-", "--5",
@@ -42,6 +46,47 @@ def test_no_cell_begins_as_a_formula_unless_it_is_a_number(text: str) -> None:
     if cell.strip()[:1] in set("=+-@＝＋－＠") - {""} or cell[:1] in set("\t\r\n"):
         float(cell.replace(",", "").replace("%", ""))
     assert cell in (text, f"'{text}")
+
+
+def test_metadata_named_like_other_columns_keep_columns_of_their_own(tmp_path: Path) -> None:
+    """`text` becomes `metadata.text`, unless a field is called that already."""
+    metadata = {"text": 1, "metadata.text": 2, "metadata.metadata.text": 3, "metadata.x": 4, "x": 5, "score": 6}
+    encoder: Any = FakeEncoder()
+    made = index([Document("red pens", key="a", metadata=metadata)], tmp_path / "c.sonde", encoder=encoder)
+    expected = {"metadata.metadata.metadata.text": 1} | {name: n for name, n in metadata.items() if name != "text"}
+    for name in ("c.csv", "c.jsonl", "c.parquet"):
+        made.export(tmp_path / name)
+    (row,) = csv.DictReader((tmp_path / "c.csv").open())
+    assert {name: row[name] for name in expected} == {name: str(n) for name, n in expected.items()}
+    row = json.loads((tmp_path / "c.jsonl").read_text())
+    assert {name: row[name] for name in expected} == expected
+    row = pq.read_table(tmp_path / "c.parquet").to_pylist()[0]
+    assert {name: row[name] for name in expected} == expected
+    (row,) = csv.DictReader(to_csv(made.search("red pens", mode="lexical")).decode().splitlines())
+    expected["metadata.score"] = expected.pop("score")
+    assert {name: row[name] for name in expected} == {name: str(n) for name, n in expected.items()}
+
+
+def test_corrections_as_csv_are_quoted_and_read_back(tmp_path: Path) -> None:
+    given = [Correction("=1+1", ("@label",)), Correction("-5", ("+x",)), Correction("b", ())]
+    said: list[Any] = []
+    write_corrections(given, tmp_path / "c.csv", said.append)
+    assert said == [NOTE.replace(" and .parquet", "")]
+    assert (tmp_path / "c.csv").read_text().split() == ["id,label", "'=1+1,'@label", "-5,'+x", "b,none", "of", "these"]
+    assert read_corrections(tmp_path / "c.csv") == {"=1+1": ["@label"], "-5": ["+x"], "b": ["none of these"]}
+    write_corrections(given, tmp_path / "c.jsonl", said.append)
+    assert len(said) == 1
+    assert read_corrections(tmp_path / "c.jsonl") == read_corrections(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize("text", RUN)
+def test_an_apostrophe_before_a_formula_is_taken_away_again(text: str) -> None:
+    assert unquoted(Formulas().cell(text)) == text
+
+
+@pytest.mark.parametrize("text", ["'plain", "'-5", "'", ""])
+def test_other_apostrophes_stay(text: str) -> None:
+    assert unquoted(text) == text
 
 
 @pytest.fixture

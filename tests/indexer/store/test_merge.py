@@ -1,5 +1,8 @@
 """Small neighbouring segments become one, without a change of any row."""
 
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +14,8 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.integrity import FAN, SMALLEST, tier
-from sonde.indexer.store.segments import SCATTERED, Segments, write_segment
+from sonde.indexer.store.integrity import FAN, SMALLEST, mergeable, tier
+from sonde.indexer.store.segments import SCATTERED, Segment, Segments, write_segment
 from sonde.indexer.upkeep.verify import verify
 
 
@@ -38,6 +41,26 @@ def test_many_commits_leave_few_segments_and_the_same_vectors(tmp_path: Path) ->
 @pytest.mark.parametrize(("rows", "expected"), [(1, 0), (SMALLEST * FAN, 0), (SMALLEST * FAN + 1, 1), (40_000, 3)])
 def test_tiers(rows: int, expected: int) -> None:
     assert tier(rows) == expected
+
+
+def test_runs_of_growing_commits_leave_few_segments() -> None:
+    """As `sonde index` leaves them, run after run: they grow from 256 rows on, with single documents put in between."""
+    segments: list[Segment] = []
+    most = 0
+    for number, count in enumerate([256, 512, 512, 512, 1024, 672, 1, 1, 1] * 500):
+        start = segments[-1].start + segments[-1].count if segments else 0
+        segments.append(Segment(number, start, count, ""))
+        while tail := mergeable(segments):
+            merged = Segment(number, tail[0].start, sum(segment.count for segment in tail), "")
+            segments[-len(tail) :] = [merged]
+        most = max(most, len(segments))
+    assert most == 49  # 4,500 commits
+
+
+def test_a_large_segment_is_not_written_again_for_a_few_rows() -> None:
+    large, small = Segment(1, 0, 100_000, ""), [Segment(2 + n, 100_000 + n, 1, "") for n in range(FAN)]
+    assert mergeable([large, *small[:-1]]) == ()
+    assert mergeable([large, *small]) == small
 
 
 def test_a_few_rows_and_many_read_the_same(tmp_path: Path) -> None:
@@ -77,6 +100,21 @@ def test_a_damaged_segment_is_said(tmp_path: Path, damage, message: str) -> None
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(SondeError, match=message):
         Segments(tmp_path, [segment], 3)
+
+
+def test_threads_may_open_segments_at_the_same_time(tmp_path: Path) -> None:
+    """The garbage collector lets another thread run while NumPy's header is parsed, as libraries' callbacks do."""
+    segment = write_segment(tmp_path, 1, 0, np.eye(3, dtype=np.float32))
+    before = gc.get_threshold()
+    gc.callbacks.append(pause := lambda *_: time.sleep(0))
+    gc.set_threshold(5)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            opened = list(threads.map(lambda _: len(Segments(tmp_path, [segment], 3)), range(200)))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(pause)
+    assert opened == [3] * 200
 
 
 def test_catalog_counts_the_rows_of_merged_segments(tmp_path: Path) -> None:

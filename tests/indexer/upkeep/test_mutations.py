@@ -127,6 +127,30 @@ def test_a_row_that_vanishes(sound: Path, tmp_path: Path, table: str) -> None:
     assert noticed(folder) != []
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM sqlite_sequence",
+        "UPDATE sqlite_sequence SET seq = 9223372036854775807",
+        "INSERT INTO sqlite_sequence VALUES ('runs', 1)",
+    ],
+)
+def test_a_changed_number_of_the_last_run_is_repaired(sound: Path, tmp_path: Path, damage: str) -> None:
+    folder = copy(sound, tmp_path / "c.sonde")
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection, connection:
+        ((last,),) = connection.execute("SELECT max(run) FROM runs").fetchall()
+        connection.execute(damage)
+    assert problems(folder) == ["catalog: the table sqlite_sequence has changed since it was written"]
+    with closing(opened(folder)) as collection:
+        with pytest.raises(SondeError, match="the table sqlite_sequence has changed"):
+            collection.tag("new", where="id LIKE '%1'")
+        assert collection.repair() == ["set the number of the next run"]
+        collection.tag("new", where="id LIKE '%1'")
+    assert problems(folder) == []
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
+        assert connection.execute("SELECT * FROM sqlite_sequence").fetchall() == [("runs", last + 1)]
+
+
 @pytest.mark.parametrize("kind", [kind for kind in MUTATIONS if kind != "faiss-resealed"])
 def test_damaged_collections_are_read_or_refused_in_one_line(sound: Path, tmp_path: Path, kind: str) -> None:
     """The first mutations of `benchmarks/fuzz_collections.py`, but for those that may end the process."""

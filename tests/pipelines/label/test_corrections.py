@@ -131,6 +131,17 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
         forget_corrections(shop.stored, ["parcel-1"], "kinds")
 
 
+def test_a_run_that_cannot_be_renamed_with_its_corrections_keeps_its_name(shop: Collection) -> None:
+    shop.label(LABELS)
+    shop.correct({"parcel-1": "battery"})
+    shop.correct({"parcel-2": "screen"}, run="kinds")
+    with pytest.raises(UsageError, match="there is a correction run 'kinds' already: choose another name"):
+        shop.rename_run("labels", "kinds", kind="label")
+    assert sorted((run.kind, run.name) for run in shop.runs()) == [
+        ("correction", "kinds"), ("correction", "labels"), ("label", "labels"),
+    ]  # fmt: skip
+
+
 def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
     shop.label(LABELS)
     before = contents(shop.path)

@@ -1,7 +1,9 @@
 """Plots of trees, lines and curves: both kinds of file, texts as texts, one line for what cannot be."""
 
+import errno
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,17 @@ pytest.importorskip("plotly")
 pytest.importorskip("matplotlib")
 
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
-from sonde.pipelines.plots import BarsPlot, CurvePlot, LinesPlot, Plot, PlotLabel, PointsPlot, TreePlot, write_plot
+from sonde.pipelines.plots import (
+    BarsPlot,
+    CurvePlot,
+    LinesPlot,
+    Plot,
+    PlotLabel,
+    PointsPlot,
+    TreePlot,
+    check_plot_target,
+    write_plot,
+)
 from sonde.pipelines.plots.colors import GREY, Coloring, hover, one_line
 
 NAMES = ["<i>prices</i> & $fees$", "日本語 topic", "late parcels"]
@@ -48,11 +60,19 @@ def test_an_image_is_the_same_each_time(tmp_path: Path, name: str, recwarn: pyte
     assert [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)] == []
 
 
+def refused(**_: object) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"cannot draw 'plot.svg': the name must end in .html or .png"):
         write_plot(TREE, tmp_path / "plot.svg")
     with pytest.raises(SondeError, match=r"the folder .* does not exist"):
         write_plot(TREE, tmp_path / "no" / "plot.png")
+    with monkeypatch.context() as readonly:
+        readonly.setattr(tempfile, "TemporaryFile", refused)
+        with pytest.raises(SondeError, match=r"plot.png: Permission denied; give a file in another folder$"):
+            check_plot_target(tmp_path / "plot.png")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(MissingExtraError, match=r"a PNG plot needs matplotlib, .* pip install 'sonde\[plots\]'"):

@@ -13,7 +13,7 @@ from .....indexer.wording import counted
 from .....pipelines.analysis.corpus import Change
 from ....api import Collection
 from ...jobs.panel import ask_name, free_name, labels_file, may_start, start
-from ...page import chips, escape_markdown, sentences, shortened, show_text
+from ...page import QUOTED, chips, escape_markdown, sentences, shortened, show_text
 from ...workspace import Workspace, may_write
 
 SAMPLE = 800
@@ -151,7 +151,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
 
     st.download_button(
         f"Download {counted(len(docs), 'document')}", content, f"selection{FORMATS[kind]}",
-        type="primary", key="part_export",
+        type="primary", key="part_export", help=QUOTED if kind == "CSV" else None,
     )  # fmt: skip
 
 

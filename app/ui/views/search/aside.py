@@ -12,7 +12,7 @@ from ....api import Collection
 from ....api.functions import to_csv, to_jsonl
 from ....api.looks import State
 from ...jobs.panel import name_of
-from ...page import escape_markdown, link
+from ...page import QUOTED, escape_markdown, link
 from .ask import WIDE, SearchForm, all_of
 from .filters import choose_values, chosen_of, facets_of, shown_value
 
@@ -110,5 +110,5 @@ def _show_export(collection: Collection, asked: SearchForm) -> None:
             st.download_button(
                 suffix.upper(), lambda write=write: write(all_of(collection, asked, MOST)), f"{name}.{suffix}",
                 mime="text/csv" if suffix == "csv" else "application/jsonl", key=f"export_{suffix}",
-                on_click="ignore", icon=":material/download:",
+                on_click="ignore", icon=":material/download:", help=QUOTED if suffix == "csv" else None,
             )  # fmt: skip
