@@ -16,6 +16,7 @@ from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
+from ...indexer.store.patience import PATIENCE
 from ...indexer.store.runs import RunColumns
 from ...indexer.upkeep.delete import CompactReport, compact
 from ...indexer.upkeep.info import Info, info
@@ -70,7 +71,7 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
-        settings = BuildSettings(batch=max(1, len(given)), wait=0)
+        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds)
         return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:

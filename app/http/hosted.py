@@ -5,17 +5,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
 from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
+from ..api.functions import Patience, patience
 from .batcher import MicroBatcher
 from .lanes import Lane, Lanes
 from .problems import ProblemError
 from .settings import ServeSettings
 
+T = TypeVar("T")
+WRITE_WAIT = 10.0
+"""Seconds that a write waits for another process. Writes of a collection have a thread of their own, which may wait."""
 QUICK_HITS = 100
 """Hits, including those left out, up to which a search is quick: 100 take a few milliseconds, 1,000 about 50."""
 QUICK_FILTER = 1_000
@@ -76,6 +81,15 @@ class Hosted:
     collection: Collection
     searches: Searches
     writes: Lane
+
+    async def write(self, work: Callable[[], T]) -> T:
+        """Run a write after those before it; it waits up to `WRITE_WAIT` seconds while another process writes."""
+
+        def waiting() -> T:
+            with patience(Patience(WRITE_WAIT)):
+                return work()
+
+        return await self.writes.run(waiting)
 
 
 class Hosts:

@@ -42,21 +42,21 @@ async def put_documents(body: PutRequest, context: Writer) -> Response:
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
         context.check_text(document.text + document.title, f"documents.{place}.text")
-    return await host.writes.run(lambda: answering(_written)(host, body.documents))
+    return await host.write(lambda: answering(_written)(host, body.documents))
 
 
 @router.delete("/documents/{id:path}", response_model=Deleted, summary="Delete a document")
 async def delete_document(id: str, context: Writer, collection: Named = None) -> Response:
     """Delete a document; searches that start after the response do not find it."""
     host = context.hosts.find(collection)
-    return await host.writes.run(lambda: answering(_deleted)(host, id))
+    return await host.write(lambda: answering(_deleted)(host, id))
 
 
 @router.delete("/documents", response_model=Deleted, summary="Delete a document by an id of any characters")
 async def delete_document_by_id(id: Id, context: Writer, collection: Named = None) -> Response:
     """Delete a document, also one whose id ends with a slash or holds a line break."""
     host = context.hosts.find(collection)
-    return await host.writes.run(lambda: answering(_deleted)(host, id))
+    return await host.write(lambda: answering(_deleted)(host, id))
 
 
 @router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")

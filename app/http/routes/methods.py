@@ -64,7 +64,7 @@ async def write(method: str, body: Call, context: Writer) -> Response:
     """Call a method that writes and return its result. The time limit of searches does not apply to writes."""
     _check_known(method, (*WRITING, "map", "put", "topics"))
     host = context.hosts.find(body.collection)
-    return await host.writes.run(lambda: _answered(host, lambda: host.collection, context, body, method))
+    return await host.write(lambda: _answered(host, lambda: host.collection, context, body, method))
 
 
 @router.post("/write/{opened}/{method}", response_model=dict[str, Any], summary="Make or change a topic run or a map")
@@ -72,9 +72,7 @@ async def write_run(opened: str, method: str, body: Call, context: Writer) -> Re
     """Call a method that changes a run; return the name of the created or changed run, or the method's other result."""
     _check_known(method, OF_RUNS.get(opened, ((), ()))[1])
     host = context.hosts.find(body.collection)
-    return await host.writes.run(
-        lambda: _answered(host, lambda: _opened(host, opened, body.run), context, body, method)
-    )
+    return await host.write(lambda: _answered(host, lambda: _opened(host, opened, body.run), context, body, method))
 
 
 async def _searched(host: Hosted, body: Call, context: Context) -> Response:

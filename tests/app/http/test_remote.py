@@ -2,6 +2,8 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import re
+import threading
+import time
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -195,11 +197,27 @@ def test_arguments_of_many_kinds(both: tuple[Collection, Collection]) -> None:
     assert there.compare_runs("two", "three") == here.compare_runs("two", "three")
 
 
-def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any) -> None:
+def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonde.app.http.hosted.WRITE_WAIT", 0.2)
     with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable document \(0 skipped\)$"):
         either.put([])
     with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written by|is writing"):
         either.delete("1")
+
+
+def test_a_write_over_http_waits_for_another_writer(client: TestClient, folder: Any) -> None:
+    remote = RemoteCollection(client)  # type: ignore[arg-type]
+    for write in (lambda: remote.delete("1"), lambda: remote.put([{"id": "1", "text": "a battery"}]).added):
+        held = threading.Event()
+        threading.Thread(target=_hold, args=(folder, held)).start()
+        assert held.wait(10)
+        assert write() == 1
+
+
+def _hold(folder: Any, held: threading.Event) -> None:
+    with writer_lock(folder):
+        held.set()
+        time.sleep(0.5)
 
 
 def test_text_that_is_not_unicode(client: TestClient) -> None:
