@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
 
 from ...indexer.errors import MissingExtraError
 from .neighbours import neighbours as nearest_neighbours
 from .neighbours import one_thread
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 HALVINGS = 64
 TOLERANCE = 1e-5
@@ -18,7 +20,7 @@ LEAST = 1e-3
 """Of the mean distance to the neighbours, which a scale is at least."""
 
 
-def fuzzy_graph(rows: np.ndarray, distances: np.ndarray) -> csr_matrix:
+def fuzzy_graph(rows: np.ndarray, distances: np.ndarray) -> "csr_matrix":
     """Return the strength, 0 to 1, with which points belong together.
 
     From a point, the strength falls from 1 at its nearest neighbour by exp(-distance / scale), with the scale at which
@@ -31,6 +33,8 @@ def fuzzy_graph(rows: np.ndarray, distances: np.ndarray) -> csr_matrix:
     Returns:
         Symmetric float32 [n, n], without a diagonal.
     """
+    from scipy.sparse import coo_matrix
+
     nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
     nearest[np.isinf(nearest)] = 0
     beyond = np.maximum(distances - nearest[:, None], 0).astype(np.float64)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-import numpy as np
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.sqlite import SQLite
@@ -14,7 +13,6 @@ from sqlglot.errors import ParseError, TokenError
 from ....indexer.document import Value
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
-from ....indexer.store.collection import StoredCollection
 from ....indexer.store.fields import Field
 from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
@@ -186,31 +184,6 @@ def _condition(where: str, operands: Operands) -> Fragment:
             f"(a pattern or function counts {TEXT_COST}, a list {LIST_COST}); for many values, write field IN (…)"
         )
     return found
-
-
-def check_filter(collection: StoredCollection, where: str | None) -> None:
-    """Compile a filter without running it, so that a mistake is found before anything slow begins.
-
-    Raises:
-        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
-    """
-    if where is not None:
-        with collection.view() as view:
-            _compiled(view.catalog, where)
-
-
-def documents_where(catalog: Catalog, where: str) -> np.ndarray:
-    """Return int64 numbers of the documents that pass a filter over metadata and runs, ascending.
-
-    Raises:
-        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
-    """
-    compiled = _compiled(catalog, where)
-    return catalog.documents_where(compiled.sql, compiled.parameters)
-
-
-def _compiled(catalog: Catalog, where: str) -> CompiledFilter:
-    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None)
 
 
 def run_operands(catalog: Catalog) -> dict[str, Operand]:

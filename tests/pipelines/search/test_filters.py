@@ -13,7 +13,7 @@ from sonde.indexer.document import Value
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.fields import Field, store
 from sonde.indexer.store.schema import create_schema
-from sonde.pipelines.search.filters import CompiledFilter, compile_filter
+from sonde.pipelines.search.filters.compile import CompiledFilter, compile_filter
 
 FIELDS = {
     name: Field(name, f"c{number}", kind)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sonde.indexer.document import Value
 from sonde.indexer.store.fields import Field, store
-from sonde.pipelines.search.filters import compile_filter
+from sonde.pipelines.search.filters.compile import compile_filter
 
 TYPES = {
     "n": "integer", "m": "integer", "r": "real", "b": "boolean", "d": "date", "e": "date", "s": "text", "l": "list"

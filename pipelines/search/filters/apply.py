@@ -1,0 +1,38 @@
+"""Filters of a collection: checked, or run. The parser is loaded only when there is a filter."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....indexer.store.catalog import Catalog
+from ....indexer.store.collection import StoredCollection
+
+if TYPE_CHECKING:
+    from .compile import CompiledFilter
+
+
+def check_filter(collection: StoredCollection, where: str | None) -> None:
+    """Compile a filter without running it, so that a mistake is found before anything slow begins.
+
+    Raises:
+        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
+    """
+    if where is not None:
+        with collection.view() as view:
+            _compiled(view.catalog, where)
+
+
+def documents_where(catalog: Catalog, where: str) -> np.ndarray:
+    """Return int64 numbers of the documents that pass a filter over metadata and runs, ascending.
+
+    Raises:
+        UsageError: The filter is not valid: its syntax, a name, an operator or a value.
+    """
+    compiled = _compiled(catalog, where)
+    return catalog.documents_where(compiled.sql, compiled.parameters)
+
+
+def _compiled(catalog: Catalog, where: str) -> "CompiledFilter":
+    from .compile import compile_filter, run_operands
+
+    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None)
