@@ -22,8 +22,8 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
 """Default error codes by status; any other status uses its HTTP name."""
-FAILED = "the service failed; its log says why"
-IN_THE_QUERY = "an id with a line break goes in the query: /documents?id=ID, percent-encoded"
+FAILED = "the service failed: see its log"
+IN_THE_QUERY = "put an id with a line break in the query: /documents?id=ID, percent-encoded"
 log = logging.getLogger("sonde.http")
 
 
@@ -123,7 +123,7 @@ def _refused(request: Request, error: Any) -> JSONResponse:
     said = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         path = request.scope["path"]
-        lost = IN_THE_QUERY if path.startswith("/documents/") else "see /openapi.json for those that exist"
+        lost = IN_THE_QUERY if path.startswith("/documents/") else "/openapi.json lists all routes"
         said = f"there is no route {reprlib.repr(path)}; {lost}"
     return problem(error.status_code, said, headers=error.headers)
 

@@ -92,7 +92,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_could_leave_the_folder_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a collection: use letters, digits, spaces, - and _"):
+    with pytest.raises(UsageError, match="is not a valid collection name: use letters, digits, spaces, - and _"):
         Workspace(UiSettings(str(tmp_path))).path(name)
 
 

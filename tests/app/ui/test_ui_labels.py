@@ -129,7 +129,7 @@ def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> 
     page = pages.open("labels", collection="shop", part="review")
     with writer_lock(labelled.path):
         page.button(key=f"keep {first.id}").click().run()
-    assert "This collection is being written" in shown(page) and corrections(labelled.stored) == []
+    assert "Another process is writing to this collection" in shown(page) and corrections(labelled.stored) == []
 
 
 def test_several_labels_are_corrected_together(pages: Pages) -> None:

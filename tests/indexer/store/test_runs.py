@@ -78,7 +78,7 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
         assert items.tolist() == [0, 0, 1, 1]
         np.testing.assert_array_equal(scores, [0.9, 0.8, 0.7, np.nan])
         np.testing.assert_array_equal(array_of(view.catalog, run, "centroids"), np.eye(2))
-        with pytest.raises(SondeError, match="the cluster run 'two' keeps no tree: make it again"):
+        with pytest.raises(SondeError, match="the cluster run 'two' has no stored tree: create the run again"):
             array_of(view.catalog, run, "tree")
     assert json.dumps(run.to_dict())
 
@@ -94,7 +94,7 @@ def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", " two"])
 def test_a_name_must_be_one(fruit: Collection, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a run"):
+    with pytest.raises(UsageError, match="is not a valid run name"):
         write(fruit, clusters(snapshot(fruit), name))
 
 

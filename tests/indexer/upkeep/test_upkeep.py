@@ -106,27 +106,27 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "the lexical index's state": (lambda f: only(f / "lexical", "state.json").write_text(""), "lexical: "),
     "all passages of a document": (
         lambda f: sql(f, "DELETE FROM passages WHERE doc = (SELECT doc FROM documents WHERE key = '7')"),
-        "passages: 1 documents have no passage",
+        "passages: 1 document without passages",
     ),
     "one passage of a long document": (
         lambda f: sql(f, "DELETE FROM passages WHERE row = (SELECT max(row) FROM passages WHERE start > 0)"),
-        "passages: 1 documents have text that no passage holds",
+        "passages: 1 document with text that is in no passage",
     ),
     "passages of no document": (
         lambda f: sql(f, "UPDATE passages SET doc = 100000 WHERE row = 20"),
-        "passages: 1 passages belong to no document",
+        "passages: 1 passage without a document",
     ),
     "a passage beyond the text": (
         lambda f: sql(f, "UPDATE passages SET end = end + 1000 WHERE row = 20"),
-        "passages: 1 documents have passages beyond their text",
+        "passages: 1 document with passages beyond the end of the text",
     ),
     "metadata of a document": (
         lambda f: sql(f, "DELETE FROM metadata WHERE doc = 9"),
-        "catalog: 1 documents have lost their metadata",
+        "catalog: 1 document without metadata",
     ),
     "metadata of no document": (
         lambda f: sql(f, "INSERT INTO metadata(doc) VALUES (100000)"),
-        "passages: 1 metadata rows belong to no document",
+        "passages: 1 metadata row without a document",
     ),
     "a passage of other offsets": (
         lambda f: sql(
@@ -136,7 +136,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a passage of another text": (
         lambda f: sql(f, "UPDATE passages SET digest = zeroblob(16) WHERE row = 20"),
-        "passages: 1 documents have passages of another text",
+        "passages: 1 document with passages of another text",
     ),
 }
 LOST = {"metadata of a document"}
@@ -185,7 +185,7 @@ def test_searches_without_a_derived_index_say_so_or_scan(sound: Path, damaged: P
 def test_a_changed_text_is_found_and_not_repaired(damaged: Path) -> None:
     sql(damaged, "UPDATE documents SET text = 'forged' WHERE key = '7'")
     before = contents(damaged)
-    assert problems(damaged)[0] == "catalog: 1 documents have another text than when they were written"
+    assert problems(damaged)[0] == "catalog: 1 document with changed text"
     with pytest.raises(SondeError, match=r"restore .* from a backup"):
         opened(damaged).repair()
     assert contents(damaged) == before

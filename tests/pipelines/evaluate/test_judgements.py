@@ -152,7 +152,7 @@ def test_a_query_without_hits_has_none_unjudged(collection: Collection) -> None:
         ("\ud800", ["1"], 1, "not valid Unicode"),
         ("x" * 2_001, ["1"], 1, "has 2,001 characters"),
         ("x", [], 1, "no document was named"),
-        ("x", ["1"], 11, "11 is no grade: 0 is not relevant, 1 to 10"),
+        ("x", ["1"], 11, "11 is not a valid grade: 0 is not relevant, 1 to 10"),
         ("x", ["1"], -1, "-1 is no grade"),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_columns_say_what_examples_a_file_holds(tmp_path: Path) -> None:
         ("a.csv", "sentence1,sentence2,score\n" + "a,b,1\n" * 9 + "a,b,high\n", {}, "must be a number, not 'high'"),
         ("a.csv", "query,passage\n" + "a,b\n" * 9, {"columns": "query,pasage"}, "no column 'pasage'.*passage"),
         ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "triples"}, "no kind of examples 'triples'"),
-        ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "scores"}, "no column of scores"),
+        ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "scores"}, "no score column"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(
