@@ -109,11 +109,11 @@ def _show(found: dict[str, Any]) -> None:
     if found["truth"] is not None:
         st.caption(
             escape_markdown(
-                f"Against the column {found['truth']}, which has {counted(found['classes'], 'class', 'classes')}"
+                f"Compared with the column {found['truth']}, which has {counted(found['classes'], 'class', 'classes')}"
             )
         )
         _metrics(found, WITH)
-    st.caption("Without a truth")
+    st.caption("Without true classes")
     _metrics(found, WITHOUT)
 
 

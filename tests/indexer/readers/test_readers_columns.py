@@ -147,7 +147,7 @@ def test_no_text_column():
     [
         (
             {"delimiter": "::"},
-            "delimiter '::' must be one character \(not a quote or a line end\) or one of: tab, comma",
+            r"delimiter '::' must be one character \(not a quote or a line end\) or one of: tab, comma",
         ),
         ({"encoding": "utf-9"}, r"unknown encoding 'utf-9' \(did you mean 'utf-8'\?\)"),
         ({"encoding": "hex"}, "unknown encoding 'hex'"),
