@@ -132,7 +132,7 @@ def _failed(_: Request, error: Any) -> JSONResponse:
     if isinstance(error, UsageError):
         return _problem(_, ProblemError.of(error, 422))
     if isinstance(error, WriterBusyError):
-        detail = "another process is writing the collection: try again"
+        detail = "another process is writing to the collection: try again"
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
     log.error("%s", error)  # not sent to the client: the message may name local folders
     return problem(500, FAILED)

@@ -140,8 +140,8 @@ def show(shelf: Workspace, collection: Collection) -> None:
             if run is None:
                 empty(
                     "No labels yet",
-                    "Type labels below, one per line. Every document gets the one that fits best, chosen from the labels' "
-                    "names alone: no examples are needed.",
+                    "Type labels below, one per line. Every document gets the one that fits best. "
+                    "Only the labels' names are used: no examples are needed.",
                     ":material/label:",
                 )
             show_typed(shelf, collection, run, running)
