@@ -177,7 +177,9 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
         raise UnreadableError(f"broken PDF: {' '.join(str(error).split()) or type(error).__name__}") from error
     text = "\n\n".join(page.strip() for page in pages if page.strip())
     if not text:
-        raise UnreadableError(f"no text on {counted(len(pages), 'page')}: run text recognition (OCR) on a scan first")
+        raise UnreadableError(
+            f"no text on {counted(len(pages), 'page')}: if it is a scan, run text recognition (OCR) first"
+        )
     return Content(text, title.strip(), {"pages": len(pages)})
 
 

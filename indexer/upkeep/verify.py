@@ -195,7 +195,8 @@ def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
             yield Finding("ann", "the FAISS index is missing or damaged")
     elif ann.info.rows > len(generation.owners):
         yield Finding(
-            "ann", f"the FAISS index covers {counted(ann.info.rows, 'row')} of only {len(generation.owners):,}"
+            "ann",
+            f"the FAISS index covers {counted(ann.info.rows, 'row')}, but there are only {len(generation.owners):,}",
         )
     elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:
         yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, but was {ann.info.recall:.3f} when built")

@@ -119,7 +119,7 @@ def test_files_that_are_skipped(notes):
     assert reasons == {
         "empty.txt": "empty.txt is empty: give a file with content",
         "nul.txt": "the text contains a NUL byte at character 2",
-        "scan.pdf": "no text on 2 pages: run text recognition (OCR) on a scan first",
+        "scan.pdf": "no text on 2 pages: if it is a scan, run text recognition (OCR) first",
     }
 
 

@@ -32,7 +32,7 @@ def show_damaged(shelf: Workspace, name: str) -> bool:
         st.info(
             "This collection is being created: nothing is committed yet."
             if job
-            else "The run that created this collection was stopped before it wrote anything. Add texts to it."
+            else "The run for this collection was stopped before it wrote anything. Add texts to it."
         )
         return True
     return _unreadable(shelf, name)
