@@ -186,6 +186,4 @@ def source_errors(name: str, place: Place) -> Iterator[None]:
 
 def _damaged(name: str, place: Place, error: Exception) -> SondeError:
     reason = " ".join(str(error).split()).rstrip(".")
-    return SondeError(
-        f"{name} ends early{place}: its compressed data is damaged or cut short ({reason}); get a new copy"
-    )
+    return SondeError(f"{name} cannot be decompressed{place}: it is damaged or cut short ({reason}); get a new copy")

@@ -123,7 +123,7 @@ def test_a_bomb_of_zstandard_is_taken_in_parts(tmp_path: Path) -> None:
         compression_params=zstandard.ZstdCompressionParameters(window_log=28, write_content_size=False)
     ).compressobj()
     path = written(tmp_path, "t.csv.zst", wide.compress(b"text\nhello\n") + wide.flush())
-    with pytest.raises(SondeError, match=r"t.csv.zst breaks off: .*Frame requires too much memory"):
+    with pytest.raises(SondeError, match=r"t.csv.zst cannot be decompressed: .*Frame requires too much memory"):
         read_source(path)
 
 
@@ -167,7 +167,7 @@ def test_a_line_without_an_end(tmp_path: Path) -> None:
     path = written(tmp_path, "t.csv.gz", gzip.compress(b"text,x\na,1\n" + b"a" * 140_000_000, 1))
     with pytest.raises(
         SondeError,
-        match=r"t.csv.gz: line 3 is longer than 134,217,728 characters: break it, or",
+        match=r"t.csv.gz: line 3 is longer than 134,217,728 characters: break it up, or",
     ):
         list(read_source(path))
 

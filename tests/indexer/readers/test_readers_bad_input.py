@@ -59,11 +59,14 @@ WHOLE = {
     "no.xlsx": (b"PK\x03\x04 nothing", "no.xlsx is damaged or not a workbook: save it again as .xlsx"),
     "cut.csv.gz": (
         gzip.compress(b"text\nhello\n" * 99)[:-20],
-        "cut.csv.gz breaks off: its compressed data is damaged or cut short",
+        "cut.csv.gz cannot be decompressed: it is damaged or cut short",
     ),
-    "cut.csv.zst": (zstandard.compress(b"text\nhello\n" * 99)[:-9], "cut.csv.zst breaks off: its compressed data"),
-    "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst breaks off: its compressed data"),
-    "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz breaks off: its compressed data"),
+    "cut.csv.zst": (
+        zstandard.compress(b"text\nhello\n" * 99)[:-9],
+        "cut.csv.zst cannot be decompressed: it is damaged",
+    ),
+    "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst cannot be decompressed: it is damaged"),
+    "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz cannot be decompressed: it is damaged"),
     "broken.json": (b'[{"text": "a"}, {"text": ', "broken.json: broken JSON"),
     "no.jsonl": (
         b"this\nis\nno\nJSON\n",
@@ -168,7 +171,9 @@ def test_compressed_file_that_breaks_off_late(tmp_path, pack):
     packed = pack(f"text\n{rows}".encode())
     reading = read_source(written(tmp_path, "t.csv.gz", packed[: len(packed) - 100_000]))
     count = 0
-    with pytest.raises(SondeError, match=r"t.csv.gz ends early after row \d+: its compressed data .*; get a new copy"):
+    with pytest.raises(
+        SondeError, match=r"t.csv.gz cannot be decompressed after row \d+: it is damaged .*; get a new copy"
+    ):
         for _ in reading:
             count += 1
     assert count > 20_000

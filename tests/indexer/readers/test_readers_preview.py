@@ -88,7 +88,7 @@ def test_broken_rows_are_shown_and_a_broken_file_is_refused(tmp_path):
         preview([written(tmp_path / "b.jsonl", "{a\n{b\n{c\n")], ReadOptions(format="jsonl"))
     with pytest.raises(SondeError, match="no rows: give a file with content"):
         preview([written(tmp_path / "c.csv", "id,text\n")], OPTIONS)
-    with pytest.raises(SondeError, match="breaks off"):
+    with pytest.raises(SondeError, match="cannot be decompressed"):
         (tmp_path / "d.csv.gz").write_bytes(gzip.compress(b"text\n" + os.urandom(9999).hex().encode())[:-2000])
         preview([tmp_path / "d.csv.gz"], OPTIONS)
 

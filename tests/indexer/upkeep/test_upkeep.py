@@ -87,13 +87,19 @@ def other_vectors(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a byte of a segment": (lambda f: flip(f / "vectors" / "000002.npy"), "vectors: 000002.npy has another digest"),
-    "a segment's header": (lambda f: flip(f / "vectors" / "000001.npy", 0.001), "vectors: 000001.npy has another"),
-    "a segment cut short": (lambda f: truncate(f / "vectors" / "000003.npy"), "vectors: 000003.npy has another digest"),
+    "a byte of a segment": (
+        lambda f: flip(f / "vectors" / "000002.npy"),
+        "vectors: 000002.npy does not match its digest",
+    ),
+    "a segment's header": (lambda f: flip(f / "vectors" / "000001.npy", 0.001), "vectors: 000001.npy does not match"),
+    "a segment cut short": (
+        lambda f: truncate(f / "vectors" / "000003.npy"),
+        "vectors: 000003.npy does not match its digest",
+    ),
     "an empty segment": (lambda f: (f / "vectors" / "000001.npy").write_bytes(b""), "vectors: 000001.npy"),
     "a segment gone": (lambda f: (f / "vectors" / "000001.npy").unlink(), "vectors: 000001.npy is missing"),
     "all segments gone": (lambda f: shutil.rmtree(f / "vectors"), "vectors: 000001.npy is missing"),
-    "vectors exchanged": (other_vectors, "vectors: 000002.npy has another digest"),
+    "vectors exchanged": (other_vectors, "vectors: 000002.npy does not match its digest"),
     "the FAISS index gone": (lambda f: shutil.rmtree(f / "ann"), "ann: the FAISS index is missing"),
     "a byte of the FAISS index": (lambda f: flip(only(f / "ann", "*.faiss")), "ann: "),
     "the FAISS index cut short": (lambda f: truncate(only(f / "ann", "*.faiss")), "ann: "),
@@ -132,7 +138,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: sql(
             f, "UPDATE passages SET end = end - 3 WHERE row = (SELECT max(row) FROM passages WHERE start > 0)"
         ),
-        "passages: 1 documents have ",
+        "passages: 1 document with ",
     ),
     "a passage of another text": (
         lambda f: sql(f, "UPDATE passages SET digest = zeroblob(16) WHERE row = 20"),
