@@ -68,7 +68,7 @@ def test_a_grade_of_thousands_of_digits_and_deep_json(tmp_path: Path) -> None:
     with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is not a judgement: expected query, document and grade$"):
         read_qrels(tmp_path / "q.tsv")
     (tmp_path / "q.tsv").write_text("q 0 d 1\nq 0 d \u00b2\n")
-    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is no judgement"):
+    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is not a judgement"):
         read_qrels(tmp_path / "q.tsv")
     (tmp_path / "q.jsonl").write_bytes(DEEP)
     with pytest.raises(SondeError, match=r"^line 1 of .*q.jsonl is not a query: expected"):

@@ -91,7 +91,7 @@ def test_clusters_and_their_runs(either: Collection) -> None:
     assert isinstance(run, Run)
     assert (run.kind, run.kind.groups, run.name, run.documents) == ("cluster", True, "two", 3)
     assert [item.number for item in either.run("two").items] == [0, 1]
-    with pytest.raises(UsageError, match="there is a cluster run 'two' already"):
+    with pytest.raises(UsageError, match="the cluster run 'two' already exists"):
         either.cluster("two", k=2)
     assert either.cluster("two", k=2, replace=True).run == "two"
     assert either.cluster_run().run.name == "two"

@@ -83,7 +83,7 @@ def test_what_is_typed_wrong_is_said(pages: Pages) -> None:
     page = pages.open("labels", collection="shop", labels="only one")
     assert "is the only label" in shown(page)
     page = pages.open("labels", collection="shop", labels="one\nOne")
-    assert "is there already" in shown(page)
+    assert "repeats label" in shown(page)
 
 
 def test_the_distribution_and_the_documents_of_a_label(pages: Pages, labelled: Collection) -> None:

@@ -154,7 +154,7 @@ def test_a_damaged_one_has_its_problem(made, tmp_path):
 def test_removing_a_collection(made, tmp_path):
     with (
         writer_lock(made.path),
-        pytest.raises(WriterBusyError, match="written by another thread of this program"),
+        pytest.raises(WriterBusyError, match="written to by another thread of this program"),
     ):
         assert being_written(made.path)
         remove_collection(made.path)

@@ -85,7 +85,7 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
 
 def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit)))
-    with pytest.raises(UsageError, match="there is a cluster run 'two' already: choose another name, or replace it"):
+    with pytest.raises(UsageError, match="the cluster run 'two' already exists: choose another name, or replace it"):
         write(fruit, clusters(snapshot(fruit)))
     write(fruit, clusters(snapshot(fruit)), replace=True)
     with fruit.stored.view() as view:
@@ -114,7 +114,7 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     for name in ("one", "two"):
         write(fruit, clusters(snapshot(fruit), name))
     rename_run(fruit.path, CLUSTER, "one", "first")
-    with pytest.raises(UsageError, match="there is a cluster run 'first' already"):
+    with pytest.raises(UsageError, match="the cluster run 'first' already exists"):
         rename_run(fruit.path, CLUSTER, "two", "first")
     delete_run(fruit.path, CLUSTER, "two")
     with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):

@@ -135,7 +135,7 @@ def test_a_run_that_cannot_be_renamed_with_its_corrections_keeps_its_name(shop: 
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery"})
     shop.correct({"parcel-2": "screen"}, run="kinds")
-    with pytest.raises(UsageError, match="there is a correction run 'kinds' already: choose another name"):
+    with pytest.raises(UsageError, match="the correction run 'kinds' already exists: choose another name"):
         shop.rename_run("labels", "kinds", kind="label")
     assert sorted((run.kind, run.name) for run in shop.runs()) == [
         ("correction", "kinds"), ("correction", "labels"), ("label", "labels"),

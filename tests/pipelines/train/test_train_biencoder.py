@@ -68,7 +68,7 @@ def test_the_columns_say_what_examples_a_file_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
-        ("a.csv", "x,y\n" + "1,2\n" * 9, {}, "which columns are what"),
+        ("a.csv", "x,y\n" + "1,2\n" * 9, {}, "the roles of the columns"),
         ("a.csv", "query,passage\n" + "a,b\n" * 3, {}, "3 examples: at least 8"),
         ("a.csv", "query,passage\n" + "a,b\n" * 8 + "a,\n", {}, "'passage' must be a text"),
         ("a.csv", "text,label\n" + "a,same\n" * 9, {}, "every text has the label 'same'"),
