@@ -350,7 +350,7 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
         ("read/documents", {"ids": {"$date": "soon"}}, "options", "invalid options"),
         ("read/documents", {"ids": {"$result": "Path"}}, "options", "does not know the result 'Path'"),
         ("read/documents", {"ids": {"$result": "Hit", "x": 1}}, "options", "invalid options"),
-        ("read/example_queries", {"most": "x" * 200_000}, "most", "at most 100,000 are taken"),
+        ("read/example_queries", {"most": "x" * 200_000}, "most", "the maximum is 100,000"),
     ],
 )
 def test_options_that_are_not_valid(

@@ -255,7 +255,7 @@ def test_a_folder_that_the_pages_would_not_make_is_opened_and_one_that_cannot_be
     pages.collection("\x1b[2J")
     page = pages.open("data", collection="**x**")
     assert page.sidebar.selectbox[0].options == ["**x**"]
-    assert "did not foresee" not in shown(page)
+    assert "An unexpected error occurred" not in shown(page)
 
 
 def test_a_damaged_collection_and_one_being_made_are_sentences(pages: Pages) -> None:

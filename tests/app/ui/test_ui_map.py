@@ -110,7 +110,9 @@ def test_a_selection_of_the_address_is_shown_and_can_be_cleared(pages: Pages) ->
     assert "area" not in page.query_params and "2 of 120" not in shown(page)
     assert sent(page)[1]["outlines"] == []
     assert "cannot be read" in shown(pages.open("map", collection="shop", area="a,b;c"))
-    assert "No document lies inside" in shown(pages.open("map", collection="shop", area=box(500, 500, 501, 501)))
+    assert "No document is inside the selection" in shown(
+        pages.open("map", collection="shop", area=box(500, 500, 501, 501))
+    )
 
 
 def test_a_selection_is_named(pages: Pages) -> None:
