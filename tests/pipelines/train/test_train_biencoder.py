@@ -308,4 +308,4 @@ def test_the_command(
     assert (ran.code, said["folder"], said["trained"], said["held_out"]) == (0, str(to), 32, 8)
     assert said["gains"]["mrr@10"]["examples"] == 8
     assert list((tmp_path / "logs").glob("events.out.tfevents.*"))
-    sonde("train", "biencoder", str(data), *options).refused("is there already", code=2)
+    sonde("train", "biencoder", str(data), *options).refused("already exists", code=2)
