@@ -104,11 +104,11 @@ class _Tools:
     def label(
         self,
         texts: Annotated[list[str], "Texts to be labelled, 100 at most."],
-        labels: Annotated[dict[str, str], "Labels with a description each, or an empty one; two or more."],
+        labels: Annotated[dict[str, str], "Two or more labels, each with a description, which may be empty."],
     ) -> dict[str, Any]:
         """Give each text the label that fits it best, from the labels' names and descriptions alone."""
         if len(texts) > MOST_TEXTS:
-            raise _tool_error(f"{len(texts):,} texts, and at most {MOST_TEXTS} are labelled at once")
+            raise _tool_error(f"{len(texts):,} texts; the maximum for one call is {MOST_TEXTS}")
         try:
             found = self._collection.classify(texts, labels)
         except SondeError as error:

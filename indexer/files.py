@@ -40,7 +40,7 @@ def text_of(path: Path, what: str) -> str:
         reason = getattr(error, "strerror", None) or error
         raise SondeError(f"cannot read {what} in {path}: {reason}") from None
     if len(data) > LARGEST_TEXT:
-        raise SondeError(f"cannot read {what} in {path}: it has more than {size(LARGEST_TEXT)}; split it")
+        raise SondeError(f"cannot read {what} in {path}: it is larger than {size(LARGEST_TEXT)}; split it")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -152,11 +152,15 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
         return error
     text = str(error).lower()
     if any(word in text for word in FULL):
-        return SondeError(f"the disk is full: {folder} keeps all that was committed; free space, then run it again")
+        return SondeError(
+            f"the disk is full: {folder} keeps everything that was committed; free some space, then run it again"
+        )
     if any(word in text for word in FORBIDDEN):
-        return SondeError(f"{folder} cannot be written ({error}): is its disk read-only, or another user's?")
+        return SondeError(
+            f"{folder} cannot be written ({error}): is the disk read-only, or does the folder belong to another user?"
+        )
     if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
         return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")
     if isinstance(error, sqlite3.DatabaseError):
-        return SondeError(f"the catalog of {folder} failed ({error}): `sonde verify {folder}` tells what is wrong")
+        return SondeError(f"the catalog of {folder} failed ({error}): `sonde verify {folder}` shows what is wrong")
     return error

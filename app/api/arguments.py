@@ -115,19 +115,19 @@ def _explained(given: Mapping[str, Any]) -> Iterator[None]:
         yield
     except UNEXPECTED as error:
         if isinstance(error, MemoryError) or type(error).__name__ == OUT_OF_MEMORY:
-            said = "there is not enough memory: free some, or work on fewer texts at once"
+            said = "not enough memory: free some memory, or process fewer texts at once"
             raise SondeError(said, code="memory") from error
         stored = _collection_of(given)
         if stored is None:
             raise
         if _rows(stored) > CHECKED:
-            note = f"if the collection may be damaged: `sonde verify {stored.path}` checks it"
+            note = f"to check the collection for damage, run `sonde verify {stored.path}`"
             if note not in getattr(error, "__notes__", ()):  # methods call one another
                 error.add_note(note)
             raise
         if findings := verify(stored):
             said = (
-                f"{stored.path} is damaged: {findings[0].problem}: `sonde verify {stored.path}` finds all that is wrong"
+                f"{stored.path} is damaged: {findings[0].problem}; run `sonde verify {stored.path}` for the full list"
             )
             raise SondeError(said, code="damaged") from None
         raise
@@ -176,7 +176,7 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
         said = f"{arg(name)} is {reprlib.repr(value)}: give {' or '.join(wanted)}"
         raise UsageError(said, code="wrong-type", field=name, value=value)
     if name in COUNTS and isinstance(value, int) and value < 0:
-        raise out_of_range(name, value, "give a whole number from 0")
+        raise out_of_range(name, value, "give a whole number, 0 or more")
     if fitting == [Iterable] and isinstance(value, (list, tuple)) and _kinds(kinds[Iterable]) is not None:
         each = [conformed(name, item, kinds[Iterable]) for item in value]
         return each if isinstance(value, list) else tuple(each)

@@ -246,7 +246,9 @@ def _typed(document: Document, fields: Mapping[str, Field]) -> Document:
             metadata[name] = value = _date(value)
         if known not in (None, "text") and wider_type(known, type_of(value)) == "text":
             shown = f"{name} of document {document.key!r} is {reprlib.repr(value)}"
-            said = f"{shown}, and the collection's {name} is of type {known}: give such a value, or leave it out"
+            said = (
+                f"{shown}, and the collection's {name} is of type {known}: give a value of this type, or leave it out"
+            )
             raise UsageError(said, code="wrong-type", field=name, value=value)
     return replace(document, metadata=metadata)
 

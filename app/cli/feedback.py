@@ -242,7 +242,7 @@ def judgements(
     from ..api import open as open_collection
 
     if queries and not to:
-        raise UsageError("--queries needs --to: it names the queries of the qrels")
+        raise UsageError("--queries needs --to: it writes the queries that the qrels refer to")
     check_different(to=to, queries=queries)
     found = open_collection(collection).judgements()
     if to:

@@ -110,7 +110,7 @@ def index(
         encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()),
     )  # fmt: skip
     if memory is not None and memory < 1:
-        raise out_of_range("memory", memory, "give a number of MB from 1")
+        raise out_of_range("memory", memory, "give a number of MB, 1 or more")
     budget = None if memory is None else memory * 1_000_000
     kind = cast("Kind | None", ann)  # AnnSettings refuses any other string
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
@@ -141,11 +141,11 @@ def _print_report(report: "BuildReport", to: Path) -> None:
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
         tokens = counted(report.tokens, "token")
-        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} with vectors already there")
+        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} reused")
     if report.cut_tokens:
         print(f"cut off: {counted(report.cut_tokens, 'token')} of {counted(report.cut_documents, 'document')}")
     if report.skipped:
-        print(f"skipped: {report.skipped:,}, all of them in {report.skipped_file}")
+        print(f"skipped: {report.skipped:,}, listed in {report.skipped_file}")
         for row in report.skipped_rows[:5]:
             say(f"  {row.origin}: {row.reason}")
     print(f'try: sonde search {to} "what you are looking for"')

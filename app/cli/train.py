@@ -93,7 +93,7 @@ def train_biencoder(
         print_json(made.to_dict())
         return
     begun = f", from step {made.fit.resumed:,}" if made.fit.resumed else ""
-    say(f"{made.fit.steps:,} steps{begun} in {made.fit.seconds:,.0f} s")
+    say(f"{counted(made.fit.steps, 'step')}{begun} in {made.fit.seconds:,.0f} s")
     print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.held:,} held out")
     for each in made.gains:
         print(each)
@@ -226,4 +226,4 @@ def train_reranker(
 
 def _say_steps(steps: int, resumed: int, seconds: float) -> None:
     begun = f", from step {resumed:,}" if resumed else ""
-    say(f"{steps:,} steps{begun} in {seconds:,.0f} s")
+    say(f"{counted(steps, 'step')}{begun} in {seconds:,.0f} s")

@@ -36,7 +36,8 @@ def info(collection: CollectionPath, json: Json = False) -> None:
 def _print_info(found: "Info") -> None:
     lines = {
         "documents": f"{found.documents:,}",
-        "passages": f"{found.passages:,}" + (f" ({found.tombstones:,} tombstones)" if found.tombstones else ""),
+        "passages": f"{found.passages:,}"
+        + (f" ({counted(found.tombstones, 'tombstone')})" if found.tombstones else ""),
         "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
         "language": found.language or "not known",
         "index": _ann_line(found.ann, found.newer),
@@ -46,7 +47,8 @@ def _print_info(found: "Info") -> None:
     }
     if found.model_settings.get("kind") == "static":
         lines["note"] = (
-            "the static model is for maps, clusters and drafts: it finds clearly less than the default model"
+            "the static model suits maps, clusters and drafts: "
+            "its search results are clearly worse than the default model's"
         )
     if found.search_defaults:
         lines["tuned"] = tuned_line(found.search_defaults)
@@ -64,7 +66,7 @@ def tuned_line(stored: dict[str, Any]) -> str:
 
 def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
     if ann is None:
-        return "none, vectors are scanned exactly"
+        return "none, embeddings are scanned exactly"
     parameters = ", ".join(f"{name} {value}" for name, value in ann["parameters"].items())
     short = "" if ann["reached"] else f", short of the target {ann['target']}"
     rest = f"; {newer:,} newer passages are scanned exactly" if newer else ""

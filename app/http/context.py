@@ -107,16 +107,16 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         400: "The body is not valid JSON.",
         401: "No valid key.",
         403: "The key may only read, or the request comes from a web page of another site.",
-        404: "There is no such thing.",
+        404: "Not found.",
         408: "The body did not arrive in time.",
         409: "Another process is writing.",
         413: "The body is too large.",
         415: "The body is not sent as application/json.",
         421: "The service does not answer for this host.",
-        422: "A field is wrong; `errors` names it.",
+        422: "A field is invalid; `errors` names it.",
         429: "Too many requests.",
-        500: "The service failed; its log says why.",
-        503: "Too much is waiting, or it took too long.",
+        500: "The service failed: see its log.",
+        503: "The service is busy, or the request took too long.",
     }.items()
 }
 
@@ -159,7 +159,7 @@ class Context:
         """
         most = self.settings.max_filter if field == "where" else self.settings.max_text
         if len(text) > most:
-            raise ProblemError(422, f"{len(text):,} characters, and at most {most:,} are taken", field)
+            raise ProblemError(422, f"{len(text):,} characters; the maximum is {most:,}", field)
 
     def check_text(self, text: str, field: str) -> None:
         """Reject a text that is too long, blank or not valid Unicode.
@@ -180,7 +180,7 @@ class Context:
             ProblemError: There are too many texts (422).
         """
         if count > self.settings.max_texts:
-            raise ProblemError(422, f"{count:,} entries, and at most {self.settings.max_texts:,} are taken", field)
+            raise ProblemError(422, f"{count:,} entries; the maximum is {self.settings.max_texts:,}", field)
 
 
 def context(request: Request) -> Context:

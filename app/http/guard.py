@@ -51,10 +51,10 @@ class Keys:
         except OSError as error:
             raise SondeError(f"cannot read the keys in {path}: {error.strerror}") from None
         except (ValueError, TypeError, KeyError):
-            said = f"{path} is not a file of keys: make one under another name with `sonde key FILE --name NAME`"
+            said = f"{path} is not a key file: create one under another name with `sonde key FILE --name NAME`"
             raise SondeError(said, code="not-keys") from None
         if not keys:
-            raise SondeError(f"{path} holds no key: make one with `sonde key {path} --name NAME`")
+            raise SondeError(f"{path} has no keys: create one with `sonde key {path} --name NAME`")
         return cls(keys)
 
     def find(self, given: str) -> Key | None:
@@ -96,7 +96,7 @@ def _kept(path: Path) -> list[Key]:
     except SondeError as error:
         if error.code != "not-keys":
             raise
-        raise SondeError(f"{path} exists and is not a file of keys: give another name") from None
+        raise SondeError(f"{path} exists and is not a key file: give another name") from None
 
 
 def key_digest(key: str) -> str:

@@ -127,12 +127,12 @@ def _without_origin(scope: Scope) -> Scope:
 
 def _other_host(host: str) -> Response:
     named = host_name(host) or "NAME"
-    said = f"this is not the service of {reprlib.repr(host)}: if that name is yours, start with --allow-host {named}"
+    said = f"this service does not answer for {reprlib.repr(host)}: if it is yours, add --allow-host {named}"
     return _refused(421, "Misdirected Request", "wrong-host", said)
 
 
 def _other_page(page: str) -> Response:
-    said = f"a web page of {reprlib.repr(page)} may not use this service: if it is yours, start with --allow-host NAME"
+    said = f"a web page of {reprlib.repr(page)} may not use this service: if it is yours, add --allow-host NAME"
     return _refused(403, "Forbidden", "wrong-origin", said)
 
 

@@ -22,8 +22,8 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
 """Default error codes by status; any other status uses its HTTP name."""
-FAILED = "the service failed; its log says why"
-IN_THE_QUERY = "an id with a line break goes in the query: /documents?id=ID, percent-encoded"
+FAILED = "the service failed: see its log"
+IN_THE_QUERY = "put an id with a line break in the query: /documents?id=ID, percent-encoded"
 log = logging.getLogger("sonde.http")
 
 
@@ -123,7 +123,7 @@ def _refused(request: Request, error: Any) -> JSONResponse:
     said = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         path = request.scope["path"]
-        lost = IN_THE_QUERY if path.startswith("/documents/") else "see /openapi.json for those that exist"
+        lost = IN_THE_QUERY if path.startswith("/documents/") else "/openapi.json lists all routes"
         said = f"there is no route {reprlib.repr(path)}; {lost}"
     return problem(error.status_code, said, headers=error.headers)
 
@@ -132,7 +132,7 @@ def _failed(_: Request, error: Any) -> JSONResponse:
     if isinstance(error, UsageError):
         return _problem(_, ProblemError.of(error, 422))
     if isinstance(error, WriterBusyError):
-        detail = "another process is writing the collection: try again"
+        detail = "another process is writing to the collection: try again"
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
     log.error("%s", error)  # not sent to the client: the message may name local folders
     return problem(500, FAILED)

@@ -91,7 +91,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """For each method that opens a run: the names that read its topics or map, and the methods that change them."""
 NOTHING = "nothing-to-index"
 """The error code by which the client recognises `NothingToIndexError`."""
-_FILES = "it needs files of the service's machine: run it there, on the collection itself"
+_FILES = "it needs files on the service's machine: run it there, on the collection itself"
 _NUMBERS = "it takes documents by number, for the web UI: use the methods that take ids or `where`"
 _ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
 ABSENT: Mapping[str, str] = {

@@ -37,7 +37,7 @@ def few_entries(value: Any) -> Any:
         PydanticCustomError: There are too many.
     """
     if isinstance(value, (dict, list)) and len(value) > MOST_ENTRIES:
-        said = f"{len(value):,} entries, and at most {MOST_ENTRIES:,} are taken"
+        said = f"{len(value):,} entries; the maximum is {MOST_ENTRIES:,}"
         raise PydanticCustomError("too_many", "{said}", {"said": said})
     return value
 
@@ -49,16 +49,16 @@ class Body(BaseModel):
 
     _few = model_validator(mode="before")(few_entries)
 
-    collection: str | None = Field(None, description="Which collection; may be left out where there is only one.")
+    collection: str | None = Field(None, description="Name of the collection; optional if there is only one.")
 
 
 class Found(Body):
     """Options that all searches share."""
 
     k: int = Field(10, ge=1, description="Documents to return.")
-    offset: int = Field(0, ge=0, description="Documents to leave out at the top.")
+    offset: int = Field(0, ge=0, description="Number of top hits to skip.")
     where: str | None = Field(None, description="Filter on metadata, an SQL condition.", examples=["stars <= 2"])
-    threshold: float | None = Field(None, description="Least similarity: the cosine, or BM25 with mode lexical.")
+    threshold: float | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
 
 
 class SearchRequest(Found):
@@ -67,16 +67,16 @@ class SearchRequest(Found):
     query: Text = Field(description="What to look for.", examples=["the battery died after a week"])
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
-    explain: bool = Field(False, description="Say why each hit matched.")
-    rerank: bool = Field(False, description="Let a second stage read the best documents again and reorder them.")
+    explain: bool = Field(False, description="Explain why each hit matched.")
+    rerank: bool = Field(False, description="Rerank the best documents with a second stage.")
     rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
     rerank_depth: int | None = Field(
-        None, ge=1, le=200, description="Documents that the second stage reads: 50, or what was tuned."
+        None, ge=1, le=200, description="Documents that the second stage reads: 50, or the tuned number."
     )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
-    rerank_weight: float | None = Field(None, ge=0, le=1, description="Share of the second stage's score.")
-    weight: float | None = Field(None, ge=0, le=1, description="Share of the dense half in hybrid.")
-    depth: int | None = Field(None, ge=1, le=1_000, description="Passages that the dense half hands to the fusion.")
+    rerank_weight: float | None = Field(None, ge=0, le=1, description="Weight of the second stage's score.")
+    weight: float | None = Field(None, ge=0, le=1, description="Weight of dense search in hybrid mode.")
+    depth: int | None = Field(None, ge=1, le=1_000, description="Passages that dense search passes on to the fusion.")
     breadth: int | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
 
 
@@ -128,13 +128,13 @@ class LabelRequest(Body):
     texts: Texts = Field(min_length=1, examples=[["My parcel never came."]])
     labels: Annotated[dict[Text, str], BeforeValidator(_named, json_schema_input_type=dict[Text, str] | list[Text])] = (
         Field(
-            description="Names with a description or an empty one, or a list of names.",
+            description="Labels with their descriptions, which may be empty, or a list of labels.",
             examples=[{"refund": "the customer wants money back", "delivery": ""}, ["refund", "delivery"]],
         )
     )
-    engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default where left out.")
-    multi_label: bool = Field(False, description="Each label by itself: a text may get several, or none.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Probability below which a label is not given.")
+    engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default if left out.")
+    multi_label: bool = Field(False, description="Judge each label by itself: a text may get several labels, or none.")
+    threshold: float | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
     template: str | None = Field(None, description="NLI's hypothesis.", examples=["This example is {}."])
 
 
@@ -216,7 +216,9 @@ class Written(BaseModel):
     added: int
     replaced: int
     unchanged: int
-    duplicate_ids: int = Field(description="Documents whose id came again in the request: the last one was kept.")
+    duplicate_ids: int = Field(
+        description="Documents whose id occurs again later in the request: the last one was kept."
+    )
     skipped: list[dict[str, str]] = Field(description="Documents that could not be used, and why.")
 
 
@@ -241,9 +243,9 @@ class ProblemOut(BaseModel):
     type: str = "about:blank"
     title: str
     status: int
-    code: str = Field(description="A short stable name of the mistake, such as out-of-range.")
+    code: str = Field(description="A short, stable name of the error, such as out-of-range.")
     detail: str
-    errors: list[dict[str, str]] = Field([], description="The fields that are wrong.")
+    errors: list[dict[str, str]] = Field([], description="The invalid fields.")
 
 
 def typed(value: Any) -> Any:

@@ -11,9 +11,9 @@ from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_ran
 from .origin import Names
 
 _WANTED = {
-    "timeout": "seconds, more than 0",
-    "receive": "seconds, more than 0",
-    "rate": "requests a second, more than 0",
+    "timeout": "a number of seconds above 0",
+    "receive": "a number of seconds above 0",
+    "rate": "a number of requests per second above 0",
 }
 
 LIMITS = (

@@ -74,7 +74,7 @@ def encode(value: Any) -> Any:
 def _encode_result(value: Any, names: Iterable[str]) -> dict[str, Any]:
     kind = type(value).__name__
     if not any(kind in known for known in TYPES.values()):
-        raise TypeError(f"{kind} does not cross the wire")
+        raise TypeError(f"{kind} cannot be sent")
     return {"$result": kind} | {name: encode(getattr(value, name)) for name in names}
 
 
@@ -97,7 +97,7 @@ def _encode_many(value: Any) -> Any:
         return _encode_result(value, named) if named else {"$tuple": [encode(each) for each in value]}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [encode(each) for each in value]
-    raise TypeError(f"{type(value).__name__} does not cross the wire")
+    raise TypeError(f"{type(value).__name__} cannot be sent")
 
 
 def decode(value: Any) -> Any:
@@ -125,7 +125,7 @@ def decode(value: Any) -> Any:
 
 def _array(values: Any, dtype: Any) -> Any:
     if dtype not in DTYPES:  # others, such as "S1000000000", could allocate far too much memory
-        raise ValueError(f"{dtype!r} is not a type of numbers: use {', '.join(DTYPES)}")
+        raise ValueError(f"{dtype!r} is not a number type: use {', '.join(DTYPES)}")
     import numpy as np
 
     return np.array(values, dtype)

@@ -83,14 +83,14 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except WriterBusyError:
-        st.warning("This collection is being written. Searching goes on as before; try this again when that has ended.")
+        st.warning("Another process is writing to this collection. You can still search it. Try this again later.")
     except SondeError as error:
         st.error(escape_markdown(error.render(label)))
     except OSError as error:
         st.error(escape_markdown(f"{error.strerror or error}: {error.filename or 'a file'}"))
     except Exception:
         log.exception("a page failed")
-        st.error("Something failed that Sonde did not foresee. The server's log says what; load the page again.")
+        st.error("An unexpected error occurred. The server's log has the details. Reload the page.")
 
 
 def empty(what: str, way_on: str, icon: str = ":material/inbox:") -> None:

@@ -63,7 +63,7 @@ class Workspace:
         shown = name.isprintable() and name == name.strip() and not any(c in name for c in FORBIDDEN)
         usable = name and shown and not name.startswith(".") and len(name.encode("utf-8", "replace")) <= LONGEST_NAME
         if not usable and name not in self.names():
-            raise UsageError(f"{name[:60]!r} cannot name a collection: use letters, digits, spaces, - and _")
+            raise UsageError(f"{name[:60]!r} is not a valid collection name: use letters, digits, spaces, - and _")
         return self.folder / f"{name}{SUFFIX}"
 
     def open(self, name: str) -> Collection:

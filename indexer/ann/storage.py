@@ -180,7 +180,7 @@ def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo
             return _read(folder, newer, mmap)
     except UNREADABLE as error:
         raise SondeError(
-            f"the vector index in {folder} cannot be used ({error}); rebuild it from the vectors"
+            f"the vector index in {folder} cannot be used ({error}); rebuild it from the embeddings"
         ) from error
 
 
@@ -210,7 +210,7 @@ def _nodes(path: Path, info: AnnInfo) -> Nodes:
     if len(rows) and (rows.min() < 0 or rows.max() >= info.rows or np.bincount(rows).max() > 1):
         raise SondeError(f"its rows are not among the first {info.rows}")
     if info.rows > MOST_DEAD * len(rows) + SLACK:
-        raise SondeError(f"it has {len(rows):,} rows, and says that it covers {info.rows:,}")
+        raise SondeError(f"it has {len(rows):,} rows, but is recorded as covering {info.rows:,}")
     return Nodes(node, rows)
 
 

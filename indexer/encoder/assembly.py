@@ -37,7 +37,7 @@ def assemble_encoder(model: Any, located: Located, digest: str, settings: Encode
     tokenizer = _tokenizer(model, settings, prompts)
     static = isinstance(tokenizer, StaticTokenizer)
     if static and settings.dtype == "int8":
-        raise UsageError(f"{located.name} is a static model, which dtype int8 does not make faster: use float32")
+        raise UsageError(f"{located.name} is a static model, and dtype int8 does not make it faster: use float32")
     dimension = _dimension(model.get_embedding_dimension(), settings.truncate_dim)
     spec = _spec(located, digest, settings, tokenizer, dimension, model.similarity_fn_name)
     replicas = [
@@ -125,7 +125,7 @@ def quantize(encoder: Encoder, notify: Callable[[str], object], per_channel: boo
     model, tokenizer = encoder.library(), encoder.tokenizer
     if not isinstance(tokenizer, TransformerTokenizer):
         raise UsageError(
-            f"{encoder.spec.name} is no plain transformer, so it has no int8 form: use {arg('dtype')} float32"
+            f"{encoder.spec.name} is not a plain transformer, so int8 is not available: use {arg('dtype')} float32"
         )
     file = quantized_file(model[0], tokenizer, encoder.spec.digest, notify, per_channel)
     loss = remembered_loss(file)

@@ -95,7 +95,7 @@ class Encoder:
         vectors = self._encode(tokens, on_batch)
         if not np.isfinite(vectors).all():
             raise SondeError(
-                f"{self.spec.name} gives numbers that are not finite in {self.spec.dtype}: try {arg('dtype')} float32"
+                f"{self.spec.name} produces non-finite numbers in {self.spec.dtype}: try {arg('dtype')} float32"
             )
         return vectors
 
@@ -111,7 +111,7 @@ class Encoder:
         """Return the vectors of each text's tokens in their context, in the order given.
 
         Raises:
-            SondeError: The model has no vectors of tokens.
+            SondeError: The model has no token embeddings.
         """
         found: list[TokenVectors | None] = [None] * len(tokens)
 

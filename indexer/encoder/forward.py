@@ -125,7 +125,7 @@ class Replica:
         """Return the vectors of each text's tokens, from one forward pass.
 
         Raises:
-            SondeError: The model, of this name, has no vectors of tokens.
+            SondeError: The model, of this name, has no token embeddings.
         """
         import torch
 
@@ -137,7 +137,7 @@ class Replica:
             found = self.model(features)
             vectors, ids = found.get("token_embeddings"), features.get("input_ids")
             if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
-                raise SondeError(f"{name} has no vectors of tokens: give {arg('rerank_model')} another model")
+                raise SondeError(f"{name} has no token embeddings: choose another {arg('rerank_model')}")
             vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
             mask = features["attention_mask"].cpu().numpy().astype(bool)
             rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)

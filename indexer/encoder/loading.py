@@ -88,7 +88,7 @@ def load_encoder_for(
     encoder = _load(spec.name, EncoderSettings.like(spec, device, half_on_cpu=half), notify, spec)
     if encoder.spec.dimension != spec.dimension:
         raise SondeError(
-            f"{spec.name} now makes {encoder.spec.dimension} dimensions, the collection has {spec.dimension}"
+            f"{spec.name} now produces {encoder.spec.dimension} dimensions, but the collection has {spec.dimension}"
         )
     encoder.spec = spec
     return encoder
@@ -105,7 +105,7 @@ def _load(
     if wanted and digest != wanted.digest:
         raise SondeError(
             f"the collection was built with {name} of digest {wanted.digest[:12]}…, but {located.folder} has "
-            f"{digest[:12]}…: put the old weights back, or index again into a new collection"
+            f"{digest[:12]}…: restore the old weights, or index into a new collection"
         )
     _check_kind(located, notify)
     if static:
@@ -135,15 +135,15 @@ def _check_kind(located: Located, notify: Notify) -> None:
     with contextlib.suppress(ValueError, TypeError, AttributeError):
         for architecture in json.loads(config.read_text("utf-8")).get("architectures") or ():
             if "ForSequenceClassification" in architecture:
-                raise SondeError(f"{located.folder} is a {architecture}, not a model that makes vectors")
-    notify(f"{located.folder} says nothing about pooling: taking the mean of its tokens")
+                raise SondeError(f"{located.folder} is a {architecture}, not a model that computes embeddings")
+    notify(f"{located.folder} defines no pooling: using the mean of its tokens")
 
 
 def _static(base: Located, weights: str, name: str, notify: Notify) -> Located:
     """Return the static model of `base`, distilled now if it is not in the cache."""
     folder = cache_folder() / "static" / static_digest(weights)[:32]
     if not folder.is_dir():
-        notify(f"distilling the static model from {base.name}, once: about half a minute on two cores")
+        notify(f"distilling the static model from {base.name} (only once; about half a minute on two cores)")
         settings = EncoderSettings.of("cpu", "float32", normalize=False, query_prompt="", document_prompt="")
         model = load_model(base, settings)
         _drop_normalize(model)

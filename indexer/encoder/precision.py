@@ -72,9 +72,9 @@ def faster_precision(
     found = compare(encoder, other, texts, began)
     figures = f"{found.gain:.1f} times as fast as float32 here, lowest cosine {found.cosine:.4f}"
     if not found.pays:
-        notify(f"dtype: float32; bfloat16 is {figures} (tried for {found.seconds:.0f} s)")
+        notify(f"dtype: float32; bfloat16 is {figures} (tested for {found.seconds:.0f} s)")
         return encoder
-    notify(f"dtype: bfloat16 is {figures} (tried for {found.seconds:.0f} s; dtype float32 keeps full precision)")
+    notify(f"dtype: bfloat16 is {figures} (tested for {found.seconds:.0f} s; dtype float32 keeps full precision)")
     return other
 
 

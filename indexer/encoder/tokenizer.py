@@ -233,7 +233,7 @@ def _template(backend: "Tokenizer") -> tuple[list[int], list[int], tuple[list[in
             types = encoding.type_ids
             parts = (types[:first], types[first], types[last:])
             return encoding.ids[:first], encoding.ids[last:], parts
-    raise SondeError("the model's tokenizer makes no tokens of plain text: the model folder is damaged")
+    raise SondeError("the model's tokenizer produces no tokens for plain text: the model folder is damaged")
 
 
 class TransformerTokenizer(FastTokenizer):

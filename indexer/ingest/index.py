@@ -141,7 +141,7 @@ def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder
         spec = _spec(folder)
         _refuse_other_model(folder, spec, settings)
         if encoder.spec.fingerprint != spec.fingerprint:
-            raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} in these settings")
+            raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} and these settings")
     return encoder
 
 
@@ -197,7 +197,7 @@ def _open(
     unnamed = [document.text or document.title for document in sample if not document.language]
     language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
     if language and not settings.language:
-        notify(Message(f"language: {language} (detected; {arg('language')} sets it)"))
+        notify(Message(f"language: {language} (detected; set it with {arg('language')})"))
     with catalog.transaction(write=True):
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
@@ -241,8 +241,8 @@ def _with_notes(before: Mapping[str, Field], now: dict[str, Field], notify: Noti
     """Return the fields as they are now, after a sentence about each that a value has turned into text."""
     for name, field in before.items():
         if field.type != "text" and now[name].type == "text":
-            what = f"{name} was of type {field.type} and is text from now on, because a value does not fit"
-            notify(f"{what}: filters compare it as text")
+            what = f"{name} changes from type {field.type} to text, because a value does not fit"
+            notify(f"{what}: filters now compare it as text")
     return now
 
 
@@ -264,7 +264,7 @@ def _refuse_nothing(tally: Tally) -> None:
     """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
     if not (tally.added or tally.replaced or tally.unchanged):
         first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
-        raise NothingToIndexError(f"there is nothing to index: no usable document ({tally.skipped:,} skipped{first})")
+        raise NothingToIndexError(f"there is nothing to index: no usable documents ({tally.skipped:,} skipped{first})")
 
 
 def _holds_documents(folder: Path) -> bool:

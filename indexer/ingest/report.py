@@ -48,7 +48,7 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.wait < float("inf"):
-            raise out_of_range("wait", self.wait, "give a number of seconds from 0")
+            raise out_of_range("wait", self.wait, "give a number of seconds, 0 or more")
         if self.language is not None and normalise(self.language) is None:
             said = f"unknown language {self.language!r}: give a code such as en, de or pt-BR"
             raise UsageError(said, code="unknown-option", field="language", value=self.language)

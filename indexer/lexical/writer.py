@@ -125,7 +125,7 @@ def _explain(folder: Path, reason: str) -> SondeError:
         there = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(there).free / 1e6
         says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
-        return SondeError(f"{says}: make room and run the same command again, its last commit is untouched")
+        return SondeError(f"{says}: free some space and run the same command again; its last commit is intact")
     if "Input/output error" in reason:
         return SondeError(f"the disk of {folder} failed (Input/output error): {CHECK_DISK}")
     if "Read-only" in reason or "ermission" in reason:

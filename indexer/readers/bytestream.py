@@ -78,7 +78,7 @@ class ByteStream:
             while part := file.read(1 << 20):
                 copied += copy.write(part)
                 if copied > _MOST_COPIED + _LARGEST_RATIO * meter.done:
-                    raise SondeError(f"{self.name} grows more than {_LARGEST_RATIO} times when it is decompressed")
+                    raise SondeError(f"{self.name} expands more than {_LARGEST_RATIO} times when decompressed")
         stream = ByteStream(self.name, path)
         stream._copy = folder
         return stream
@@ -171,7 +171,7 @@ class _Zstandard(io.RawIOBase):
             chunk = self._raw.read(_ZSTD_STEP)
             if not chunk:
                 if self._inside:
-                    raise EOFError("the Zstandard data ends within a frame")
+                    raise EOFError("the Zstandard data ends in the middle of a frame")
                 return 0
             self._pending = memoryview(self._feed(chunk))
         view = memoryview(buffer).cast("B")

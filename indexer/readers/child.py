@@ -94,7 +94,7 @@ class Child:
             found = self._decoder.frame(data)
             taken, waiting = found["taken"], found["waiting"]
         except (ValueError, TypeError, LookupError, RecursionError):
-            raise DiedError("the process that reads it wrote something else") from None
+            raise DiedError("the process that reads it sent invalid data") from None
         self._waited += 0.0 if waiting else time.monotonic() - begun
         self._allowed += SECONDS_PER_BYTE * (taken - self._taken + len(data))
         self._taken = taken
@@ -113,8 +113,8 @@ class Child:
             return f"reading it took more than {SECONDS:.0f} s"
         with suppress(ValueError):
             ended = signal.Signals(-code).name
-            return f"it ended the process that reads it ({ended}): it is damaged, or needs more than 1 GB of memory"
-        return f"it ended the process that reads it (exit code {code}): it is damaged"
+            return f"it crashed the process that reads it ({ended}): it is damaged, or needs more than 1 GB of memory"
+        return f"it crashed the process that reads it (exit code {code}): it is damaged"
 
     def _watch(self) -> None:
         while not self._closed.wait(_CHECKED_EVERY):

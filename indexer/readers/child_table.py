@@ -86,7 +86,7 @@ class ChildTable(Source):
         return child
 
     def _died(self, error: DiedError) -> SondeError:
-        far = "delete cells that lie far from the others" if self._is_workbook() else "get it again"
+        far = "delete cells that lie far from the others" if self._is_workbook() else "get a new copy"
         return SondeError(f"{self.name}: {error}: {far}, or save it as CSV or JSONL")
 
     def _is_workbook(self) -> bool:

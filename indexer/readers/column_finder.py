@@ -106,7 +106,7 @@ def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
     for row in rows:
         seen |= dict.fromkeys(row.values)
         if len(seen) > _MOST_COLUMNS:
-            raise SondeError(f"there are more than {_MOST_COLUMNS:,} columns in the first rows: leave some out of it")
+            raise SondeError(f"there are more than {_MOST_COLUMNS:,} columns in the first rows: remove some")
     profiles = {}
     for name in seen:
         values = [natural(row.values.get(name)) for row in rows]
@@ -131,7 +131,7 @@ class _Finder:
             return (best.name,), "by name"
         prose = [profile for profile in free if profile.type and not _is_no_prose(profile)]
         if not prose:
-            said = f"no text column among {self._existing_names()}: name the one to read with {arg('text')}"
+            said = f"no text column among {self._existing_names()}: choose one with {arg('text')}"
             raise UsageError(said, code="not-found", field="text", alternatives=self._profiles)
         return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
 

@@ -118,7 +118,7 @@ def _tried(dialect: CsvDialect, lines: Sequence[str]) -> CsvDialect:
 _LONGEST_CELL = 60_000_000
 """Characters between two quotes. What follows a quote that is never closed is read again, so it is kept that long."""
 _LONGEST_LINE = 1 << 27
-_NO_TABLE = f"break it, or if it is no CSV file, set {arg('format')}"
+_NO_TABLE = f"break it up, or if this is not a CSV file, set {arg('format')}"
 _MOST_STRAYS = 100
 """Quotes that are never closed, in one file: each makes the rest of it be read twice."""
 

@@ -64,7 +64,7 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     if format is None:
         read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
-            f"cannot tell the format of {stream.name}: files are read by suffix, {read}; "
+            f"cannot tell the format of {stream.name}: use one of the suffixes {read}; "
             f"or set {arg('format')}",
             code="unknown-format", field="format",
         )  # fmt: skip

@@ -84,7 +84,7 @@ class JsonLines(_Lines):
         except RecursionError:
             return Skipped(origin, str(too_deep()))
         except MemoryError:
-            return Skipped(origin, f"its {len(line):,} characters take more memory than a process may have")
+            return Skipped(origin, f"its {len(line):,} characters need more memory than the process may use")
         except ValueError:  # Python's own words name a function
             return Skipped(origin, f"a number in it has {TOO_MANY_DIGITS}")
 

@@ -46,7 +46,7 @@ def _flatten(values: Mapping[Any, Any], prefix: str, level: int, flat: dict[str,
     for key, value in values.items():
         name = f"{prefix}{key if key != '' else UNNAMED}"
         if len(name) > LONGEST_NAME:
-            raise NestedError(f"the name of a column has {len(name):,} characters, more than {LONGEST_NAME:,}")
+            raise NestedError(f"a column name has {len(name):,} characters, more than {LONGEST_NAME:,}")
         if isinstance(value, Mapping) and value:
             _flatten(value, f"{name}.", level + 1, flat)
         else:

@@ -82,7 +82,9 @@ def _name(paths: Sequence[Path]) -> str:
 
 def _is_text(path: Path, options: ReadOptions) -> bool:
     if path.is_dir() and options.format not in (None, *TEXT_FORMATS):
-        raise UsageError(f"{path} is a folder, whose files are read as texts: name the {options.format} files in it")
+        raise UsageError(
+            f"{path} is a folder, and files in a folder are read as texts: give its {options.format} files one by one"
+        )
     return path.is_dir() or (path.is_file() and (options.format or format_by_name(path)) in TEXT_FORMATS)
 
 

@@ -188,7 +188,7 @@ class Reading:
         if not self.once:
             return self._followed(self._walk())
         if self._started:
-            raise SondeError(f"{self.name} can be read only once: save it as a file, or look at it with head(n) before")
+            raise SondeError(f"{self.name} can be read only once: save it as a file, or look at it first with head(n)")
         self._started = True
         ahead, self._ahead = self._ahead, []
         return self._followed(chain(ahead, self._running))
@@ -200,7 +200,7 @@ class Reading:
             SondeError: The source can be read only once and is being read already.
         """
         if self.once and self._started:
-            raise SondeError(f"{self.name} is being read already: call head(n) before")
+            raise SondeError(f"{self.name} is already being read: call head(n) first")
         found: list[Document] = []
         items = self._followed(self._peeked() if self.once else self._walk())
         while len(found) < n and (item := next(items, None)) is not None:

@@ -75,7 +75,7 @@ class ReadOptions:
     def _check_delimiter(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '\r\n"\0'):
             names = ", ".join(name for name in _DELIMITERS if name != "\\t")
-            said = f"delimiter {self.delimiter!r} must be one character, no quote or line end, or one of: {names}"
+            said = f"delimiter {self.delimiter!r} must be one character (not a quote or a line end) or one of: {names}"
             raise UsageError(said, code="unknown-option", field="delimiter", value=self.delimiter)
 
     def _check_encoding(self) -> None:
@@ -186,4 +186,4 @@ def source_errors(name: str, place: Place) -> Iterator[None]:
 
 def _damaged(name: str, place: Place, error: Exception) -> SondeError:
     reason = " ".join(str(error).split()).rstrip(".")
-    return SondeError(f"{name} breaks off{place}: its compressed data is damaged or cut short ({reason}); get it again")
+    return SondeError(f"{name} cannot be decompressed{place}: it is damaged or cut short ({reason}); get a new copy")

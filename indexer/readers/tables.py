@@ -66,7 +66,7 @@ class Parquet(Source):
             metadata = pq.read_metadata(str(self._stream.path))
         except (pa.ArrowException, OSError) as error:
             raise SondeError(
-                f"{self.name} is no Parquet file or a truncated one: get it again ({_line(error)})"
+                f"{self.name} is not a valid Parquet file, or is truncated: get a new copy ({_line(error)})"
             ) from error
         self._rows = self.items_total = metadata.num_rows
 
@@ -83,7 +83,7 @@ class Parquet(Source):
                     yield row
         except (pa.ArrowException, OSError) as error:
             raise SondeError(
-                f"{self.name} is damaged after row {counted.done}: get it again ({_line(error)})"
+                f"{self.name} is damaged after row {counted.done}: get a new copy ({_line(error)})"
             ) from error
 
 
@@ -130,7 +130,7 @@ class Workbook(Source):
         except (GeneratorExit, KeyboardInterrupt, MemoryError, SondeError):
             raise
         except BaseException as error:  # calamine's own, those of its zip and XML readers, and the panics of Rust
-            said = f"{self.name} is damaged or no workbook: save it again as .xlsx ({_line(error)})"
+            said = f"{self.name} is damaged or not a workbook: save it again as .xlsx ({_line(error)})"
             raise SondeError(said) from error
 
     def _header(self) -> tuple[int, list[str]]:

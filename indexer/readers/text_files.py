@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from ..document import Document, Skipped
 from ..errors import SondeError
+from ..wording import counted
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
 from .child_texts import TextReaders
 from .columns import Columns
@@ -176,7 +177,9 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
         raise UnreadableError(f"broken PDF: {' '.join(str(error).split()) or type(error).__name__}") from error
     text = "\n\n".join(page.strip() for page in pages if page.strip())
     if not text:
-        raise UnreadableError(f"no text on its {len(pages)} pages: a scan needs text recognition (OCR) first")
+        raise UnreadableError(
+            f"no text on {counted(len(pages), 'page')}: if it is a scan, run text recognition (OCR) first"
+        )
     return Content(text, title.strip(), {"pages": len(pages)})
 
 
@@ -342,4 +345,4 @@ def _counted(others: Counter[str]) -> str:
 
 def _nothing_to_read(name: str, others: Counter[str]) -> str:
     holds = f"; it holds {_counted(others)}" if others else ""
-    return f"{name} holds no file to read ({', '.join(SUFFIXES)}){holds}: name tables such as .csv one by one"
+    return f"{name} has no readable file ({', '.join(SUFFIXES)}){holds}: give tables such as .csv one by one"

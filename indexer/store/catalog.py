@@ -32,7 +32,7 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
         SondeError: There is no catalog, or it is not one that this version reads.
     """
     if not write and not path.is_file():
-        raise no_collection(path.parent, "it holds no catalog.db")
+        raise no_collection(path.parent, "it has no catalog.db")
     connection = _open(path, "rwc" if write else "ro")
     try:
         _configure(connection, write)
@@ -42,7 +42,7 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
             raise SondeError(f"cannot {'write' if write else 'read'} {path} ({error}): {CHECK_DISK}") from None
         connection = _open(path, "ro&immutable=1")
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SondeError(f"{path.parent} is no Sonde collection: its catalog.db is damaged ({error})") from None
+        raise SondeError(f"{path.parent} is not a Sonde collection: its catalog.db is damaged ({error})") from None
     return connection
 
 
@@ -111,7 +111,7 @@ class Catalog:
             check_small(connection, path.parent)
             if version < schema.FORMAT:
                 if not write:
-                    raise SondeError(f"{path.parent} has an older format: open it once where it can be written")
+                    raise SondeError(f"{path.parent} has an older format: open it once with write access")
                 schema.upgrade(connection, version)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             connection.close()
@@ -213,7 +213,9 @@ class Catalog:
         while chunk := live.fetchmany(100_000):
             pairs = np.array(chunk, dtype=np.int64)
             if pairs[:, 0].min() < 0 or pairs[:, 0].max() >= len(owners):
-                raise damaged(self._folder, f"its passages name rows beyond the {len(owners):,} that its segments have")
+                raise damaged(
+                    self._folder, f"its passages refer to rows beyond the {len(owners):,} that its segments have"
+                )
             owners[pairs[:, 0]] = pairs[:, 1]
         return owners
 

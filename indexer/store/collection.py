@@ -206,6 +206,6 @@ def check_folder(folder: Path) -> Path:
         shown = f"; here are: {', '.join([*names[:5], *(['…'] if len(names) > 5 else [])])}" if names else ""
         raise SondeError(f"there is no collection at {folder}{hint or shown}")
     if not (folder / "catalog.db").is_file():
-        raise no_collection(folder, "it holds no catalog.db")
+        raise no_collection(folder, "it has no catalog.db")
     refuse_links(folder)
     return folder

@@ -107,10 +107,10 @@ def check_run_name(
             of the same name.
     """
     if not name.strip() or name != name.strip() or not name.isprintable():
-        said = f"{name!r} cannot name a run: use printable characters without spaces at the ends"
+        said = f"{name!r} is not a valid run name: use printable characters, without spaces at the ends"
         raise UsageError(said, code="bad-name", field="name", value=name)
     if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
-        said = f"there is a {kind} run {name!r} already: {advice}"
+        said = f"the {kind} run {name!r} already exists: {advice}"
         raise UsageError(said, code="name-taken", field="name", value=name)
     _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
 

@@ -95,7 +95,7 @@ def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
     if chosen:
         return chosen[-1]
     wanted = f"no {kind} run" + (f" {name!r}" if name is not None else "")
-    known = existing((run.name for run in runs), "make one first")
+    known = existing((run.name for run in runs), "create one first")
     said = f"there is {wanted} in this collection: {known}"
     raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
 
@@ -152,7 +152,7 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
     sql = "SELECT data FROM run_arrays WHERE run = ? AND name = ?"
     found = catalog.connection.execute(sql, (run.number, name)).fetchone()
     if found is None:
-        raise SondeError(f"the {run.kind} run {run.name!r} keeps no {name}: make it again")
+        raise SondeError(f"the {run.kind} run {run.name!r} has no stored {name}: create the run again")
     with NUMPY_HEADER:
         return np.load(io.BytesIO(found[0]), allow_pickle=False)
 

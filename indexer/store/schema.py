@@ -137,13 +137,15 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         objects = _objects(connection)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SondeError(f"{path} is no Sonde collection: its catalog.db is no SQLite database ({error})") from None
+        raise SondeError(
+            f"{path} is not a Sonde collection: its catalog.db is not a SQLite database ({error})"
+        ) from None
     if version == 0 or "properties" not in objects:
-        raise no_collection(path, "its catalog.db holds no catalog; index into another folder")
+        raise no_collection(path, "its catalog.db has no catalog; index into another folder")
     if version > FORMAT:
         raise SondeError(
             f"{path} has collection format {version}, and this Sonde reads formats 1 to {FORMAT}: upgrade Sonde"
         )
     if odd := _odd(objects, layout(version)):
-        raise SondeError(f"{path} is no Sonde collection: its catalog.db {odd}, which no version of Sonde makes")
+        raise SondeError(f"{path} is not a Sonde collection: its catalog.db {odd}, which no version of Sonde makes")
     return version

@@ -128,7 +128,7 @@ class _File:
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     """Read the header of a .npy file and leave the stream at its data."""
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("it is no .npy file of version 1.0")
+        raise ValueError("it is not a .npy file of version 1.0")
     shape, transposed, kind = np.lib.format.read_array_header_1_0(stream)
     if transposed:
         raise ValueError("its rows are not contiguous")

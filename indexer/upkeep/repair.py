@@ -46,12 +46,10 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
     folder = collection.path
     done: list[str] = []
     with writer_lock(folder), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
-        done += ["set the number of the next run"] if reset_sequence(catalog.connection) else []
+        done += ["corrected the number of the next run"] if reset_sequence(catalog.connection) else []
         findings = verify(collection)
         if broken := [finding for finding in findings if finding.part == "catalog"]:
-            raise SondeError(
-                f"{broken[0].problem}: nothing else in the collection holds it, so restore {folder} from a backup"
-            )
+            raise SondeError(f"{broken[0].problem}: this cannot be rebuilt, so restore {folder} from a backup")
         collection.vectors_path.mkdir(exist_ok=True)
         done += _vectors(collection, catalog)
         done += [f"removed {path.name}" for path in sweep(folder, catalog)]
@@ -114,7 +112,7 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
     missing = [place for place in lost if place[1:] not in inputs]
     if missing:
         raise SondeError(
-            f"row {missing[0][0]} is no passage that this version makes of its document: "
+            f"row {missing[0][0]} is not a passage that this version makes from its document: "
             f"export the texts with `sonde export` and index them into a new collection"
         )
     return [inputs[doc, start, end] for _, doc, start, end in lost]
@@ -133,9 +131,9 @@ def _orphans(catalog: Catalog) -> list[str]:
             remove_run(catalog, number)
         if found or records or runs:
             catalog.advance()
-    done = [f"removed {counted(found, 'passage')} of no document"] if found else []
-    done += [f"removed {counted(records, 'metadata row')} of no document"] if records else []
-    return done + ([f"removed what was left of {counted(len(runs), 'run')}"] if runs else [])
+    done = [f"removed {counted(found, 'passage')} without a document"] if found else []
+    done += [f"removed {counted(records, 'metadata row')} without a document"] if records else []
+    return done + ([f"removed the remains of {counted(len(runs), 'run')}"] if runs else [])
 
 
 def _passages(collection: StoredCollection, catalog: Catalog) -> list[str]:
@@ -159,7 +157,7 @@ def _rows(collection: StoredCollection, catalog: Catalog) -> list[str]:
     with catalog.transaction(write=True):
         store(catalog.connection, PASSAGES, passages_now(catalog.connection))
     sweep(collection.path, catalog)
-    return [f"embedded all {count:,} passages again"]
+    return [f"embedded all passages again ({count:,})"]
 
 
 def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) -> list[PlannedDocument]:

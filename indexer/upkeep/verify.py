@@ -50,16 +50,16 @@ def astray(catalog: Catalog, fingerprint: str) -> Iterator[tuple[int, str]]:
 
 def _problem(title: str, text: str, spans: Sequence[Span], fingerprint: str) -> str | None:
     if not spans:
-        return "have no passage"
+        return "without passages"
     if any(not 0 <= start <= end <= len(text) for start, end, _ in spans):
-        return "have passages beyond their text"
+        return "with passages beyond the end of the text"
     covered = 0
     for start, end, _ in [*spans, (len(text), len(text), b"")]:
         if text[covered:start].strip():
-            return "have text that no passage holds"
+            return "with text that is in no passage"
         covered = max(covered, end)
     if not all(_digest_fits(title, text[start:end], stored, fingerprint) for start, end, stored in spans):
-        return "have passages of another text"
+        return "with passages of another text"
     return None
 
 
@@ -111,7 +111,7 @@ def _judgements(collection: StoredCollection) -> Iterator[Finding]:
         yield Finding("judgements", f"{JUDGEMENTS} cannot be read ({error.strerror or error})")
     else:
         if damaged:
-            yield Finding("judgements", f"{damaged:,} of the judgements are damaged or cut off, and do not count")
+            yield Finding("judgements", f"{counted(damaged, 'judgement')} damaged or cut off, and not counted")
 
 
 def _tables(catalog: Catalog) -> Iterator[Finding]:
@@ -121,9 +121,9 @@ def _tables(catalog: Catalog) -> Iterator[Finding]:
 
 def _runs(catalog: Catalog) -> Iterator[Finding]:
     for run in changed_runs(catalog):
-        yield Finding("runs", f"{run} {CHANGED}: make it again under the same name, or delete it")
+        yield Finding("runs", f"{run} {CHANGED}: create it again under the same name, or delete it")
     if lost := lost_runs(catalog):
-        yield Finding("passages", f"{len(lost):,} runs have lost their description")
+        yield Finding("passages", f"{counted(len(lost), 'run')} without a description")
 
 
 def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding
     if not path.is_file():
         yield Finding("vectors", f"{path.name} is missing: {counted(segment.count, 'vector')}")
     elif sha256(path) != segment.sha256:
-        yield Finding("vectors", f"{path.name} has another digest than when it was written")
+        yield Finding("vectors", f"{path.name} does not match its digest")
     else:
         try:
             sound = finite(Segments(path.parent, [segment], collection.spec.dimension))
@@ -139,7 +139,7 @@ def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding
             yield Finding("vectors", str(error))
         else:
             if not sound:
-                yield Finding("vectors", f"{path.name} holds values that are no numbers")
+                yield Finding("vectors", f"{path.name} holds values that are not numbers")
 
 
 def finite(vectors: Segments) -> bool:
@@ -159,22 +159,22 @@ def _rows(catalog: Catalog) -> Iterator[Finding]:
             yield Finding("vectors", f"segment {segment.number} starts at row {segment.start}, expected {end}")
         end = segment.start + segment.count
     if (rows := passage_rows(catalog)) > end:
-        yield Finding("passages", f"passages name rows up to {rows:,}, but there are {end:,} vectors")
+        yield Finding("passages", f"passages refer to {counted(rows, 'row')}, but the segments have {end:,}")
     if count := orphaned_passages(catalog):
-        yield Finding("passages", f"{count:,} passages belong to no document")
+        yield Finding("passages", f"{counted(count, 'passage')} without a document")
     if count := orphaned_metadata(catalog):
-        yield Finding("passages", f"{count:,} metadata rows belong to no document")
+        yield Finding("passages", f"{counted(count, 'metadata row')} without a document")
 
 
 def _documents(view: View) -> Iterator[Finding]:
     if changed := changed_documents(view.catalog):
-        yield Finding("catalog", f"{changed:,} documents have another text than when they were written")
+        yield Finding("catalog", f"{counted(changed, 'document')} with changed text")
     if changed := documents_of_another_checksum(view.catalog):
-        yield Finding("catalog", f"{changed:,} documents have another id or other metadata than when they were written")
+        yield Finding("catalog", f"{counted(changed, 'document')} with a changed id or changed metadata")
     if lost := documents_without_metadata(view.catalog):
-        yield Finding("catalog", f"{lost:,} documents have lost their metadata")
+        yield Finding("catalog", f"{counted(lost, 'document')} without metadata")
     problems = Counter(problem for _, problem in astray(view.catalog, view.collection.spec.fingerprint))
-    yield from (Finding("passages", f"{count:,} documents {problem}") for problem, count in problems.items())
+    yield from (Finding("passages", f"{counted(count, 'document')} {problem}") for problem, count in problems.items())
 
 
 def _lexical(view: View, loaded: Loaded) -> Iterator[Finding]:
@@ -184,7 +184,7 @@ def _lexical(view: View, loaded: Loaded) -> Iterator[Finding]:
         return
     yield from (Finding("lexical", problem) for problem in index.verify())
     if index.rows != live or index.state.through_row != len(view.generation.owners):
-        yield Finding("lexical", f"the lexical index holds {index.rows:,} passages, not the {live:,} that there are")
+        yield Finding("lexical", f"the lexical index holds {counted(index.rows, 'passage')} instead of {live:,}")
 
 
 def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
@@ -194,9 +194,12 @@ def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
         if view.catalog.get(BUILT) == generation.epoch:
             yield Finding("ann", "the FAISS index is missing or damaged")
     elif ann.info.rows > len(generation.owners):
-        yield Finding("ann", f"the FAISS index covers {ann.info.rows:,} rows, but there are {len(generation.owners):,}")
+        yield Finding(
+            "ann",
+            f"the FAISS index covers {counted(ann.info.rows, 'row')}, but there are only {len(generation.owners):,}",
+        )
     elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:
-        yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, and was {ann.info.recall:.3f} when built")
+        yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, but was {ann.info.recall:.3f} when built")
 
 
 def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:

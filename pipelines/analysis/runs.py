@@ -51,7 +51,7 @@ def members(
         UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
     """
     if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
         raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
     with collection.view() as view:
         run = named(view.catalog, name, kind)
@@ -100,7 +100,7 @@ def rename_stored(
     if item is None:
         run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
     elif not to.strip() or not to.isprintable():
-        raise UsageError(f"{to!r} cannot name a {run.kind.item}: use printable characters")
+        raise UsageError(f"{to!r} is not a valid {run.kind.item} name: use printable characters")
     else:
         run_writing.rename_item(collection.path, run, item, to)
 
@@ -135,7 +135,7 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
         raise UsageError(said, code="ambiguous", field="kind", alternatives=(run.kind for run in found))
     if not found:
         known = (f"{run.name} ({run.kind})" for run in runs)
-        hint = existing(known, "make one first, with `sonde cluster` for example")
+        hint = existing(known, "create one first, with `sonde cluster` for example")
         said = f"there is no run {name!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]

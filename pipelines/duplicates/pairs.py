@@ -65,7 +65,7 @@ class DuplicateSettings:
             if not 0 < getattr(self, name) <= 1:
                 raise out_of_range(name, getattr(self, name), "give a similarity above 0 and at most 1")
         if self.pairs < 0:
-            raise out_of_range("pairs", self.pairs, "give a whole number from 0")
+            raise out_of_range("pairs", self.pairs, "give a whole number, 0 or more")
 
 
 Pairs = list[tuple[int, int, float]]

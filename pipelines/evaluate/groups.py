@@ -39,7 +39,7 @@ class ClusterQuality:
         nmi: Normalised mutual information with the truth, 0 to 1.
         ari: Adjusted Rand index, at most 1, 0 for chance.
         v_measure: Harmonic mean of homogeneity and completeness, 0 to 1: the same as `nmi` with its arithmetic mean.
-        purity: Share of documents whose cluster's commonest class is theirs.
+        purity: Share of documents whose class is the most common one in their cluster.
         classes: Different values of the column.
         silhouette: Mean over the documents in clusters, cosine, -1 to 1; None with fewer than two clusters.
         stability: Mean over clusters, as measured when the run was made, 0 to 1; None where it was not.

@@ -165,17 +165,15 @@ def normalised_query(query: str) -> str:
 
 def _check(query: str, ids: Sequence[str], grade: int | None) -> None:
     if not query.strip():
-        raise UsageError("the query is empty: say what the documents answer")
+        raise UsageError("the query is empty: give the query that the documents answer")
     if not storable(query):
         raise UsageError("the query is not valid Unicode: write it in UTF-8")
     if len(normalised_query(query)) > LONGEST:
-        raise UsageError(
-            f"the query has {len(normalised_query(query)):,} characters: judge hits of one of {LONGEST:,} at most"
-        )
+        raise UsageError(f"the query has {len(normalised_query(query)):,} characters; the maximum is {LONGEST:,}")
     if not ids:
-        raise UsageError("no document was named: give the ids of those that you judge")
+        raise UsageError("no documents given: give the ids of the documents to judge")
     if grade is not None and grade not in GRADES:
-        raise UsageError(f"{grade} is no grade: 0 is not relevant, {GRADES[1]} to {GRADES[-1]} are relevant")
+        raise UsageError(f"{grade} is not a valid grade: 0 is not relevant, {GRADES[1]} to {GRADES[-1]} are relevant")
 
 
 def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:

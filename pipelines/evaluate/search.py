@@ -182,10 +182,10 @@ def read_qrels(path: Path) -> Qrels:
         if not line.strip() or (number == 1 and not _GRADE.fullmatch(cells[-1].strip())):
             continue
         if len(cells) not in (3, 4) or not _GRADE.fullmatch(cells[-1].strip()):
-            raise SondeError(f"line {number} of {path} is no judgement: expected query, document and grade")
+            raise SondeError(f"line {number} of {path} is not a judgement: expected query, document and grade")
         judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
     if not judged:
-        raise SondeError(f"{path} holds no judgement")
+        raise SondeError(f"{path} has no judgements")
     return judged
 
 

@@ -49,7 +49,7 @@ def check_form(form: str) -> str:
     if found and found[1] == DIMENSIONS and (found[2] or "").isdigit() and int(found[2]) > 0:
         return f"{DIMENSIONS}:{int(found[2])}"
     known = ", ".join((*DTYPES, PER_CHANNEL, PER_TENSOR, f"{PRUNED}:0.2", f"{DIMENSIONS}:128", STATIC_MODEL))
-    raise UsageError(f"there is no form {form!r} of a model: give {known}")
+    raise UsageError(f"there is no model form {form!r}: give {known}")
 
 
 def load_form(model: str, form: str, device: str = "auto", notify: Notify = silent, symmetric: bool = True) -> Encoder:

@@ -81,9 +81,7 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
         known, several = _labels_of(catalog, run)
         spelled = {id: _spelled(names, known, run) for id, names in said.items()}
         if known and not several and (both := next((n for n in spelled.values() if len(n) > 1), None)):
-            raise UsageError(
-                f"the run {run!r} gives one label to each text, and {', '.join(both)} are given: choose one"
-            )
+            raise UsageError(f"the run {run!r} gives each text one label: choose one of {', '.join(both)}")
         docs = dict(zip(said, numbers_of(catalog, list(said)), strict=True))
         kept = _kept(catalog, old) | {docs[id]: names for id, names in spelled.items()}
         return _run(run, kept, several or any(len(names) > 1 for names in kept.values()))
@@ -101,7 +99,7 @@ def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "label
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         if old is None:
-            raise SondeError(f"nothing of the run {run!r} was corrected")
+            raise SondeError(f"the run {run!r} has no corrections")
         gone = set(numbers_of(catalog, keys))
         kept = {doc: names for doc, names in _kept(catalog, old).items() if doc not in gone}
         return _run(run, kept, bool(old.parameters.get("multi_label")))
@@ -187,7 +185,7 @@ def write_corrections(found: Sequence[Correction], path: Path, progress: Notify 
 
 def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
     if not isinstance(row, dict) or row.get("id") is None or not {"label", "labels"} & set(row):
-        raise UsageError(f"row {number} of {path} needs an id and a label: its columns are id and label")
+        raise UsageError(f"row {number} of {path} needs an id and a label: the columns must be id and label")
     listed = row.get("labels")
     labels = listed if isinstance(listed, list) and listed else [row.get("label")]
     names = ["" if label is None else str(label).strip() for label in labels]

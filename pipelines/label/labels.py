@@ -56,7 +56,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
     else:
         labels = _listed(given)
     if not labels:
-        raise UsageError("there are no labels: give some, as refund,praise,delivery", code="empty", field="labels")
+        raise UsageError("no labels given: give some, such as refund,praise,delivery", code="empty", field="labels")
     seen: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         if not label.name:
@@ -65,7 +65,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
             said = f"{label.name!r} is what Sonde calls a text that no label fits: use another name"
             raise UsageError(said, code="reserved", field="labels", value=label.name)
         if (first := seen.setdefault(label.name.casefold(), number)) != number:
-            said = f"label {number} {label.name!r} is there already, as label {first}: leave one out"
+            said = f"label {number} {label.name!r} repeats label {first}: leave one out"
             raise UsageError(said, code="repeated", field="labels", value=label.name)
     if len(labels) == 1 and not several:
         name = labels[0].name
@@ -91,7 +91,7 @@ def read_labels(path: Path) -> list[str]:
     lines = text_of(path, "the labels").splitlines()
     found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not found:
-        raise UsageError(f"{path} holds no label: write one a line, as `refund: the customer wants money back`")
+        raise UsageError(f"{path} has no labels: write one per line, such as `refund: the customer wants money back`")
     return found
 
 

@@ -69,7 +69,7 @@ def open_journal(collection: Path, name: str, settings: str) -> Iterator[Journal
             path.unlink()
             path.with_suffix(".lock").unlink(missing_ok=True)
     except Timeout:
-        said = f"another process is making the label run {name!r}: wait for it, or give another {arg('name')}"
+        said = f"another process is creating the label run {name!r}: wait for it, or give another {arg('name')}"
         raise SondeError(said, code="busy", field="name", value=name) from None
     except OSError as error:
         raise disk_error(error, collection) from None

@@ -202,7 +202,7 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
         UsageError: k is below 1, or the offset is below 0.
     """
     if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
         raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
     with collection.view() as view:
         found = find_run(view.catalog, LABEL, run)

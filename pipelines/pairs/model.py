@@ -213,9 +213,7 @@ class PairModel:
         else:  # a single batch may use all cores
             work(0)
         if not np.isfinite(found).all():
-            raise SondeError(
-                f"{self.name} gives numbers that are not finite in {self.dtype}: try {arg('dtype')} float32"
-            )
+            raise SondeError(f"{self.name} produces non-finite numbers in {self.dtype}: try {arg('dtype')} float32")
         return found
 
     def _budget(self, tokens: int) -> int:

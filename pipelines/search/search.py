@@ -12,6 +12,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
+from ...indexer.wording import counted
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
 from .filters import check_filter
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
@@ -298,5 +299,5 @@ def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -
         best = float(similarity.max()) if similarity is not None else 0.0
         notes.append(f"nothing similar enough: the best score, {best:.3f}, is below the threshold {settings.threshold}")
     elif settings.offset >= len(kept.rows) > 0:
-        notes.append(f"there are only {len(kept.rows):,} hits")
+        notes.append(f"only {counted(len(kept.rows), 'hit')}")
     return tuple(notes)

@@ -108,7 +108,7 @@ class SearchSettings:
             fourfold until there are 4 for each hit. The lexical half passes twice as many.
         breadth: efSearch or nprobe of an approximate index; None uses the value to which the index was tuned.
         explain: Whether to explain why each hit matched.
-        rerank: Let a second stage read the best documents again and reorder them.
+        rerank: Rerank the best documents with a second stage.
         rerank_model: "late" (the bi-encoder's own token vectors), or the folder or hub name "org/name" of a
             cross-encoder or a multi-vector model; None uses the default, which needs no network.
         rerank_depth: Number of documents that the second stage reads: the best ones of the first stage.

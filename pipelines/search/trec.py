@@ -25,7 +25,7 @@ def read_queries(path: Path) -> list[Query]:
     lines = text_of(path, "the queries").split("\n")
     queries = [_query(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not queries:
-        raise SondeError(f"{path} holds no query")
+        raise SondeError(f"{path} has no queries")
     again, times = Counter(key for key, _ in queries).most_common(1)[0]
     if times > 1:
         raise SondeError(f"{path} holds the query id {again!r} more than once")
@@ -40,7 +40,7 @@ def _query(path: Path, number: int, line: str) -> Query:
             raise ValueError
         return str(key), text
     except (ValueError, KeyError, AttributeError, RecursionError):
-        raise SondeError(f'line {number} of {path} is no query: expected {{"_id": "1", "text": "…"}}') from None
+        raise SondeError(f'line {number} of {path} is not a query: expected {{"_id": "1", "text": "…"}}') from None
 
 
 def run_queries(

@@ -161,7 +161,7 @@ class Comparison:
 
         Raises:
             UsageError: A text is empty.
-            SondeError: The bi-encoder has no vectors of tokens, which late interaction needs.
+            SondeError: The bi-encoder has no token embeddings, which late interaction needs.
         """
         check_pairs(pairs)
         for start in range(0, len(pairs), BLOCK):
@@ -255,7 +255,7 @@ def similarity(
     Example:
         >>> found = sonde.similarity("An elephant is bigger than a lion.", "A lion is bigger than an elephant.")
         >>> found.cosine > 0.9, found.notes[0]
-        (True, 'the same words in another order: no vector says who does what')
+        (True, 'the same words in another order: embeddings do not show who does what')
     """
     first, second = as_text(first, "text"), as_text(second, "text")
     check_pairs([(first, second)])
@@ -270,7 +270,7 @@ def comparison_notes(first: str, second: str, cosine: float) -> tuple[str, ...]:
     found = []
     one, two = ([word.casefold() for word in _WORD.findall(text)] for text in (first, second))
     if one != two and _bag(one) == _bag(two):
-        found.append("the same words in another order: no vector says who does what")
+        found.append("the same words in another order: embeddings do not show who does what")
     numbers = [sorted(_NUMBER.findall(text)) for text in (first, second)]
     if numbers[0] != numbers[1] and all(numbers):
         left, right = (", ".join(some) for some in numbers)

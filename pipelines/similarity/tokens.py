@@ -44,7 +44,7 @@ def token_matrix(encoder: Encoder, first: str, second: str, *, query: bool = Fal
 
     Raises:
         UsageError: A text is empty.
-        SondeError: The model has no vectors of tokens.
+        SondeError: The model has no token embeddings.
     """
     if not first.strip() or not second.strip():
         raise UsageError("a text is empty: give two texts to compare")
@@ -107,7 +107,7 @@ def text_attention(encoder: Encoder, text: str, *, query: bool = False) -> Atten
     replica: Any = next(iter(getattr(encoder, "replicas", ())), None)
     module = getattr(encoder.library()[0], "auto_model", None) if replica else None
     if module is None or not hasattr(module, "set_attn_implementation"):
-        raise SondeError(f"{encoder.spec.name} shows no attention: static and int8 models have none that can be read")
+        raise SondeError(f"{encoder.spec.name} has no attention to show: static and int8 models do not expose any")
     features = replica.features([tokens])
     known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     weights = _weights(module, {name: value for name, value in features.items() if name in known}, encoder.spec.name)

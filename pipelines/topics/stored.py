@@ -172,7 +172,7 @@ class Topics(Sequence[Topic]):
             UsageError: k is below 1, or the offset below 0.
         """
         if k < 1 or offset < 0:
-            said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and 0 or more to leave out"
+            said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
             raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
         if number != OUTLIER:
             self.model.check(number)

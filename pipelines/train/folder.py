@@ -22,7 +22,7 @@ def work_folder(to: Path) -> Path:
         UsageError: `to` is taken, or cannot be made.
     """
     if to.exists():
-        raise UsageError(f"{to} is there already: give the folder of a new model, or remove it")
+        raise UsageError(f"{to} already exists: give the folder of a new model, or remove it")
     if not to.parent.is_dir():
         raise UsageError(f"there is no folder {to.parent} to put {to.name} in")
     return to.with_name(f"{to.name}.training")

@@ -137,7 +137,7 @@ def find_threshold(
         SondeError: There are too few questions, or no right document of theirs is in the collection.
     """
     if mode not in ("dense", "hybrid"):
-        raise UsageError(f"a threshold is a cosine, which the mode {mode!r} has not: use dense or hybrid")
+        raise UsageError(f"a threshold is a cosine, and the mode {mode!r} has none: use dense or hybrid")
     check_seed(seed)
     for questions, what in ((answered, "answered"), (unanswerable, "unanswerable")):
         if len(questions) < FEWEST:
@@ -153,7 +153,7 @@ def find_threshold(
     right = np.array([bool(h) and (not aware or h.id in q.answers) for h, q in zip(hits, questions, strict=True)])
     has = np.arange(len(questions)) < len(answered)
     if not (right & has).any():
-        raise SondeError("no answered question finds a right document: are the ids those of the collection?")
+        raise SondeError("no answered question finds a right document: do the ids match those of the collection?")
     half = _half(has, seed)
     best = max(
         _candidates(scores[half]), key=lambda t: (round(_point(t, scores[half], right[half], has[half]).f1, 6), t)

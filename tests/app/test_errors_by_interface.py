@@ -96,7 +96,7 @@ def test_a_taken_name_and_a_missing_run(
 ) -> None:
     local.cluster("two", k=2, refits=0)
     sonde: Command = command(capsys, monkeypatch)
-    with pytest.raises(UsageError, match=r"already: choose another name, or replace it$"):
+    with pytest.raises(UsageError, match=r"already exists: choose another name, or replace it$"):
         local.cluster("two", k=2)
     sonde("cluster", folder, "--name", "two").refused("choose another --name, or --replace it", code=2)
     with pytest.raises(SondeError) as caught:

@@ -30,7 +30,7 @@ READERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ("content", "reason"),
     [
         (b"one\n\xff\xfe\x00", r"it is not UTF-8 \(byte 5\)"),
-        (b"x" * 2_000, r"it has more than 1.0 kB; split it"),
+        (b"x" * 2_000, r"it is larger than 1.0 kB; split it"),
     ],
 )
 def test_binary_and_large_files(
@@ -46,7 +46,7 @@ def test_binary_and_large_files(
 def test_what_grows_when_it_is_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST_TEXT", 1_000_000)
     (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(b" " * 1_000_001))
-    with pytest.raises(SondeError, match=r"q.jsonl.gz: it has more than 1.0 MB; split it$"):
+    with pytest.raises(SondeError, match=r"q.jsonl.gz: it is larger than 1.0 MB; split it$"):
         read_queries(tmp_path / "q.jsonl.gz")
 
 
@@ -65,13 +65,13 @@ def test_damaged_compression(tmp_path: Path, content: bytes, reason: str) -> Non
 
 def test_a_grade_of_thousands_of_digits_and_deep_json(tmp_path: Path) -> None:
     (tmp_path / "q.tsv").write_text(f"q 0 d 1\nq 0 d {'9' * 5_000}\n")
-    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is no judgement: expected query, document and grade$"):
+    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is not a judgement: expected query, document and grade$"):
         read_qrels(tmp_path / "q.tsv")
     (tmp_path / "q.tsv").write_text("q 0 d 1\nq 0 d \u00b2\n")
-    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is no judgement"):
+    with pytest.raises(SondeError, match=r"^line 2 of .*q.tsv is not a judgement"):
         read_qrels(tmp_path / "q.tsv")
     (tmp_path / "q.jsonl").write_bytes(DEEP)
-    with pytest.raises(SondeError, match=r"^line 1 of .*q.jsonl is no query: expected"):
+    with pytest.raises(SondeError, match=r"^line 1 of .*q.jsonl is not a query: expected"):
         read_queries(tmp_path / "q.jsonl")
     with pytest.raises(SondeError, match=r"^cannot read .*q.jsonl: maximum recursion depth exceeded"):
         read_corrections(tmp_path / "q.jsonl")

@@ -122,7 +122,7 @@ class Visit:
         """Nothing left this machine, nothing failed, and no page showed what only a programmer reads."""
         text = self.page.inner_text("body")
         assert "Traceback" not in text
-        assert "did not foresee" not in text
+        assert "An unexpected error occurred" not in text
         assert self.left == []
         assert self.failed == []
         assert "Traceback" not in self.server.log.read_text()

@@ -17,7 +17,7 @@ from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
 router = APIRouter(tags=["documents"], responses=PROBLEMS, route_class=CheckedRoute)
-Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
+Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]
 
 
 Id = Annotated[str, Query(description="The document's id.")]
@@ -29,7 +29,7 @@ async def get_document(id: str, context: Reader, collection: Named = None) -> Re
     return await context.quick(answering(_shown), context.hosts.find(collection), id)
 
 
-@router.get("/documents", response_model=DocumentOut, summary="Get a document by an id of any characters")
+@router.get("/documents", response_model=DocumentOut, summary="Get a document by an id with any characters")
 async def get_document_by_id(id: Id, context: Reader, collection: Named = None) -> Response:
     """Return a stored document with its metadata, also one whose id ends with a slash or holds a line break."""
     return await context.quick(answering(_shown), context.hosts.find(collection), id)
@@ -52,7 +52,7 @@ async def delete_document(id: str, context: Writer, collection: Named = None) ->
     return await host.write(lambda: answering(_deleted)(host, id))
 
 
-@router.delete("/documents", response_model=Deleted, summary="Delete a document by an id of any characters")
+@router.delete("/documents", response_model=Deleted, summary="Delete a document by an id with any characters")
 async def delete_document_by_id(id: Id, context: Writer, collection: Named = None) -> Response:
     """Delete a document, also one whose id ends with a slash or holds a line break."""
     host = context.hosts.find(collection)
@@ -80,7 +80,7 @@ def check_texts(context: Context, texts: list[str], field: str) -> None:
 
 def _found(host: Hosted, key: str) -> StoredDocument:
     if not key:
-        raise ProblemError(404, f"the path holds no id; {IN_THE_QUERY}", "id")
+        raise ProblemError(404, f"the path has no id; {IN_THE_QUERY}", "id")
     found = host.collection.documents([key]).get(key)
     if not found:
         raise ProblemError(404, f"there is no document with the id {key!r}", "id")
@@ -128,7 +128,7 @@ async def health() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@state_router.get("/ready", summary="Can it answer searches?", responses=OPEN | {503: PROBLEMS[503]})
+@state_router.get("/ready", summary="Is the service ready to answer searches?", responses=OPEN | {503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required."""
     if not request.app.state.ready.is_set():

@@ -41,7 +41,7 @@ COUNTS = ("k", "count")
 FOLDER = re.compile(r"(?:^|[\s'\"(])(?:/|[A-Za-z]:\\)[\w.]")
 
 
-@router.post("/read/{method}", response_model=dict[str, Any], summary="Call a method of a collection that reads")
+@router.post("/read/{method}", response_model=dict[str, Any], summary="Call a read method of a collection")
 async def read(method: str, body: Call, context: Reader) -> Response:
     """Call a method of the Python API that reads; return its result in the format of `sonde.connect`."""
     host = context.hosts.find(body.collection)
@@ -59,7 +59,7 @@ async def read_run(opened: str, method: str, body: Call, context: Reader) -> Res
     return await context.slow(_answered, host, partial(_opened, host, opened, body.run), context, body, method)
 
 
-@router.post("/write/{method}", response_model=dict[str, Any], summary="Call a method of a collection that writes")
+@router.post("/write/{method}", response_model=dict[str, Any], summary="Call a write method of a collection")
 async def write(method: str, body: Call, context: Writer) -> Response:
     """Call a method that writes and return its result. The time limit of searches does not apply to writes."""
     _check_known(method, (*WRITING, "map", "put", "topics"))
@@ -133,7 +133,7 @@ def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
     except UnicodeEncodeError:
         raise ProblemError(422, HALF_A_PAIR, "options") from None
     except (ValueError, TypeError, KeyError, RecursionError, SondeError) as error:
-        raise ProblemError(422, f"the options are not valid: {error}", "options") from None
+        raise ProblemError(422, f"invalid options: {error}", "options") from None
     own = [name for name, value in options.items() if value is None or _own_reranker(name, value)]
     if refused := [name for name in NOT_OVER_THE_WIRE if name in options and name not in own]:
         raise ProblemError(422, f"{refused[0]} cannot be chosen over HTTP: the service decides it", refused[0])
@@ -171,10 +171,10 @@ def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> 
     most = context.settings.max_k
     for name in COUNTS:
         if isinstance(value := options.get(name), int) and value > most:
-            raise ProblemError(422, f"{name} is {value:,}, and at most {most:,} are returned", name)
+            raise ProblemError(422, f"{name} is {value:,}; the maximum is {most:,}", name)
     total = [options.get("k", SearchSettings().k), options.get("offset", 0)]
     if method in SEARCHES and all(isinstance(each, int) for each in total) and sum(total) > most:
-        raise ProblemError(422, f"k and offset are {sum(total):,}, and at most {most:,} hits are counted", "k")
+        raise ProblemError(422, f"k and offset are {sum(total):,} together; the maximum is {most:,}", "k")
 
 
 def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from ..problems import ProblemError
 from ..route import CheckedRoute
 
 router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
-Named = Annotated[str | None, Query(description="Which collection; may be left out where there is only one.")]
+Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]
 Items = list[dict[str, Any]]
 RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
 

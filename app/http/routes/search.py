@@ -90,7 +90,7 @@ def _similar(host: Hosted, body: SimilarRequest, settings: SearchSettings) -> di
 def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
     if body.k + body.offset > context.settings.max_k:
         total, most = body.k + body.offset, context.settings.max_k
-        raise ProblemError(422, f"k and offset are {total:,}, and at most {most:,} hits are counted", "k")
+        raise ProblemError(422, f"k and offset are {total:,} together; the maximum is {most:,}", "k")
     if body.where is not None:
         context.check_text(body.where, "where")
     settings = SearchSettings(k=body.k, offset=body.offset, where=body.where, threshold=body.threshold, **more)
@@ -113,7 +113,7 @@ async def label(body: LabelRequest, context: Reader) -> Response:
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
     if len(body.labels) > MOST_LABELS:
-        raise ProblemError(422, f"{len(body.labels):,} labels, and at most {MOST_LABELS} are taken", "labels")
+        raise ProblemError(422, f"{len(body.labels):,} labels; the maximum is {MOST_LABELS}", "labels")
     for name, description in body.labels.items():
         context.check_text(name + " " + description, f"labels.{name[:40]}")
     return await context.slow(answering(_label), context, host, body)

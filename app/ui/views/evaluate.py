@@ -69,13 +69,16 @@ WITH = {
     "nmi": ("NMI", "Normalised mutual information with the truth, 0 to 1."),
     "ari": ("ARI", "Adjusted Rand index: 1 at most, 0 for chance."),
     "v_measure": ("V-measure", "Harmonic mean of homogeneity and completeness, 0 to 1."),
-    "purity": ("Purity", "Share of documents whose cluster's commonest class is theirs."),
+    "purity": ("Purity", "Share of documents whose class is the most common one in their cluster."),
 }
 WITHOUT = {
-    "silhouette": ("Silhouette", "How much nearer documents are to their own cluster than to the next, -1 to 1."),
-    "stability": ("Stability", "How alike the clusters of repeated runs are, 0 to 1."),
+    "silhouette": (
+        "Silhouette",
+        "How much closer documents are to their own cluster than to the nearest other one, -1 to 1.",
+    ),
+    "stability": ("Stability", "How similar the clusters of repeated runs are, 0 to 1."),
     "coherence": ("Coherence", "NPMI of the best ten words of a cluster, -1 to 1."),
-    "diversity": ("Diversity", "Share of different words among the best ten of all clusters, 0 to 1."),
+    "diversity": ("Diversity", "Share of distinct words among the best ten of all clusters, 0 to 1."),
 }
 
 
@@ -104,9 +107,13 @@ def _show(found: dict[str, Any]) -> None:
     about = f"{found['run']}: {counted(found['clusters'], 'cluster')}, {counted(found['documents'], 'document')}"
     st.markdown(escape_markdown(f"{about}, {found['outlier_share']:.1%} of them outliers."))
     if found["truth"] is not None:
-        st.caption(escape_markdown(f"Against the column {found['truth']}, which has {found['classes']:,} classes"))
+        st.caption(
+            escape_markdown(
+                f"Compared with the column {found['truth']}, which has {counted(found['classes'], 'class', 'classes')}"
+            )
+        )
         _metrics(found, WITH)
-    st.caption("Without a truth")
+    st.caption("Without true classes")
     _metrics(found, WITHOUT)
 
 
@@ -128,7 +135,7 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
         empty("No labels yet", f"Label texts on the page {there}, then compare them with a column.", ":material/label:")
         return
     if not columns:
-        empty("No column to compare with", "No column of the metadata has few different values, as classes do.",
+        empty("No column to compare with", "No metadata column has few enough distinct values to serve as classes.",
               ":material/label:")  # fmt: skip
         return
     with st.container(border=True, horizontal=True, vertical_alignment="bottom"):
@@ -163,7 +170,7 @@ def _labels_show(found: dict[str, Any]) -> None:
         hide_index=True,
     )
     if found["confusion"]:
-        st.subheader("What is taken for what", anchor=False)
+        st.subheader("Which labels are confused", anchor=False)
         st.plotly_chart(_confusion_chart(found["confusion"]), key="confusion", config={"displayModeBar": False},
                         alt="Confusions of true and given labels")  # fmt: skip
 
@@ -179,8 +186,8 @@ def _confusion_chart(confusion: list[list[Any]]) -> Any:
         sizes.setdefault(given, 0)
     names = sorted(sorted(sizes, key=lambda name: -sizes[name])[:MOST])
     shares = [[counts.get((true, given), 0) / max(1, sizes[true]) for given in names] for true in names]
-    said = [[f"{html.escape(true)} taken for {html.escape(given)}: {counted(counts.get((true, given), 0), 'document')}"
-             for given in names] for true in names]  # fmt: skip
+    said = [[f"{html.escape(true)} mistaken for {html.escape(given)}: "
+             f"{counted(counts.get((true, given), 0), 'document')}" for given in names] for true in names]  # fmt: skip
     few = len(names) <= 12
     numbers = [[f"{counts.get((true, given), 0):,}" for given in names] for true in names]
     shown = [html.escape(name if len(name) <= 24 else name[:23] + "…") for name in names]
@@ -200,7 +207,7 @@ def _confusion_chart(confusion: list[list[Any]]) -> Any:
 
 
 MODES = ("dense", "lexical", "hybrid", "rerank")
-KEPT, FILES = "Judgements kept here", "Two files"
+KEPT, FILES = "Stored judgements", "Two files"
 FEW = 20
 """Queries below which an interval says little."""
 
@@ -214,7 +221,7 @@ def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> No
         )
         files = _show_files(shelf) if source == FILES else _show_kept(kept)
         modes = st.multiselect("Modes", MODES, default=MODES[:3], key="modes", bind="query-params",
-                               help="Differences are to the first one.")  # fmt: skip
+                               help="Differences are relative to the first one.")  # fmt: skip
         ready = bool(modes) and (bool(kept.answered) if source != FILES else files is not None)
         if st.button("Measure", key="measure_search", type="primary", disabled=not (ready and may_start)):
             with sentences():
@@ -226,8 +233,8 @@ def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> No
     elif not kept.kept:
         empty(
             "Nothing measured yet",
-            f"Judge some hits on the page [Search]({address('search')}): **Relevant** and **Not relevant** are kept, "
-            "and tell which mode answers your queries best. Or bring judged queries in two files.",
+            f"Judge some hits on the page [Search]({address('search')}): **Relevant** and **Not relevant** are stored, "
+            "and show which mode answers your queries best. Or upload judged queries in two files.",
             ":material/bar_chart:",
         )
 

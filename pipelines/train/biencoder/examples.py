@@ -111,7 +111,7 @@ def read_examples(path: Path, kind: str | None = None, columns: str | None = Non
         raise UsageError(said, code="unknown-option", field="kind", value=kind, alternatives=KINDS)
     rows = list(read_rows(path, lambda cells: True))
     if not rows or rows[0][0]:
-        raise SondeError(f"{path} has no names of columns: give it a heading, such as query,passage")
+        raise SondeError(f"{path} has no column names: add a header row, such as query,passage")
     names = [str(name).strip() for name in rows.pop(0)[1]]
     layout = _given(path, names, kind, columns) if columns else _found(path, names, kind)
     made = _made(path, names, layout, rows)
@@ -156,7 +156,7 @@ def _found(path: Path, names: list[str], kind: str | None) -> _Layout:
     score, label, text = _known(plain, SCORE), _known(plain, LABEL), _known(plain, TEXT)
     if kind in (None, "scores") and first >= 0 and second >= 0 and (score >= 0 or kind):
         if score < 0:
-            said = f"{path} has no column of scores among {', '.join(names)}: give {arg('columns')}"
+            said = f"{path} has no score column among {', '.join(names)}: give {arg('columns')}"
             raise UsageError(said, code="not-found", field="columns", alternatives=names)
         return _Layout("scores", first, second, value=score)
     if kind in (None, "labels") and text >= 0 and label >= 0 and (second < 0 or kind):
@@ -166,7 +166,7 @@ def _found(path: Path, names: list[str], kind: str | None) -> _Layout:
         return _Layout("pairs", first, second, tuple(wrong))
     wanted = {"pairs": "query,passage", "scores": "first,second,score", "labels": "text,label"}.get(kind or "")
     raise UsageError(
-        f"{path}: which columns are what? It has {', '.join(names)}: give {arg('kind')} and "
+        f"{path}: the roles of the columns {', '.join(names)} are not clear: give {arg('kind')} and "
         f"{arg('columns')} {wanted or 'QUERY,PASSAGE or FIRST,SECOND,SCORE or TEXT,LABEL'}",
         code="ambiguous", field="columns", alternatives=names,
     )  # fmt: skip

@@ -44,9 +44,9 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda c: c.search("battery", settings=sonde.SearchSettings(k="3")),  # type: ignore[arg-type]
         "k is '3': give a whole number",
     ),
-    "a negative count": (lambda c: c.example_queries(-1), "most is -1: give a whole number from 0"),
-    "documents to show": (lambda c: c.matching("stars > 0", k=-1), "k is -1: give a whole number from 0"),
-    "characters": (lambda c: c.texts("1", length=-1), "length is -1: give a whole number from 0"),
+    "a negative count": (lambda c: c.example_queries(-1), "most is -1: give a whole number, 0 or more"),
+    "documents to show": (lambda c: c.matching("stars > 0", k=-1), "k is -1: give a whole number, 0 or more"),
+    "characters": (lambda c: c.texts("1", length=-1), "length is -1: give a whole number, 0 or more"),
     "a question": (lambda c: c.ask(5), "question is 5: give a string"),
     "documents": (lambda c: c.put(["just text"]), "'just text' is not a valid document: give {'id': …, 'text': …}"),
     "too many fits": (
@@ -119,7 +119,9 @@ def test_put_takes_numpy_and_refuses_what_would_make_text_of_a_field(local: Coll
     assert local.get("n").metadata == {"stars": 5} | {name: None for name in local.get("n").metadata if name != "stars"}
     types = local.fields()
     assert (types["stars"], types["day"]) == ("integer", "date")
-    message = r"^day of document 'm' is 'soon', and the collection's day is of type date: give such a value, or leave"
+    message = (
+        r"^day of document 'm' is 'soon', and the collection's day is of type date: give a value of this type, or leave"
+    )
     with pytest.raises(UsageError, match=message):
         local.put([{"id": "m", "text": "z", "metadata": {"day": "soon"}}])
     assert local.fields() == types
@@ -176,7 +178,7 @@ def test_a_lack_of_memory_is_one_line_and_no_check(
 ) -> None:
     monkeypatch.setattr(arguments, "verify", unexpected(AssertionError("the collection was checked")))
     monkeypatch.setattr(local.stored, "view", unexpected(error))
-    with pytest.raises(SondeError, match=r"^there is not enough memory: free some, or work on fewer texts at once$"):
+    with pytest.raises(SondeError, match=r"^not enough memory: free some memory, or process fewer texts at once$"):
         local.get("1")
 
 
@@ -196,4 +198,4 @@ def test_a_large_collection_is_not_checked_for_an_unexpected_error(
         local.get("1")
     assert checked == []
     path = local.path
-    assert raised.value.__notes__ == [f"if the collection may be damaged: `sonde verify {path}` checks it"]
+    assert raised.value.__notes__ == [f"to check the collection for damage, run `sonde verify {path}`"]

@@ -75,7 +75,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "search C --queries q.jsonl --run q.jsonl": ("--queries and --run are both q.jsonl: give two different files", 2),
     "search C --queries q.jsonl --run a/r.trec": ("cannot write a/r.trec: the folder a does not exist", 1),
     "key nodir/keys.json --name A": ("cannot write nodir/keys.json: the folder nodir does not exist", 1),
-    "key meta.jsonl --name A": ("meta.jsonl exists and is not a file of keys: give another name", 1),
+    "key meta.jsonl --name A": ("meta.jsonl exists and is not a key file: give another name", 1),
     "tune C --reset --dry-run": ("--reset removes what was tuned, and --dry-run changes nothing: choose one", 2),
     "tune C --seed -1": ("--seed is -1: give 0 or more", 2),
     "tune C --count -1": ("--count is -1: give a whole number from 10", 2),
@@ -84,7 +84,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "cluster C --labels a --name a": ("'a' is the only label, so every text would get it: give two or more", 2),
     "label C --labels a": ("'a' is the only label, so every text would get it: give two or more, or --multi-label", 2),
     "index a.csv --to n.sonde --recall 2": ("--recall is 2.0: give a number above 0 and at most 1", 2),
-    "index a.csv --to n.sonde --memory -1": ("--memory is -1: give a number of MB from 1", 2),
+    "index a.csv --to n.sonde --memory -1": ("--memory is -1: give a number of MB, 1 or more", 2),
     "evaluate search C --modes foo": ("there is no mode 'foo': use hybrid, dense, lexical or rerank", 2),
     "info review": ("there is no collection at review: did you mean reviews.sonde?", 1),
     "info x.sonde": ("there is no collection at x.sonde; here are: reviews.sonde", 1),
@@ -125,7 +125,7 @@ def test_a_filter_on_an_unknown_column_names_those_that_exist(sonde: Command, un
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", ("holds no query",)),
+        (b"", ("has no queries",)),
         (b'{"_id": "1", "text": "battery"}\n{"_id": "2"}\n', ("line 2",)),
         (b'{"_id": "1", "text": "battery"}\nnot json\n', ("line 2",)),
         (b"[1, 2]\n", ("line 1",)),

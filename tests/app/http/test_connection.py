@@ -59,7 +59,7 @@ def test_an_unexpected_error_does_not_break_the_connection(app: Any, caplog: pyt
         with caplog.at_level(logging.ERROR, "sonde.http"):
             status, problem = ask()
         assert (status, problem["status"]) == (500, 500)
-        assert problem["detail"] == "the service failed; its log says why"
+        assert problem["detail"] == "the service failed: see its log"
         assert "POST /search failed" in caplog.text
         assert "ZeroDivisionError" in caplog.text
         searches._work = work
@@ -186,10 +186,10 @@ def test_an_address_without_a_scheme_is_http(given: str) -> None:
         (lambda: sonde.connect(""), "^'' is not the address of a service: give one such as http://127.0.0.1:8080$"),
         (lambda: sonde.connect("ftp://a"), "^'ftp://a' is not the address of a service"),
         (lambda: sonde.connect("a:b"), "^'a:b' is not the address of a service"),
-        (lambda: sonde.connect("a", timeout=-1), "^timeout is -1: give seconds, more than 0$"),
-        (lambda: sonde.connect("a", timeout=float("nan")), "^timeout is nan: give seconds, more than 0$"),
+        (lambda: sonde.connect("a", timeout=-1), "^timeout is -1: give a number of seconds above 0$"),
+        (lambda: sonde.connect("a", timeout=float("nan")), "^timeout is nan: give a number of seconds above 0$"),
         (lambda: sonde.connect("a", timeout="5"), "^timeout is '5': give a number$"),  # type: ignore[arg-type]
-        (lambda: sonde.connect("a", key="é"), "^the key is not valid: give one as `sonde key` printed it$"),
+        (lambda: sonde.connect("a", key="é"), "^the key is not valid: give it exactly as `sonde key` printed it$"),
         (lambda: sonde.connect("a", collection=3), "^collection is 3: give a string$"),  # type: ignore[arg-type]
     ],
 )

@@ -184,7 +184,7 @@ def test_label(client: TestClient, local: Collection) -> None:
     assert remote.classify(**body) == expected
     listed = client.post("/label", json=body | {"labels": ["battery", "screen: it broke"]})
     assert listed.json()["texts"] == found
-    refused(client.post("/label", json=body | {"labels": ["a", "A"]}), 422, "'A' is there already", field="labels")
+    refused(client.post("/label", json=body | {"labels": ["a", "A"]}), 422, "'A' repeats label 1", field="labels")
     refused(client.post("/label", json=body | {"labels": ["a", 1]}), 422, field="labels")
     for wrong, field in (
         ({"labels": {}}, "labels"),

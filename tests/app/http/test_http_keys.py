@@ -48,7 +48,7 @@ def test_a_file_of_keys(tmp_path: Path, keys: tuple[Path, str, str]) -> None:
     with pytest.raises(UsageError, match="there are no rights 'all'"):
         add_key(path, "other", "all")  # type: ignore[arg-type]
     (tmp_path / "wrong.json").write_text("[]")
-    with pytest.raises(SondeError, match=r"wrong\.json is not a file of keys"):
+    with pytest.raises(SondeError, match=r"wrong\.json is not a key file"):
         Keys.load(tmp_path / "wrong.json")
 
 

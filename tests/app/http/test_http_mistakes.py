@@ -117,4 +117,4 @@ def test_paths_that_do_not_exist(client: TestClient) -> None:
 def test_no_answer_shows_an_error_of_the_code(folder: Path) -> None:
     with client_of(folder) as client:
         client.app.state.context.hosts.find(None).searches.quick._work = lambda _: 1 / 0  # type: ignore[attr-defined]
-        refused(client.post("/search", json={"query": "battery"}), 500, "its log says why")
+        refused(client.post("/search", json={"query": "battery"}), 500, "see its log")

@@ -79,10 +79,10 @@ def test_the_rights_are_checked_before_the_body_is_read(folder: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/documents/%0a", "the path holds no id; an id with a line break goes in the query: /documents?id=ID"),
-        ("/documents/", "the path holds no id; an id with a line break goes in the query: /documents?id=ID"),
-        ("/documents/a%0ab", "there is no route '/documents/a\\nb'; an id with a line break goes in the query:"),
-        ("/nothing", "there is no route '/nothing'; see /openapi.json for those that exist"),
+        ("/documents/%0a", "the path has no id; put an id with a line break in the query: /documents?id=ID"),
+        ("/documents/", "the path has no id; put an id with a line break in the query: /documents?id=ID"),
+        ("/documents/a%0ab", "there is no route '/documents/a\\nb'; put an id with a line break in the query:"),
+        ("/nothing", "there is no route '/nothing'; /openapi.json lists all routes"),
     ],
 )
 def test_what_does_not_arrive_in_a_path(client: TestClient, path: str, said: str) -> None:

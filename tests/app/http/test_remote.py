@@ -91,7 +91,7 @@ def test_clusters_and_their_runs(either: Collection) -> None:
     assert isinstance(run, Run)
     assert (run.kind, run.kind.groups, run.name, run.documents) == ("cluster", True, "two", 3)
     assert [item.number for item in either.run("two").items] == [0, 1]
-    with pytest.raises(UsageError, match="there is a cluster run 'two' already"):
+    with pytest.raises(UsageError, match="the cluster run 'two' already exists"):
         either.cluster("two", k=2)
     assert either.cluster("two", k=2, replace=True).run == "two"
     assert either.cluster_run().run.name == "two"
@@ -199,9 +199,9 @@ def test_arguments_of_many_kinds(both: tuple[Collection, Collection]) -> None:
 
 def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sonde.app.http.hosted.WRITE_WAIT", 0.2)
-    with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable document \(0 skipped\)$"):
+    with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable documents \(0 skipped\)$"):
         either.put([])
-    with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written by|is writing"):
+    with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written to by|is writing"):
         either.delete("1")
 
 
@@ -269,7 +269,7 @@ def test_looking_after_it(either: Collection) -> None:
         (lambda c: c.ask("a", settings=sonde.MapSettings()), UsageError, "^settings is a MapSettings: ask takes"),
         (lambda c: c.map(settings={"k": 1}), UsageError, "^settings is a dict: map takes sonde.MapSettings$"),
         (lambda c: c.like(" "), UsageError, "^the example text is empty$"),
-        (lambda c: c.rows(count=-1), UsageError, "^count is -1: give a whole number from 0$"),
+        (lambda c: c.rows(count=-1), UsageError, "^count is -1: give a whole number, 0 or more$"),
         (lambda c: c.rows(start=float("nan")), UsageError, "^start is nan: give a whole number$"),
         (lambda c: c.put(["a"]), UsageError, "^'a' is not a valid document: give {'id': …, 'text': …}$"),
         (lambda c: c.embed(3.5), UsageError, "^3.5 is not a valid text: give a string or a list of strings$"),
@@ -344,13 +344,13 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
     [
         ("read/run", {}, None, "missing a required argument: 'name'"),
         ("read/run", {"name": "a", "nope": 1}, None, "got an unexpected keyword argument 'nope'"),
-        ("read/search_many", {"queries": ["a"], "k": 10**9}, "k", "at most 1,000 are returned"),
-        ("read/rows", {"count": 10**9}, "count", "at most 1,000 are returned"),
-        ("read/documents", {"ids": {"$array": ["a"], "dtype": "S1000000000"}}, "options", "is not a type of numbers"),
-        ("read/documents", {"ids": {"$date": "soon"}}, "options", "the options are not valid"),
+        ("read/search_many", {"queries": ["a"], "k": 10**9}, "k", "the maximum is 1,000"),
+        ("read/rows", {"count": 10**9}, "count", "the maximum is 1,000"),
+        ("read/documents", {"ids": {"$array": ["a"], "dtype": "S1000000000"}}, "options", "is not a number type"),
+        ("read/documents", {"ids": {"$date": "soon"}}, "options", "invalid options"),
         ("read/documents", {"ids": {"$result": "Path"}}, "options", "does not know the result 'Path'"),
-        ("read/documents", {"ids": {"$result": "Hit", "x": 1}}, "options", "the options are not valid"),
-        ("read/example_queries", {"most": "x" * 200_000}, "most", "at most 100,000 are taken"),
+        ("read/documents", {"ids": {"$result": "Hit", "x": 1}}, "options", "invalid options"),
+        ("read/example_queries", {"most": "x" * 200_000}, "most", "the maximum is 100,000"),
     ],
 )
 def test_options_that_are_not_valid(

@@ -128,10 +128,10 @@ def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(son
     [
         ("--port 99999", "--port is 99999: give one from 1 to 65535, or 0 for a free one"),
         ("--port -1", "--port is -1: give one from 1 to 65535, or 0 for a free one"),
-        ("--rate nan", "--rate is nan: give requests a second, more than 0"),
-        ("--rate 0", "--rate is 0.0: give requests a second, more than 0"),
-        ("--timeout nan", "--timeout is nan: give seconds, more than 0"),
-        ("--timeout 0", "--timeout is 0.0: give seconds, more than 0"),
+        ("--rate nan", "--rate is nan: give a number of requests per second above 0"),
+        ("--rate 0", "--rate is 0.0: give a number of requests per second above 0"),
+        ("--timeout nan", "--timeout is nan: give a number of seconds above 0"),
+        ("--timeout 0", "--timeout is 0.0: give a number of seconds above 0"),
         ("--queue -1", "--queue is -1: give a whole number from 1"),
     ],
 )

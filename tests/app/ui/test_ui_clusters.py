@@ -112,7 +112,7 @@ def test_a_run_and_a_cluster_are_renamed_and_a_run_is_deleted(pages: Pages, clus
     assert [run.name for run in clustered.runs()] == ["themes"] and page.selectbox(key="run").value == "cluster:themes"
     with writer_lock(clustered.path):
         page.button(key="delete_run").click().run()
-    assert "This collection is being written" in shown(page) and len(clustered.runs()) == 1
+    assert "Another process is writing to this collection" in shown(page) and len(clustered.runs()) == 1
     page.button(key="delete_run").click().run()
     assert clustered.runs() == [] and "No clusters and no topics yet" in shown(page)
 

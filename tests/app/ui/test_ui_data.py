@@ -146,7 +146,7 @@ def test_no_text_column_a_wrong_file_and_rows_that_are_skipped(pages: Pages, job
     assert "new-start" in keys(page)
     press(page, "new-again")
     send(page, ("broken.parquet", b"PAR1 and no more"))
-    assert "is no Parquet file or a truncated one" in page.error[0].value.replace("\\", "")
+    assert "is not a valid Parquet file, or is truncated" in page.error[0].value.replace("\\", "")
     press(page, "new-again")
     send(page, ("a.jsonl", b'{"text": "one"}\n{"text": ""}\n{broken\n{"text": "two"}\n'))
     assert "1 row of the first cannot be read: line 3" in shown(page).replace("\\", "")
@@ -164,7 +164,7 @@ def test_a_name_that_exists_or_cannot_be_one(pages: Pages, jobs: Jobs, tmp_path:
     assert "new-start" not in keys(page)
     for name in ("../x", "", "a/b", ".x"):
         page.text_input(key="new-name").set_value(name).run()
-        assert "cannot name a collection" in page.error[0].value
+        assert "is not a valid collection name" in page.error[0].value
         assert "new-start" not in keys(page)
     page.text_input(key="new-name").set_value("reviews").run()
     press(page, "add-instead")
@@ -371,5 +371,5 @@ def test_a_job_without_any_sense_breaks_no_page(pages: Pages, jobs: Jobs) -> Non
         (folder / "exit").write_text(str(number % 2))
     page = pages.open("data", do="Health")
     unread(page)
-    assert "did not foresee" not in shown(page)
+    assert "An unexpected error occurred" not in shown(page)
     assert replace(jobs.all()[0]).title == MARKUP

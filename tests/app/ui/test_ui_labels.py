@@ -83,7 +83,7 @@ def test_what_is_typed_wrong_is_said(pages: Pages) -> None:
     page = pages.open("labels", collection="shop", labels="only one")
     assert "is the only label" in shown(page)
     page = pages.open("labels", collection="shop", labels="one\nOne")
-    assert "is there already" in shown(page)
+    assert "repeats label" in shown(page)
 
 
 def test_the_distribution_and_the_documents_of_a_label(pages: Pages, labelled: Collection) -> None:
@@ -129,7 +129,7 @@ def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> 
     page = pages.open("labels", collection="shop", part="review")
     with writer_lock(labelled.path):
         page.button(key=f"keep {first.id}").click().run()
-    assert "This collection is being written" in shown(page) and corrections(labelled.stored) == []
+    assert "Another process is writing to this collection" in shown(page) and corrections(labelled.stored) == []
 
 
 def test_several_labels_are_corrected_together(pages: Pages) -> None:

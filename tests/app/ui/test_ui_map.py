@@ -110,7 +110,9 @@ def test_a_selection_of_the_address_is_shown_and_can_be_cleared(pages: Pages) ->
     assert "area" not in page.query_params and "2 of 120" not in shown(page)
     assert sent(page)[1]["outlines"] == []
     assert "cannot be read" in shown(pages.open("map", collection="shop", area="a,b;c"))
-    assert "No document lies inside" in shown(pages.open("map", collection="shop", area=box(500, 500, 501, 501)))
+    assert "No document is inside the selection" in shown(
+        pages.open("map", collection="shop", area=box(500, 500, 501, 501))
+    )
 
 
 def test_a_selection_is_named(pages: Pages) -> None:
@@ -140,7 +142,7 @@ def test_a_selection_is_clustered_and_labelled(pages: Pages, started: Started) -
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 0.5))
     page.text_area(key="part_labels").set_value("parcel: post, and more\nrefund").run()
     page.button(key="part_label").click().run()
-    assert "The tag selection has other documents and stays as it is." in shown(page)
+    assert "The tag selection already has other documents and was not changed." in shown(page)
     assert started.commands[1][2] == "--labels-file"
     assert started.commands[1][4:] == ["--name", "selection", "--where", '"tag:selection-2"']
     assert Path(started.commands[1][3]).read_text() == "parcel: post, and more\nrefund\n"
@@ -154,7 +156,7 @@ def test_a_selection_replaces_no_tag_and_no_run_unasked(pages: Pages, started: S
     made.cluster("selection", k=2, refits=0)
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 1.5))
     page.text_input(key="part_name:selection-2").set_value("mine").run()
-    assert "This selection is kept as the tag mine-2." in shown(page)
+    assert "This selection was saved as the tag mine-2." in shown(page)
     page.button(key="part_start").click().run()
     assert started.commands[-1][-4:] == ["--name", "mine", "--where", '"tag:mine-2"']
     assert [(run.name, run.documents) for run in made.runs("tag")] == [("mine", 30), ("mine-2", 20)]
@@ -188,7 +190,7 @@ def test_a_collection_that_is_being_written_is_said(pages: Pages) -> None:
     page.text_input(key="tag_name").set_value("t").run()
     with writer_lock(made.path):
         page.button(key="tag_keep").click().run()
-    assert "This collection is being written" in shown(page) and not page.exception
+    assert "Another process is writing to this collection" in shown(page) and not page.exception
     assert made.runs("tag") == []
 
 

@@ -84,7 +84,7 @@ def test_a_damaged_index_is_refused_in_one_line(saved: Path, tmp_path: Path, nam
         file.unlink()
     else:
         file.write_bytes({"truncate": content[:-9], "flip": content, "empty": b""}[damage])
-    with pytest.raises(SondeError, match=r"cannot be used .*; rebuild it from the vectors") as caught:
+    with pytest.raises(SondeError, match=r"cannot be used .*; rebuild it from the embeddings") as caught:
         load_index(tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -65,7 +65,7 @@ def test_several_workers(tiny, quantized):
 
 
 def test_where_it_cannot_be(tiny, cache, tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="static model, which dtype int8 does not make faster"):
+    with pytest.raises(UsageError, match="static model, and dtype int8 does not make it faster"):
         load_encoder(str(save_static(tmp_path)), dtype="int8")
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(MissingExtraError, match=r"dtype int8 needs onnxscript, .* pip install 'sonde\[int8\]'"):

@@ -58,7 +58,7 @@ def test_vectors_are_the_mean_of_the_tokens(tiny, cache):
 def test_the_same_bytes_twice_and_once_from_the_cache(tiny, cache, tmp_path, monkeypatch):
     said = []
     spec = load_encoder(f"static:{tiny}", notify=said.append).spec
-    assert said == [f"distilling the static model from {tiny.resolve()}, once: about half a minute on two cores"]
+    assert said == [f"distilling the static model from {tiny.resolve()} (only once; about half a minute on two cores)"]
     assert load_encoder(f"static:{tiny}", notify=said.append).spec == spec
     assert len(said) == 1
     monkeypatch.setenv("SONDE_CACHE", str(tmp_path / "other"))

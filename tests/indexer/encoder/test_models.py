@@ -199,14 +199,14 @@ def test_a_classifier_is_no_bi_encoder(tmp_path):
     folder = tmp_path / "classifier"
     BertForSequenceClassification(BertConfig(**SMALL)).save_pretrained(folder)
     wordpiece().save_pretrained(folder)
-    with pytest.raises(SondeError, match="is a BertForSequenceClassification, not a model that makes vectors"):
+    with pytest.raises(SondeError, match="is a BertForSequenceClassification, not a model that computes embeddings"):
         load_encoder(str(folder))
 
 
 def test_a_plain_transformer_gets_mean_pooling_and_says_so(tiny):
     said = []
     encoder = load_encoder(str(tiny.parent / "raw"), notify=said.append, document_prompt="passage: ")
-    assert said == [f"{tiny.parent / 'raw'} says nothing about pooling: taking the mean of its tokens"]
+    assert said == [f"{tiny.parent / 'raw'} defines no pooling: using the mean of its tokens"]
     expected = load_encoder(str(tiny)).encode_texts(TEXTS)
     assert abs(encoder.encode_texts(TEXTS) - expected).max() < 1e-6
 

@@ -113,7 +113,7 @@ def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
     save_file(weights | {words: np.full_like(weights[words], np.nan)}, folder / "model.safetensors")
     encoder = load_encoder(str(folder))
     assert encoder.engine == "onnxruntime"
-    with pytest.raises(SondeError, match="not finite in float32"):
+    with pytest.raises(SondeError, match="non-finite numbers in float32"):
         encoder.encode_texts(["refund"])
 
 

@@ -28,12 +28,12 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("found", "dtype", "said"),
     [
-        (GOOD, "bfloat16", "dtype: bfloat16 is 1.9 times as fast as float32 here, lowest cosine 0.9999 (tried for 4 s; "
-         "dtype float32 keeps full precision)"),
+        (GOOD, "bfloat16", "dtype: bfloat16 is 1.9 times as fast as float32 here, lowest cosine 0.9999 (tested for "
+         "4 s; dtype float32 keeps full precision)"),
         (Comparison(1.1, 0.9999, 4.0), "float32", "dtype: float32; bfloat16 is 1.1 times as fast as float32 here, "
-         "lowest cosine 0.9999 (tried for 4 s)"),
+         "lowest cosine 0.9999 (tested for 4 s)"),
         (Comparison(3.0, 0.9991, 4.0), "float32", "dtype: float32; bfloat16 is 3.0 times as fast as float32 here, "
-         "lowest cosine 0.9991 (tried for 4 s)"),
+         "lowest cosine 0.9991 (tested for 4 s)"),
     ],
 )  # fmt: skip
 def test_what_pays_is_taken(

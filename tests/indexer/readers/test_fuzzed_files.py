@@ -42,5 +42,7 @@ def test_a_parquet_file_of_types_that_arrow_does_not_know(tmp_path: Path, monkey
     monkeypatch.setattr(pq, "read_metadata", refuse)
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
-    with pytest.raises(SondeError, match=r"t.parquet is no Parquet file or a truncated one: get it again \(Int"):
+    with pytest.raises(
+        SondeError, match=r"t.parquet is not a valid Parquet file, or is truncated: get a new copy \(Int"
+    ):
         table_source(ByteStream("t.parquet", path), ReadOptions())

@@ -94,13 +94,13 @@ def test_python_objects_that_are_nested_too_deeply() -> None:
 def test_names_that_grow_with_each_level(tmp_path: Path) -> None:
     name = "n" * 600
     path = written(tmp_path, "t.jsonl", json.dumps({"text": "a", name: {name: 1}}) + '\n{"text": "b"}\n')
-    said = "the name of a column has 1,201 characters, more than 1,000"
+    said = "a column name has 1,201 characters, more than 1,000"
     assert next(iter(read_source(path))) == Skipped("line 1", said)
 
 
 def test_rows_with_other_columns_each(tmp_path: Path) -> None:
     rows = (json.dumps({"text": "a"} | {f"c{row}_{n}": 1 for n in range(20)}) for row in range(1000))
-    with pytest.raises(SondeError, match="there are more than 10,000 columns in the first rows: leave some out of it"):
+    with pytest.raises(SondeError, match="there are more than 10,000 columns in the first rows: remove some"):
         read_source(written(tmp_path, "t.jsonl", "\n".join(rows)))
 
 
@@ -123,14 +123,14 @@ def test_a_bomb_of_zstandard_is_taken_in_parts(tmp_path: Path) -> None:
         compression_params=zstandard.ZstdCompressionParameters(window_log=28, write_content_size=False)
     ).compressobj()
     path = written(tmp_path, "t.csv.zst", wide.compress(b"text\nhello\n") + wide.flush())
-    with pytest.raises(SondeError, match=r"t.csv.zst breaks off: .*Frame requires too much memory"):
+    with pytest.raises(SondeError, match=r"t.csv.zst cannot be decompressed: .*Frame requires too much memory"):
         read_source(path)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_bomb_that_becomes_a_copy_on_disk(tmp_path: Path, pack) -> None:
     path = written(tmp_path, "t.parquet.x", pack(b"PAR1" + bytes(320_000_000)))
-    with pytest.raises(SondeError, match=r"t.parquet.x grows more than 100 times when it is decompressed"):
+    with pytest.raises(SondeError, match=r"t.parquet.x expands more than 100 times when decompressed"):
         read_source(path)
 
 
@@ -167,7 +167,7 @@ def test_a_line_without_an_end(tmp_path: Path) -> None:
     path = written(tmp_path, "t.csv.gz", gzip.compress(b"text,x\na,1\n" + b"a" * 140_000_000, 1))
     with pytest.raises(
         SondeError,
-        match=r"t.csv.gz: line 3 is longer than 134,217,728 characters: break it, or",
+        match=r"t.csv.gz: line 3 is longer than 134,217,728 characters: break it up, or",
     ):
         list(read_source(path))
 
@@ -194,5 +194,5 @@ def test_a_damaged_sheet_is_one_line(tmp_path: Path) -> None:
         for name in whole.namelist():
             content = whole.read(name)
             damaged.writestr(name, content.replace(b'r="A2"', b'r="2A"') if "sheet1" in name else content)
-    with pytest.raises(SondeError, match=r"t.xlsx is damaged or no workbook: save it again as .xlsx \("):
+    with pytest.raises(SondeError, match=r"t.xlsx is damaged or not a workbook: save it again as .xlsx \("):
         read_source(tmp_path / "t.xlsx")

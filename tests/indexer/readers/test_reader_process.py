@@ -132,7 +132,7 @@ def test_errors_keep_their_fields(tmp_path: Path) -> None:
     error = caught.value
     assert (error.code, error.field, error.value, error.alternatives) == ("not-found", "sheet", "Sheat", ("Sheet",))
     path = written(tmp_path, "t.csv", b"x" * 1_100_000)
-    with pytest.raises(SondeError, match="bytes: break it, or if it is no CSV file, set format") as refused:
+    with pytest.raises(SondeError, match="bytes: break it up, or if this is not a CSV file, set format") as refused:
         read_source(path)
     assert refused.value.render(lambda name: f"--{name}").endswith("set --format")
 
@@ -166,7 +166,7 @@ def test_a_far_cell_does_not_end_this_process(tmp_path: Path) -> None:
     said = (
         "it is damaged, or needs more than 1 GB of memory: delete cells that lie far from the others, or save it as CSV"
     )
-    with pytest.raises(SondeError, match=rf"far.xlsx: it ended the process that reads it \(SIGABRT\): {said}"):
+    with pytest.raises(SondeError, match=rf"far.xlsx: it crashed the process that reads it \(SIGABRT\): {said}"):
         read_source(tmp_path / "far.xlsx")
 
 
@@ -175,7 +175,7 @@ def test_too_much_memory_is_one_line(tmp_path: Path) -> None:
     path = written(tmp_path, "t.jsonl.gz", gzip.compress(hostile, 1))
     assert list(read_source(path)) == [
         Document("a", metadata={}, origin="line 1"),
-        Skipped("line 2", f"its {len(hostile) - 14:,} characters take more memory than a process may have"),
+        Skipped("line 2", f"its {len(hostile) - 14:,} characters need more memory than the process may use"),
     ]
 
 
@@ -214,7 +214,7 @@ def test_a_killed_process_is_one_line(tmp_path: Path) -> None:
     rows = ChildTable(str(path), path, OPTIONS).items(Meter())
     next(rows)
     psutil.Process().children()[0].kill()
-    with pytest.raises(SondeError, match=r"t.csv: it ended the process that reads it \(SIGKILL\): it is"):
+    with pytest.raises(SondeError, match=r"t.csv: it crashed the process that reads it \(SIGKILL\): it is"):
         list(rows)
 
 

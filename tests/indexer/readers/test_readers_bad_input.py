@@ -51,16 +51,22 @@ WHOLE = {
     "empty.json": (b" ", "empty.json is empty"),
     "array.json": (b"[]", "array.json holds an empty array"),
     "header.csv": (b"text,stars\n", r"header.csv has a header \(text, stars\) but no rows"),
-    "cut.parquet": (PARQUET[: len(PARQUET) // 2], "cut.parquet is no Parquet file or a truncated one: get it again"),
-    "no.parquet": (b"text\nhello\n", "no.parquet is no Parquet file or a truncated one"),
-    "no.xlsx": (b"PK\x03\x04 nothing", "no.xlsx is damaged or no workbook: save it again as .xlsx"),
+    "cut.parquet": (
+        PARQUET[: len(PARQUET) // 2],
+        "cut.parquet is not a valid Parquet file, or is truncated: get a new copy",
+    ),
+    "no.parquet": (b"text\nhello\n", "no.parquet is not a valid Parquet file, or is truncated"),
+    "no.xlsx": (b"PK\x03\x04 nothing", "no.xlsx is damaged or not a workbook: save it again as .xlsx"),
     "cut.csv.gz": (
         gzip.compress(b"text\nhello\n" * 99)[:-20],
-        "cut.csv.gz breaks off: its compressed data is damaged or cut short",
+        "cut.csv.gz cannot be decompressed: it is damaged or cut short",
     ),
-    "cut.csv.zst": (zstandard.compress(b"text\nhello\n" * 99)[:-9], "cut.csv.zst breaks off: its compressed data"),
-    "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst breaks off: its compressed data"),
-    "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz breaks off: its compressed data"),
+    "cut.csv.zst": (
+        zstandard.compress(b"text\nhello\n" * 99)[:-9],
+        "cut.csv.zst cannot be decompressed: it is damaged",
+    ),
+    "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst cannot be decompressed: it is damaged"),
+    "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz cannot be decompressed: it is damaged"),
     "broken.json": (b'[{"text": "a"}, {"text": ', "broken.json: broken JSON"),
     "no.jsonl": (
         b"this\nis\nno\nJSON\n",
@@ -68,7 +74,7 @@ WHOLE = {
     ),
     "notes.docx": (
         b"PK\x03\x04 word/document.xml",
-        "cannot tell the format of .*notes.docx: files are read by suffix, .csv, .tsv",
+        "cannot tell the format of .*notes.docx: use one of the suffixes .csv, .tsv",
     ),
     "blanks.csv": (b"\n" * 1_100_000 + b"text\na\n", "blanks.csv begins with 1,048,576 blank bytes: remove them"),
     "blank.json": (b" " * 1_100_000, "blank.json is empty: give a file with content"),
@@ -165,7 +171,9 @@ def test_compressed_file_that_breaks_off_late(tmp_path, pack):
     packed = pack(f"text\n{rows}".encode())
     reading = read_source(written(tmp_path, "t.csv.gz", packed[: len(packed) - 100_000]))
     count = 0
-    with pytest.raises(SondeError, match=r"t.csv.gz breaks off after row \d+: its compressed data .*; get it again"):
+    with pytest.raises(
+        SondeError, match=r"t.csv.gz cannot be decompressed after row \d+: it is damaged .*; get a new copy"
+    ):
         for _ in reading:
             count += 1
     assert count > 20_000
@@ -174,7 +182,7 @@ def test_compressed_file_that_breaks_off_late(tmp_path, pack):
 def test_parquet_that_is_damaged_within(tmp_path):
     damaged = bytearray(PARQUET)
     damaged[4:200] = b"\xff" * 196
-    with pytest.raises(SondeError, match=r"t.parquet is damaged after row 0: get it again"):
+    with pytest.raises(SondeError, match=r"t.parquet is damaged after row 0: get a new copy"):
         read_source(written(tmp_path, "t.parquet", bytes(damaged)))
 
 

@@ -77,9 +77,11 @@ def test_one_shot_objects():
         assert reading.progress() == ReadProgress(1, None, "rows")
         assert reading.head(5) == DOCUMENTS, "a second look sees the same"
         assert list(reading) == DOCUMENTS
-        with pytest.raises(SondeError, match=r"can be read only once: save it as a file, or look at it with head\(n\)"):
+        with pytest.raises(
+            SondeError, match=r"can be read only once: save it as a file, or look at it first with head\(n\)"
+        ):
             iter(reading)
-        with pytest.raises(SondeError, match=r"is being read already: call head\(n\) before"):
+        with pytest.raises(SondeError, match=r"is already being read: call head\(n\) first"):
             reading.head(1)
 
 

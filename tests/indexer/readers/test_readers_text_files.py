@@ -119,7 +119,7 @@ def test_files_that_are_skipped(notes):
     assert reasons == {
         "empty.txt": "empty.txt is empty: give a file with content",
         "nul.txt": "the text contains a NUL byte at character 2",
-        "scan.pdf": "no text on its 2 pages: a scan needs text recognition (OCR) first",
+        "scan.pdf": "no text on 2 pages: if it is a scan, run text recognition (OCR) first",
     }
 
 
@@ -156,12 +156,14 @@ def test_password(tmp_path):
 
 
 def test_folder_without_files_to_read(tmp_path):
-    with pytest.raises(SondeError, match=r"holds no file to read \(.txt, .text, .rst, .md, .*.pdf\): name tables"):
+    with pytest.raises(SondeError, match=r"has no readable file \(.txt, .text, .rst, .md, .*.pdf\): give tables"):
         read_source(tmp_path)
     (tmp_path / "a.csv").write_text("text\nx\n")
-    with pytest.raises(SondeError, match=r"; it holds 1 .csv: name tables such as .csv one by one"):
+    with pytest.raises(SondeError, match=r"; it holds 1 .csv: give tables such as .csv one by one"):
         read_source(tmp_path)
-    with pytest.raises(UsageError, match="is a folder, whose files are read as texts: name the csv files in it"):
+    with pytest.raises(
+        UsageError, match="is a folder, and files in a folder are read as texts: give its csv files one by one"
+    ):
         read_source(tmp_path, options=ReadOptions(format="csv"))
 
 

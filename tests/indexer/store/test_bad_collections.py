@@ -55,7 +55,7 @@ def test_a_folder_that_is_no_collection(sonde: Command, tmp_path: Path, name: st
     folder = tmp_path / "folder"
     FOLDERS[name](folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    each_command(sonde, folder, lines(tmp_path / "s.jsonl", ROWS), "folder is no Sonde collection")
+    each_command(sonde, folder, lines(tmp_path / "s.jsonl", ROWS), "folder is not a Sonde collection")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -66,7 +66,7 @@ def test_a_folder_that_does_not_exist(sonde: Command, unchanged: Path, tmp_path:
 
 def test_a_file_as_collection(sonde: Command, tmp_path: Path) -> None:
     source = lines(tmp_path / "s.jsonl", ROWS)
-    each_command(sonde, source, None, "is no Sonde collection")
+    each_command(sonde, source, None, "is not a Sonde collection")
     sonde("index", source, "--to", source).failed("s.jsonl is a file", "s.sonde", code=2)
     assert source.read_text().count("\n") == 3
 
@@ -154,7 +154,9 @@ def test_a_catalog_with_other_tables_is_refused(sonde: Command, reviews: Path, n
     with closing(sqlite3.connect(reviews / "catalog.db")) as connection:
         connection.execute(statement)
     source = lines(reviews.parent / "more.jsonl", [{"id": "new", "text": "a new review"}])
-    each_command(sonde, reviews, source, f"is no Sonde collection: its catalog.db {words}, which no version of Sonde")
+    each_command(
+        sonde, reviews, source, f"is not a Sonde collection: its catalog.db {words}, which no version of Sonde"
+    )
 
 
 VALUES = {

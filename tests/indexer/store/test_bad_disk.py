@@ -25,7 +25,7 @@ def test_a_second_writer(sonde: Command, tmp_path: Path, monkeypatch: pytest.Mon
             assert process.poll() is None
         process.send_signal(signal.SIGSTOP)  # it stays in the middle of its work for as long as the commands take
         source = lines(tmp_path / "s.jsonl", ROWS)
-        holder = f"is being written by process {process.pid} since"
+        holder = f"is being written to by process {process.pid} since"
         for arguments in (("compact", folder), ("delete", folder, "1"), ("repair", folder)):
             ran = sonde(*arguments)
             ran.failed(holder, "wait for it to end, then try again")

@@ -148,7 +148,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     try:
         while not being_written(folder) and process.poll() is None:
             time.sleep(0.005)
-        with pytest.raises(SondeError, match=rf"is being written by process {process.pid} since"):
+        with pytest.raises(SondeError, match=rf"is being written to by process {process.pid} since"):
             compact(folder)
     finally:
         process.communicate()

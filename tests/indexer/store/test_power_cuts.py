@@ -115,7 +115,7 @@ def test_a_torn_line_of_a_label_run_is_made_again(tmp_path: Path) -> None:
 
 def test_a_full_disk_during_a_label_run_is_one_line(tmp_path: Path) -> None:
     with (
-        pytest.raises(SondeError, match=r"^the disk is full: .* keeps all that was committed; free space"),
+        pytest.raises(SondeError, match=r"^the disk is full: .* keeps everything that was committed; free some space"),
         open_journal(tmp_path, "run", "settings"),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

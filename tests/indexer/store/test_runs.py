@@ -78,14 +78,14 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
         assert items.tolist() == [0, 0, 1, 1]
         np.testing.assert_array_equal(scores, [0.9, 0.8, 0.7, np.nan])
         np.testing.assert_array_equal(array_of(view.catalog, run, "centroids"), np.eye(2))
-        with pytest.raises(SondeError, match="the cluster run 'two' keeps no tree: make it again"):
+        with pytest.raises(SondeError, match="the cluster run 'two' has no stored tree: create the run again"):
             array_of(view.catalog, run, "tree")
     assert json.dumps(run.to_dict())
 
 
 def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit)))
-    with pytest.raises(UsageError, match="there is a cluster run 'two' already: choose another name, or replace it"):
+    with pytest.raises(UsageError, match="the cluster run 'two' already exists: choose another name, or replace it"):
         write(fruit, clusters(snapshot(fruit)))
     write(fruit, clusters(snapshot(fruit)), replace=True)
     with fruit.stored.view() as view:
@@ -94,7 +94,7 @@ def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", " two"])
 def test_a_name_must_be_one(fruit: Collection, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a run"):
+    with pytest.raises(UsageError, match="is not a valid run name"):
         write(fruit, clusters(snapshot(fruit), name))
 
 
@@ -114,7 +114,7 @@ def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     for name in ("one", "two"):
         write(fruit, clusters(snapshot(fruit), name))
     rename_run(fruit.path, CLUSTER, "one", "first")
-    with pytest.raises(UsageError, match="there is a cluster run 'first' already"):
+    with pytest.raises(UsageError, match="the cluster run 'first' already exists"):
         rename_run(fruit.path, CLUSTER, "two", "first")
     delete_run(fruit.path, CLUSTER, "two")
     with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):

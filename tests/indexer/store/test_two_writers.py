@@ -82,7 +82,7 @@ def test_the_second_first_run_fails_and_leaves_the_folder_to_the_first(tmp_path:
     second.start()
     error = second.ended()
     assert isinstance(error, WriterBusyError)
-    assert "c.sonde is being written by another thread of this program since" in str(error)
+    assert "c.sonde is being written to by another thread of this program since" in str(error)
     assert first.ended() is None
     assert ids(folder) == ["a", "b"]
     assert problems(folder) == []
@@ -96,7 +96,7 @@ def test_the_second_first_run_waits_says_for_whom_and_adds_its_documents(tmp_pat
     assert first.ended() is None
     assert second.ended() is None
     (said,) = (str(event) for event in second.said if "is being written" in str(event))
-    assert "c.sonde is being written by another thread of this program since " in said
+    assert "c.sonde is being written to by another thread of this program since " in said
     assert said.endswith(": waiting up to 60 s")
     assert ids(folder) == ["a", "b", "c", "d"]
     assert problems(folder) == []
@@ -124,7 +124,7 @@ def test_another_model_is_refused_at_once(tmp_path: Path) -> None:
     second.start()
     error = second.ended()
     assert isinstance(error, UsageError)
-    assert "c.sonde was built with fake, not with other in these settings" in str(error)
+    assert "c.sonde was built with fake, not with other and these settings" in str(error)
     assert first.ended() is None
     assert ids(folder) == ["a", "b"]
 
@@ -145,7 +145,7 @@ def test_a_collection_made_during_the_wait_decides_the_model(
         shutil.copytree(reviews, folder, ignore=lambda *_: ["writer.lock", "writer.json"], dirs_exist_ok=True)
     error = second.ended()
     if given:
-        assert "c.sonde was built with fake, not with other in these settings" in str(error)
+        assert "c.sonde was built with fake, not with other and these settings" in str(error)
         assert ids(folder) == ids(reviews)
     else:
         assert error is None
@@ -155,7 +155,7 @@ def test_a_collection_made_during_the_wait_decides_the_model(
 
 @pytest.mark.parametrize("wait", [-1.0, float("nan"), float("inf")])
 def test_a_wait_that_is_no_time_is_refused(wait: float) -> None:
-    with pytest.raises(UsageError, match=f"wait is {wait}: give a number of seconds from 0"):
+    with pytest.raises(UsageError, match=f"wait is {wait}: give a number of seconds, 0 or more"):
         BuildSettings(wait=wait)
 
 
@@ -184,7 +184,7 @@ def test_a_busy_collection_is_waited_for_only_as_long_as_was_said(
 ) -> None:
     source = lines(tmp_path / "s.jsonl", ROWS)
     outcome = sonde("index", source, "--to", reviews, "--wait", 0.2)
-    said = f"reviews.sonde is being written by process {held.pid} since "
+    said = f"reviews.sonde is being written to by process {held.pid} since "
     assert outcome.code == 1
     assert said in outcome.err
     assert "waiting up to 0.2 s\n" in outcome.err
@@ -193,5 +193,5 @@ def test_a_busy_collection_is_waited_for_only_as_long_as_was_said(
 
 
 def test_a_python_writer_does_not_wait(reviews: Path, held: "subprocess.Popen[str]") -> None:
-    with pytest.raises(WriterBusyError, match=f"is being written by process {held.pid}"), writer_lock(reviews):
+    with pytest.raises(WriterBusyError, match=f"is being written to by process {held.pid}"), writer_lock(reviews):
         pass

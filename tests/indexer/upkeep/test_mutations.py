@@ -144,7 +144,7 @@ def test_a_changed_number_of_the_last_run_is_repaired(sound: Path, tmp_path: Pat
     with closing(opened(folder)) as collection:
         with pytest.raises(SondeError, match="the table sqlite_sequence has changed"):
             collection.tag("new", where="id LIKE '%1'")
-        assert collection.repair() == ["set the number of the next run"]
+        assert collection.repair() == ["corrected the number of the next run"]
         collection.tag("new", where="id LIKE '%1'")
     assert problems(folder) == []
     with closing(sqlite3.connect(folder / "catalog.db")) as connection:

@@ -87,13 +87,19 @@ def other_vectors(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a byte of a segment": (lambda f: flip(f / "vectors" / "000002.npy"), "vectors: 000002.npy has another digest"),
-    "a segment's header": (lambda f: flip(f / "vectors" / "000001.npy", 0.001), "vectors: 000001.npy has another"),
-    "a segment cut short": (lambda f: truncate(f / "vectors" / "000003.npy"), "vectors: 000003.npy has another digest"),
+    "a byte of a segment": (
+        lambda f: flip(f / "vectors" / "000002.npy"),
+        "vectors: 000002.npy does not match its digest",
+    ),
+    "a segment's header": (lambda f: flip(f / "vectors" / "000001.npy", 0.001), "vectors: 000001.npy does not match"),
+    "a segment cut short": (
+        lambda f: truncate(f / "vectors" / "000003.npy"),
+        "vectors: 000003.npy does not match its digest",
+    ),
     "an empty segment": (lambda f: (f / "vectors" / "000001.npy").write_bytes(b""), "vectors: 000001.npy"),
     "a segment gone": (lambda f: (f / "vectors" / "000001.npy").unlink(), "vectors: 000001.npy is missing"),
     "all segments gone": (lambda f: shutil.rmtree(f / "vectors"), "vectors: 000001.npy is missing"),
-    "vectors exchanged": (other_vectors, "vectors: 000002.npy has another digest"),
+    "vectors exchanged": (other_vectors, "vectors: 000002.npy does not match its digest"),
     "the FAISS index gone": (lambda f: shutil.rmtree(f / "ann"), "ann: the FAISS index is missing"),
     "a byte of the FAISS index": (lambda f: flip(only(f / "ann", "*.faiss")), "ann: "),
     "the FAISS index cut short": (lambda f: truncate(only(f / "ann", "*.faiss")), "ann: "),
@@ -106,37 +112,37 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "the lexical index's state": (lambda f: only(f / "lexical", "state.json").write_text(""), "lexical: "),
     "all passages of a document": (
         lambda f: sql(f, "DELETE FROM passages WHERE doc = (SELECT doc FROM documents WHERE key = '7')"),
-        "passages: 1 documents have no passage",
+        "passages: 1 document without passages",
     ),
     "one passage of a long document": (
         lambda f: sql(f, "DELETE FROM passages WHERE row = (SELECT max(row) FROM passages WHERE start > 0)"),
-        "passages: 1 documents have text that no passage holds",
+        "passages: 1 document with text that is in no passage",
     ),
     "passages of no document": (
         lambda f: sql(f, "UPDATE passages SET doc = 100000 WHERE row = 20"),
-        "passages: 1 passages belong to no document",
+        "passages: 1 passage without a document",
     ),
     "a passage beyond the text": (
         lambda f: sql(f, "UPDATE passages SET end = end + 1000 WHERE row = 20"),
-        "passages: 1 documents have passages beyond their text",
+        "passages: 1 document with passages beyond the end of the text",
     ),
     "metadata of a document": (
         lambda f: sql(f, "DELETE FROM metadata WHERE doc = 9"),
-        "catalog: 1 documents have lost their metadata",
+        "catalog: 1 document without metadata",
     ),
     "metadata of no document": (
         lambda f: sql(f, "INSERT INTO metadata(doc) VALUES (100000)"),
-        "passages: 1 metadata rows belong to no document",
+        "passages: 1 metadata row without a document",
     ),
     "a passage of other offsets": (
         lambda f: sql(
             f, "UPDATE passages SET end = end - 3 WHERE row = (SELECT max(row) FROM passages WHERE start > 0)"
         ),
-        "passages: 1 documents have ",
+        "passages: 1 document with ",
     ),
     "a passage of another text": (
         lambda f: sql(f, "UPDATE passages SET digest = zeroblob(16) WHERE row = 20"),
-        "passages: 1 documents have passages of another text",
+        "passages: 1 document with passages of another text",
     ),
 }
 LOST = {"metadata of a document"}
@@ -185,7 +191,7 @@ def test_searches_without_a_derived_index_say_so_or_scan(sound: Path, damaged: P
 def test_a_changed_text_is_found_and_not_repaired(damaged: Path) -> None:
     sql(damaged, "UPDATE documents SET text = 'forged' WHERE key = '7'")
     before = contents(damaged)
-    assert problems(damaged)[0] == "catalog: 1 documents have another text than when they were written"
+    assert problems(damaged)[0] == "catalog: 1 document with changed text"
     with pytest.raises(SondeError, match=r"restore .* from a backup"):
         opened(damaged).repair()
     assert contents(damaged) == before

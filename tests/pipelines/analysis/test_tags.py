@@ -66,7 +66,7 @@ def test_documents_join_and_leave_a_tag(themed: Collection) -> None:
         themed.tag("none", where="length < 0")
     with pytest.raises(UsageError, match="say which documents"):
         themed.tag("none")
-    with pytest.raises(UsageError, match="cannot name a run"):
+    with pytest.raises(UsageError, match="is not a valid run name"):
         themed.tag(" x", ids=["cars-1"])
     assert contents(themed.path) == before
     with writer_lock(themed.path), pytest.raises(WriterBusyError, match="is being written"):

@@ -210,7 +210,7 @@ def test_bad_input(themes: Collection, tmp_path: Path) -> None:
     assert contents(themes.path) == before
     themes.cluster("x", k=2, refits=0)
     before = contents(themes.path)
-    with pytest.raises(UsageError, match="there is a cluster run 'x' already"):
+    with pytest.raises(UsageError, match="the cluster run 'x' already exists"):
         themes.cluster("x", k=3)
     with pytest.raises(SondeError, match="no cluster run 'y' in this collection: there is only x"):
         themes.update_clusters("y")

@@ -130,7 +130,7 @@ def test_forms(form: str, written: str) -> None:
 
 @pytest.mark.parametrize("form", ["int4", "pruned:1", "pruned:0", "dims", "dims:0", "dims:1.5", ""])
 def test_forms_that_are_none(form: str) -> None:
-    with pytest.raises(UsageError, match=f"there is no form {form!r} of a model: give float32, bfloat16"):
+    with pytest.raises(UsageError, match=f"there is no model form {form!r}: give float32, bfloat16"):
         check_form(form)
 
 
@@ -164,7 +164,7 @@ def test_mistakes(tmp_path: Path, tiny: str, folder: Path, run: Command) -> None
     on = ("evaluate", "models", "--model", tiny, "--on", file)
     run(*on, "--to", "table.txt").refused("must end in .md", code=2)
     run(*on, "--to", tmp_path / "no" / "t.md").refused("no does not exist")
-    run(*on, "--forms", "int9").refused("there is no form 'int9'", code=2)
+    run(*on, "--forms", "int9").refused("there is no model form 'int9'", code=2)
     run(*on, "--forms", "dims:8").refused("dims:8 cuts the vectors of float32: name float32 too", code=2)
     run(*on, "--forms", "float32,dims:64").failed("dims:64 is more than the model's 32 dimensions", code=2)
     run(*on, "--repeats", "0").refused("repeats is 0", code=2)

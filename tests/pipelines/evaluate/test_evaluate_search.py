@@ -78,7 +78,7 @@ def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) 
     trec = tmp_path / "trec.txt"
     trec.write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d1 1\n")
     assert read_qrels(trec) == {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
-    for content, message in (("", "holds no judgement"), ("q1 0 d1 1\nq1 d1\n", "line 2 .* is no judgement")):
+    for content, message in (("", "has no judgements"), ("q1 0 d1 1\nq1 d1\n", "line 2 .* is not a judgement")):
         trec.write_text(content)
         with pytest.raises(SondeError, match=message):
             read_qrels(trec)

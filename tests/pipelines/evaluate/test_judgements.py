@@ -151,9 +151,9 @@ def test_a_query_without_hits_has_none_unjudged(collection: Collection) -> None:
         (" ", ["1"], 1, "the query is empty"),
         ("\ud800", ["1"], 1, "not valid Unicode"),
         ("x" * 2_001, ["1"], 1, "has 2,001 characters"),
-        ("x", [], 1, "no document was named"),
-        ("x", ["1"], 11, "11 is no grade: 0 is not relevant, 1 to 10"),
-        ("x", ["1"], -1, "-1 is no grade"),
+        ("x", [], 1, "no documents given"),
+        ("x", ["1"], 11, "11 is not a valid grade: 0 is not relevant, 1 to 10"),
+        ("x", ["1"], -1, "-1 is not a valid grade"),
     ],
 )
 def test_what_cannot_be_judged(collection: Collection, query: str, ids: list[str], grade: int, message: str) -> None:
@@ -194,4 +194,4 @@ def test_mistakes(sonde: Command, reviews: Path, tmp_path: Path) -> None:
     sonde("evaluate", "search", reviews, "--qrels", tmp_path / "q.tsv").refused(
         "give both --queries and --qrels", code=2
     )
-    sonde("judge", reviews, "x", "1", "--grade", "12").refused("12 is no grade", code=2)
+    sonde("judge", reviews, "x", "1", "--grade", "12").refused("12 is not a valid grade", code=2)

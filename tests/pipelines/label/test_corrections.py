@@ -127,7 +127,7 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
     assert [each.id for each in corrections(shop.stored, "kinds")] == ["parcel-1"]
     assert forget_corrections(shop.stored, ["parcel-1"], "kinds") == 0
     assert [run.kind for run in shop.runs()] == ["label"]
-    with pytest.raises(SondeError, match="nothing of the run 'kinds' was corrected"):
+    with pytest.raises(SondeError, match="the run 'kinds' has no corrections"):
         forget_corrections(shop.stored, ["parcel-1"], "kinds")
 
 
@@ -135,7 +135,7 @@ def test_a_run_that_cannot_be_renamed_with_its_corrections_keeps_its_name(shop: 
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery"})
     shop.correct({"parcel-2": "screen"}, run="kinds")
-    with pytest.raises(UsageError, match="there is a correction run 'kinds' already: choose another name"):
+    with pytest.raises(UsageError, match="the correction run 'kinds' already exists: choose another name"):
         shop.rename_run("labels", "kinds", kind="label")
     assert sorted((run.kind, run.name) for run in shop.runs()) == [
         ("correction", "kinds"), ("correction", "labels"), ("label", "labels"),
@@ -149,7 +149,7 @@ def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
         UsageError, match="the run 'labels' has no label 'money': there are parcel, battery, screen, refund"
     ):
         shop.correct({"parcel-1": "money"})
-    with pytest.raises(UsageError, match="gives one label to each text, and parcel, screen are given"):
+    with pytest.raises(UsageError, match="gives each text one label: choose one of parcel, screen"):
         shop.correct({"parcel-1": ["parcel", "screen"]})
     with pytest.raises(SondeError, match="no document with the id 'nobody': nothing was changed"):
         shop.correct({"nobody": "parcel"})
@@ -158,7 +158,7 @@ def test_what_cannot_be_right_changes_nothing(shop: Collection) -> None:
             UsageError, match=r"^document 'parcel-1' has an empty label: give a label, or 'none of these'$"
         ):
             shop.correct({"parcel-1": empty})
-    with writer_lock(shop.path), pytest.raises(WriterBusyError, match="is being written by"):
+    with writer_lock(shop.path), pytest.raises(WriterBusyError, match="is being written to by"):
         shop.correct({"parcel-1": "screen"})
     assert contents(shop.path) == before
 

@@ -170,7 +170,7 @@ def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
         ("refund", "'refund' is the only label, so every text would get it: give two or more$"),
         ("a,,b", "label 2 of 3 is empty"),
         (["a", " "], "label 2 of 2 is empty"),
-        ("Refund,praise,refund", "label 3 'refund' is there already, as label 1"),
+        ("Refund,praise,refund", "label 3 'refund' repeats label 1"),
     ],
 )
 def test_labels_that_cannot_be(labels: Any, message: str) -> None:

@@ -98,7 +98,7 @@ def test_several_runs_stand_side_by_side(folder: Path) -> None:
     collection.label(LABELS, engine="similarity", name="one")
     collection.label(["apple", "music"], engine="similarity", name="two", where="year >= 2010")
     assert len(results(folder, "one")[1]) == DOCUMENTS and len(results(folder, "two")[1]) == DOCUMENTS // 2
-    with pytest.raises(UsageError, match="there is a label run 'one' already"):
+    with pytest.raises(UsageError, match="the label run 'one' already exists"):
         collection.label(LABELS, engine="similarity", name="one")
     assert collection.label(["a", "b"], engine="similarity", name="one", replace=True).documents == DOCUMENTS
     with pytest.raises(SondeError, match="no document passes the filter 'year > 3000'"):
@@ -295,7 +295,7 @@ def test_mistakes_on_the_command_line(sonde: Command, folder: Path, tmp_path: Pa
     labels = ("--labels", "a,b")
     sonde("label", *labels).refused("give a collection, or a text with --text", code=2)
     sonde("label", folder).refused("there are no labels", code=2)
-    sonde("label", folder, "--labels", "a,a").refused("'a' is there already", code=2)
+    sonde("label", folder, "--labels", "a,a").refused("'a' repeats label 1", code=2)
     sonde("label", folder, *labels, "--labels-file", "x").refused("give one of --labels", code=2)
     sonde("label", folder, "--labels-file", tmp_path / "x").refused("cannot read the labels", "No such file")
     sonde("label", folder, *labels, "--engine", "nli", "--template", "none").refused("must hold {} once", code=2)

@@ -175,7 +175,7 @@ def test_numbers_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = build_pairs("bert")
     with torch.no_grad():
         model.classifier.bias.fill_(float("nan"))  # type: ignore[operator]
-    with pytest.raises(SondeError, match="numbers that are not finite in float32"):
+    with pytest.raises(SondeError, match="non-finite numbers in float32"):
         PairModel(model, tokenizer).logits([("a", "b")])
 
 

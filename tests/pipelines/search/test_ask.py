@@ -108,7 +108,7 @@ def test_what_cannot_be_asked_is_one_line(faq: StoredCollection) -> None:
         ask(faq, "x", field="reply")
     with pytest.raises(SondeError, match="2 unanswerable questions"):
         find_threshold(faq, answered, unanswerable[:2])
-    with pytest.raises(SondeError, match="are the ids those of the collection"):
+    with pytest.raises(SondeError, match="do the ids match those of the collection"):
         find_threshold(faq, [Question(q.text, ("elsewhere",)) for q in answered], unanswerable)
 
 

@@ -106,7 +106,7 @@ def test_one_pair_on_the_command_line(models: Models, run: Command) -> None:
     assert ran.out.splitlines()[1] == f"second stage  {row['second_stage']:.3f}  {models[1]}"
     assert ran.out.splitlines()[2].startswith(f"1 → 2         {row['forward']['label']}  (entailment ")
     assert run("similarity", "the dog bit a man", "a man bit the dog", *options[:2], "--nli", "none").err == (
-        "note: the same words in another order: no vector says who does what\n"
+        "note: the same words in another order: embeddings do not show who does what\n"
     )
 
 

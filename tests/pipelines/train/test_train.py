@@ -228,7 +228,7 @@ def test_the_command_trains_and_refuses_a_folder_that_is_taken(
     ran = sonde("train", "nli", str(pairs), "--to", to, *options, "--json")
     said = json.loads(ran.out)
     assert (ran.code, said["folder"], said["pairs"], said["resumed"]) == (0, to, 15, 0)
-    sonde("train", "nli", str(pairs), "--to", to, *options).refused("is there already", code=2)
+    sonde("train", "nli", str(pairs), "--to", to, *options).refused("already exists", code=2)
     sonde("train", "nli", "none.jsonl", "--to", to + "2").refused("there is no file none.jsonl", code=2)
     sonde("train", "nli", str(pairs), "--to", to + "2", "--base", "static").refused("no layers to train", code=2)
     sonde("train", "nli", str(pairs), "--to", to + "2", "--share", "0.9").refused("at most 0.5", code=2)

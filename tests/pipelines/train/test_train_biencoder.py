@@ -68,7 +68,7 @@ def test_the_columns_say_what_examples_a_file_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
-        ("a.csv", "x,y\n" + "1,2\n" * 9, {}, "which columns are what"),
+        ("a.csv", "x,y\n" + "1,2\n" * 9, {}, "the roles of the columns"),
         ("a.csv", "query,passage\n" + "a,b\n" * 3, {}, "3 examples: at least 8"),
         ("a.csv", "query,passage\n" + "a,b\n" * 8 + "a,\n", {}, "'passage' must be a text"),
         ("a.csv", "text,label\n" + "a,same\n" * 9, {}, "every text has the label 'same'"),
@@ -76,7 +76,7 @@ def test_the_columns_say_what_examples_a_file_holds(tmp_path: Path) -> None:
         ("a.csv", "sentence1,sentence2,score\n" + "a,b,1\n" * 9 + "a,b,high\n", {}, "must be a number, not 'high'"),
         ("a.csv", "query,passage\n" + "a,b\n" * 9, {"columns": "query,pasage"}, "no column 'pasage'.*passage"),
         ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "triples"}, "no kind of examples 'triples'"),
-        ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "scores"}, "no column of scores"),
+        ("a.csv", "query,passage\n" + "a,b\n" * 9, {"kind": "scores"}, "no score column"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(
@@ -308,4 +308,4 @@ def test_the_command(
     assert (ran.code, said["folder"], said["trained"], said["held_out"]) == (0, str(to), 32, 8)
     assert said["gains"]["mrr@10"]["examples"] == 8
     assert list((tmp_path / "logs").glob("events.out.tfevents.*"))
-    sonde("train", "biencoder", str(data), *options).refused("is there already", code=2)
+    sonde("train", "biencoder", str(data), *options).refused("already exists", code=2)

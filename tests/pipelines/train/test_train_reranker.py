@@ -151,4 +151,4 @@ def test_the_command_trains(
     ran = sonde("train", "reranker", str(data), *options, "--device", "cpu", "--json")
     said = json.loads(ran.out)
     assert (ran.code, said["folder"], said["queries"]) == (0, str(tmp_path / "mine"), 5)
-    sonde("train", "reranker", str(data), *options).refused("is there already", code=2)
+    sonde("train", "reranker", str(data), *options).refused("already exists", code=2)

@@ -30,9 +30,9 @@ def show_damaged(shelf: Workspace, name: str) -> bool:
     if found.model is None:
         job = shelf.jobs.running(name)
         st.info(
-            "This collection is being made: nothing is committed yet."
+            "This collection is being created: nothing is committed yet."
             if job
-            else "The run that was to make this collection was stopped before it wrote anything. Add texts to it."
+            else "The run for this collection was stopped before it wrote anything. Add texts to it."
         )
         return True
     return _unreadable(shelf, name)
@@ -54,8 +54,8 @@ def model_missing(collection: Collection) -> bool:
         return False
     model = escape_markdown(collection.model)
     st.warning(
-        f"Its model, {model}, is not on this machine. Search by words (lexical) goes on working; search by meaning and "
-        "adding texts need the model: put its folder back, or see to it that it can be downloaded."
+        f"Its model, {model}, is not on this machine. Search by words (lexical) still works. Search by meaning and "
+        "adding texts need the model: restore its folder, or make sure that it can be downloaded."
     )
     return True
 
@@ -82,7 +82,7 @@ def show_about(shelf: Workspace, name: str) -> None:
         if found.fields:
             st.dataframe([{"Column": each, "Type": kind} for each, kind in found.fields.items()], hide_index=True)
         else:
-            st.caption("None: its documents have texts alone.")
+            st.caption("None: its documents have only texts.")
         st.markdown("**Disk**")
         st.dataframe([{"Part": part, "Size": size(count)} for part, count in found.bytes.items()], hide_index=True)
     _skipped(path / "skipped.jsonl")

@@ -60,7 +60,9 @@ def _index(values: list[Report]) -> list[str]:
     if report["duplicate_ids"]:
         sentences.append(f"{counted(report['duplicate_ids'], 'id')} came again: the last one was kept.")
     if report["cut_tokens"]:
-        sentences.append(f"{counted(report['cut_tokens'], 'token')} of {report['cut_documents']:,} documents cut off.")
+        sentences.append(
+            f"{counted(report['cut_tokens'], 'token')} of {counted(report['cut_documents'], 'document')} cut off."
+        )
     return sentences
 
 

@@ -71,7 +71,7 @@ def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, st
 
 
 def _by_ids(shelf: Workspace, name: str) -> None:
-    given = st.text_area("Ids, one a line", key="delete-ids", height=120)
+    given = st.text_area("Ids, one per line", key="delete-ids", height=120)
     ids = list(dict.fromkeys(line.strip() for line in given.splitlines() if line.strip()))
     if not ids:
         return

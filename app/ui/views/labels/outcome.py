@@ -54,7 +54,7 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
     cells[1].metric("Labels", f"{sum(item.number >= 0 for item in items):,}")
     cells[2].metric("Corrected", f"{report.get('corrected', 0):,}", help="Labels that a person gave.")
     if report.get("agreement") is not None:
-        told = f"On {report['held_back']:,} documents that were judged and held back."
+        told = f"On {counted(report['held_back'], 'document')}, judged and held back."
         cells[3].metric("Agreement", f"{report['agreement']:.0%}", help=told)
     st.caption(_made(run))
     show_counts({item.name: item.data.get("size", 0) for item in items}, report.get("documents", run.documents))

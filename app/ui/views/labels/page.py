@@ -5,6 +5,7 @@ import streamlit as st
 from .....indexer.errors import SondeError
 from .....indexer.store.kinds import LABEL
 from .....indexer.store.runs import Run
+from .....indexer.wording import counted
 from .....pipelines.label import ENGINES, LabelSettings
 from .....pipelines.label.trial import Trial
 from ....api import Collection
@@ -30,7 +31,7 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
     left, right = st.columns([3, 2], gap="medium")
     with left:
         text = st.text_area(
-            "Labels, one a line", _lines(run), height=200, key="labels", bind="query-params",
+            "Labels, one per line", _lines(run), height=200, key="labels", bind="query-params",
             placeholder="refund: the customer wants money back\ndelivery\npraise",
             help="A description after a colon says what the name does not.",
         )  # fmt: skip
@@ -122,7 +123,7 @@ def _applies(collection: Collection, name: str) -> bool:
         kept = len(collection.corrections(name)) if name else 0
     except SondeError:
         kept = 0
-    return st.toggle(f"Heed the {kept:,} corrections and learn from them", value=True, key="heed") if kept else True
+    return st.toggle(f"Use and learn from {counted(kept, 'correction')}", value=True, key="heed") if kept else True
 
 
 PARTS = ["labels", "documents by label", "review", "against a column"]
@@ -139,8 +140,8 @@ def show(shelf: Workspace, collection: Collection) -> None:
             if run is None:
                 empty(
                     "No labels yet",
-                    "Type labels below, one a line. Every document gets the one that fits best, from the labels' names "
-                    "alone: no examples are needed.",
+                    "Type labels below, one per line. Every document gets the one that fits best. "
+                    "Only the labels' names are used: no examples are needed.",
                     ":material/label:",
                 )
             show_typed(shelf, collection, run, running)

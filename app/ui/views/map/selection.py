@@ -28,7 +28,7 @@ def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, t
     """Show what is selected; what happens here does not redraw the map."""
     st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
     if not len(docs):
-        st.text("No document lies inside.")
+        st.text("No document is inside the selection.")
         return
     with sentences():
         words = st.container()
@@ -63,7 +63,7 @@ def _actions(shelf: Workspace, collection: Collection, docs: np.ndarray, running
 
 
 def _name(collection: Collection, docs: np.ndarray) -> None:
-    st.text("Keep these documents together under a name. Filters, exports and this map then know it as a tag.")
+    st.text("Save these documents under a name. Filters, exports and this map can then use it as a tag.")
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
     change: Change | None = "new"
     known = next((run for run in collection.runs(TAG) if run.name == name), None)
@@ -112,7 +112,7 @@ def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None
 
 def _label(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     lines = st.text_area(
-        "Labels, one a line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
+        "Labels, one per line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
     )
     name, replace = ask_name(collection, "Name of the labels", "selection", LABEL, "part_label_name")
     where, keep = _kept(collection, docs, name)
@@ -135,7 +135,9 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
     same = name in tags and np.array_equal(collection.documents_of(tags[name]), docs)
     kept = name if same else free_name(name, tags)
     if kept != name:
-        st.text(f"The tag {name} has other documents and stays as it is. This selection is kept as the tag {kept}.")
+        st.text(
+            f"The tag {name} already has other documents and was not changed. This selection is now the tag {kept}."
+        )
     doubled = TAG.column(kept).replace('"', '""')
     return f'"{doubled}"', (lambda: None) if same else (lambda: collection.tag_numbered(kept, docs))
 
