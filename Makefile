@@ -27,7 +27,7 @@ demo: install ## index the standard library's docstrings and run three searches
 # each, since most tests use one core; a file stays with one worker, so that its fixtures are made once.
 test: check ## check, then every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff check .

@@ -22,6 +22,19 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+LONG_FILES = (
+    "test_ui_browser.py", "test_any_history.py", "test_hostile_text.py", "test_kill_runs.py", "test_offline.py",
+    "test_umap_layout.py", "test_mutations.py", "test_ui_jobs.py", "test_packaging.py", "test_umap_graph.py",
+    "test_power_cuts.py",
+)  # fmt: skip
+"""Files of few tests that take a minute or more, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long files, so that one worker does not end minutes after the other."""
+    order = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
 
 class SharedData:
     """The folder of development data; `shared_data / "retrieval/cacm"` is a path that exists, or the test skips."""
