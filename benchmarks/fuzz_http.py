@@ -72,7 +72,7 @@ def filter_finds(number: int, seed: int, patience: float = FILTER_PATIENCE) -> A
     """Yield a description of every filter that is not refused as it should be."""
     from sonde.indexer.errors import SondeError
     from sonde.indexer.store.fields import Field
-    from sonde.pipelines.search.filters import compile_filter
+    from sonde.pipelines.search.filters.compile import compile_filter
 
     kinds = {"stars": "integer", "price": "real", "tags": "list", "kind": "text", "day": "date", "ok": "boolean"}
     fields = {name: Field(name, f"c{place}", kind) for place, (name, kind) in enumerate(kinds.items())}

@@ -4,6 +4,7 @@ import errno
 import gzip
 import hashlib
 import os
+import secrets
 import sqlite3
 import tempfile
 import threading
@@ -48,17 +49,22 @@ def text_of(path: Path, what: str) -> str:
 
 
 def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write through `write(stream)` to a temporary name, flush it to the disk, and rename it to `path`."""
-    temporary = path.with_name(path.name + ".tmp")
+    """Write through `write(stream)` to a temporary name, flush it to the disk, and rename it to `path`.
+
+    The temporary name is nobody else's, and a file that is replaced keeps its permissions.
+    """
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        with temporary.open("xb") as stream:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
+        if path.is_file():
+            temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        if error.filename == str(temporary):
+        if error.filename in (None, str(temporary)):
             error.filename = str(path)  # the name that a user knows
         raise
     except BaseException:

@@ -1,5 +1,6 @@
 """`sonde`: the commands, and how their failures come out."""
 
+import errno
 import io
 import sys
 from importlib import metadata
@@ -105,6 +106,8 @@ def _run(terminated: list[int]) -> int | None:
         return _fail(error.render(option), error.exit_code)
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _fail(f"the disk is full{name}: free some space, then run the same command again", 1)
         return _fail(f"{error.strerror or error}{name}", 1)
 
 

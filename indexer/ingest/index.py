@@ -84,7 +84,11 @@ def _made(folder: Path, patience: Patience) -> Iterator[None]:
         new = is_new(folder)
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, SondeError) and not folder.exists():
+                raise SondeError(
+                    f"{folder} was moved or removed while it was being written: put it back and run the same command"
+                ) from error
             if new and not _holds_documents(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             raise

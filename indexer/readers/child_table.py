@@ -16,6 +16,7 @@ from .child import Child, DiedError, pipe_of
 from .formats import format_by_name
 from .frames import item_of, set_head
 from .source import Item, Meter, ReadOptions, Source
+from .unchanged import Unchanged
 
 LATE = 5.0
 """Seconds without data from a pipe, or standard input, after which the user is told what is awaited."""
@@ -32,6 +33,7 @@ class ChildTable(Source):
         self.name = name
         self._path = path
         self._piped = path is None or not path.is_file()
+        self._before = None if self._piped or path is None else Unchanged(path)
         self._options = options
         late = threading.Timer(LATE, notify, [f"waiting for data from {name}"])
         late.daemon = True
@@ -46,13 +48,16 @@ class ChildTable(Source):
         """The rows as the process reads them.
 
         Raises:
-            SondeError: The file is broken, or reading it took too long or too much memory.
+            SondeError: The file is broken or has changed meanwhile, or reading it took too long or too much memory.
         """
+        if self._ready is None and self._path is not None and not self._piped:
+            self._before = Unchanged(self._path)
         run, self._ready = self._ready or self._started(), None
         try:
             for fields in run.rows():
                 meter.done, item = item_of(fields)
                 yield item
+            self._check_unchanged()
         except DiedError as error:
             raise self._died(error) from None
         finally:
@@ -60,6 +65,10 @@ class ChildTable(Source):
                 self._ready = run
             else:
                 run.close()
+
+    def _check_unchanged(self) -> None:
+        if self._before is not None:
+            self._before.check(self.name)
 
     def _started(self) -> "_Pass":
         run = _Pass(self._child())

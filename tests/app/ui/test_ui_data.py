@@ -227,7 +227,7 @@ def test_a_collection_is_deleted_when_its_name_is_typed(pages: Pages, jobs: Jobs
         assert [row["State"] for row in table(pages.open("data"))] == ["ready", "being written"]
         page.text_input(key="delete-name").set_value("reviews")
         submit(page)
-        assert "being written" in shown(page)
+        assert "Another process is writing to this collection." in shown(page)
     page.text_input(key="delete-name").set_value("reviews")
     submit(page)
     assert [row["Name"] for row in table(page)] == ["other"]

@@ -156,7 +156,7 @@ def test_a_selection_replaces_no_tag_and_no_run_unasked(pages: Pages, started: S
     made.cluster("selection", k=2, refits=0)
     page = pages.open("map", collection="shop", area=box(-0.5, -0.5, 39.5, 1.5))
     page.text_input(key="part_name:selection-2").set_value("mine").run()
-    assert "This selection was saved as the tag mine-2." in shown(page)
+    assert "This selection is now the tag mine-2." in shown(page)
     page.button(key="part_start").click().run()
     assert started.commands[-1][-4:] == ["--name", "mine", "--where", '"tag:mine-2"']
     assert [(run.name, run.documents) for run in made.runs("tag")] == [("mine", 30), ("mine-2", 20)]

@@ -1,0 +1,59 @@
+"""Files that are written whole: beside a user's own files, with their permissions, and by two programs at once."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+from sonde.indexer.files import write_durably
+
+
+def test_a_file_of_the_user_with_a_temporary_name_stays(tmp_path: Path) -> None:
+    notes = tmp_path / "mine.csv.tmp"
+    notes.write_text("my notes")
+    write_durably(tmp_path / "mine.csv", lambda stream: stream.write(b"rows"))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine.csv": "rows", notes.name: "my notes"}
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_durably(path, lambda stream: stream.write(b"new"))
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+
+
+def test_two_that_write_one_file_both_end_well(tmp_path: Path) -> None:
+    path, both = tmp_path / "same.csv", threading.Barrier(2)
+
+    def write(content: bytes) -> None:
+        def slowly(stream: IO[bytes]) -> None:
+            stream.write(content)
+            both.wait(10)
+
+        write_durably(path, slowly)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in (b"one" * 10, b"two" * 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_bytes() in (b"one" * 10, b"two" * 10)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_a_line_with_the_file(tmp_path: Path) -> None:
+    code = f"""
+import errno, sys
+from sonde.app.cli import main
+def app(**_):
+    raise OSError(errno.ENOSPC, "No space left on device", {str(tmp_path / "x.csv")!r})
+main.app = app
+main.main()
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+    assert (found.returncode, found.stderr) == (
+        1, f"sonde: the disk is full: {tmp_path / 'x.csv'}: free some space, then run the same command again\n"
+    )  # fmt: skip
