@@ -384,7 +384,7 @@ def test_a_value_that_turns_a_field_into_text_is_reported(tmp_path: Path) -> Non
     odd = [Document("text 3", key="3", metadata={"stars": "many"})]
     index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
     what = "stars changes from type integer to text, because a value does not fit"
-    assert [sentence for sentence in said if "from now on" in str(sentence)] == [
+    assert [sentence for sentence in said if "filters now compare" in str(sentence)] == [
         f"{what}: filters now compare it as text"
     ]
     assert [row["stars"] for row in opened(folder).rows()] == ["0", "1", "2", "many"]
