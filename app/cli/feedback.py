@@ -107,7 +107,7 @@ def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
     from ..api.functions import write_corrections
 
     if to is not None:
-        write_corrections(found, to, say)
+        write_corrections(found, to, lambda event: say(str(event)))
         say(f"{counted(len(found), 'correction')} written to {to}")
         return
     if not found:

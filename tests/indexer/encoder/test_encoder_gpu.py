@@ -1,5 +1,7 @@
 """The encoder on a GPU: half precision near float32, and several replicas on one card."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -35,7 +37,8 @@ def test_two_replicas_on_one_card_and_back_on_the_cpu():
 
 def test_a_batch_that_is_too_large_is_halved(monkeypatch):
     encoder = load_encoder(device="cuda")
-    replica, forward, refused = encoder.replicas[0], encoder.replicas[0]._forward, []
+    replica: Any = encoder.replicas[0]
+    forward, refused = replica._forward, []
 
     def small_memory(features):
         if len(features["input_ids"]) > 2:

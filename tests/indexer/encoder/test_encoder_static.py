@@ -40,14 +40,14 @@ def test_the_recipe_by_hand(tiny, cache):
     ranks = np.arange(len(ids)) + 2
     frequency = (1 / ranks) / (1 / ranks).sum()
     expected = scores * (1e-4 / (1e-4 + frequency))[:, None]
-    found = encoder.replicas[0].model[0].embedding.weight.detach().numpy()
+    found = encoder.library()[0].embedding.weight.detach().numpy()
     np.testing.assert_allclose(np.abs(found[ids]), expected, rtol=1e-3, atol=1e-5)
     assert not found[[0, 1, 2, 3, 4]].any()
 
 
 def test_vectors_are_the_mean_of_the_tokens(tiny, cache):
     encoder = load_encoder(f"static:{tiny}")
-    table = encoder.replicas[0].model[0].embedding.weight.detach().numpy()
+    table = encoder.library()[0].embedding.weight.detach().numpy()
     tokens = encoder.tokenize(["The battery died.", "refund"])
     for text, vector in zip(tokens, encoder.encode(tokens), strict=True):
         mean = table[text.ids].mean(axis=0)

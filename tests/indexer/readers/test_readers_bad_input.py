@@ -115,6 +115,7 @@ def test_empty_and_repeated_names_of_nested_fields(tmp_path):
     row = {"text": "hello", "": 1, "unnamed": 2, "a": {"": 3, "b": 4}, "a.b": 5}
     path = written(tmp_path, "t.jsonl", json.dumps(row))
     (document,) = read_source(path, options=ReadOptions(title=""))
+    assert isinstance(document, Document)
     assert document.metadata == {"unnamed": 1, "unnamed_2": 2, "a.unnamed": 3, "a.b": 4, "a.b_2": 5}
 
 

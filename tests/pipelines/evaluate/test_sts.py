@@ -125,7 +125,7 @@ def test_what_is_a_heading(cells: list[str], heading: bool) -> None:
         (f"a b,c d,1\ne f,g h,n/a\n{FIVE}", {}, "row 2: the score in column 3 is no number but 'n/a'"),
         ("a b,c d,nan\ne f,g h,1\ni j,k l,2", {}, "row 1: the score in column 3 is no number but 'nan'"),
         ("a b,c d,7\ne f,g h,1\ni j,k l,2", {}, "row 1: the score 7 is not between 0 and 5: if it is right, give sc"),
-        ("a b,c d\ne f,g h\n", {}, "has no score column among the columns 1, 2: give columns"),
+        ("a b,c d\ne f,g h\n", {}, "has no column of scores among the columns 1, 2: give columns"),
         ("a b,1\ne f,2\n", {}, "which two columns are the texts? It has the columns 1, 2: give columns"),
         ("a b,c d,1,2\ne f,g h,1,2\n", {}, "has 2 columns of numbers among the columns 1, 2, 3, 4: give columns"),
         ("a b,c d,1\n,g h,2\ni j,k l,3\n", {}, "row 2: column 1 is empty"),

@@ -165,8 +165,8 @@ def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("", "there are no labels"),
-        ([], "there are no labels"),
+        ("", "no labels given"),
+        ([], "no labels given"),
         ("refund", "'refund' is the only label, so every text would get it: give two or more$"),
         ("a,,b", "label 2 of 3 is empty"),
         (["a", " "], "label 2 of 2 is empty"),

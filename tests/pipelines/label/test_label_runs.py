@@ -294,7 +294,7 @@ def test_the_command_line(sonde: Command, folder: Path, tmp_path: Path) -> None:
 def test_mistakes_on_the_command_line(sonde: Command, folder: Path, tmp_path: Path) -> None:
     labels = ("--labels", "a,b")
     sonde("label", *labels).refused("give a collection, or a text with --text", code=2)
-    sonde("label", folder).refused("there are no labels", code=2)
+    sonde("label", folder).refused("no labels given", code=2)
     sonde("label", folder, "--labels", "a,a").refused("'a' repeats label 1", code=2)
     sonde("label", folder, *labels, "--labels-file", "x").refused("give one of --labels", code=2)
     sonde("label", folder, "--labels-file", tmp_path / "x").refused("cannot read the labels", "No such file")

@@ -93,7 +93,7 @@ def test_questions_come_from_lines_or_tables(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("question,id\n" + "".join(f"q{n % 11},{n}\n" for n in range(12)))
     assert read_questions(tmp_path / "q.csv")[0] == Question("q0", ("0", "11"))
     (tmp_path / "few.txt").write_text("one\n")
-    with pytest.raises(SondeError, match="1 questions: at least 10"):
+    with pytest.raises(SondeError, match="1 question: at least 10"):
         read_questions(tmp_path / "few.txt")
     (tmp_path / "bad.csv").write_text("page,n\n" + "a,1\n" * 12)
     with pytest.raises(UsageError, match="a column question, not page, n"):
