@@ -6,12 +6,12 @@ import re
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tantivy import Document, FieldType, Index, Query
 
@@ -171,6 +171,7 @@ def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = Non
     try:
         meta = json.loads((folder / "meta.json").read_bytes())
         names = [str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]]
+        committed = _deletions(meta)
         fields = {field["name"]: field["type"] for field in meta["schema"]}
     except (OSError, ValueError, LookupError, TypeError, RecursionError, AttributeError):
         return [f"{folder}: meta.json is unreadable"]
@@ -178,9 +179,12 @@ def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = Non
         return [f"{folder}: its fields are {', '.join(map(str, fields))}"]
     problems = []
     for name in names:
-        files = sorted(folder.glob(f"{glob.escape(name)}.*"))
+        found = sorted(folder.glob(f"{glob.escape(name)}.*"))
+        # Other deletions are not committed: a writer may be writing them now.
+        files = [file for file in found if file.suffix != ".del" or file.name in committed]
         problems += [problem for file in files if (problem := _problem_of(file, known))]
         problems += [] if files else [f"{folder}: segment {name} is missing"]
+    problems += [f"{folder / name} is missing" for name in sorted(committed) if not (folder / name).exists()]
     return problems
 
 
@@ -220,11 +224,17 @@ def _problem(path: Path) -> str | None:
     return None if checksum == expected else f"{path}: checksum {checksum:08x} instead of {expected:08x}"
 
 
+def _deletions(meta: Mapping[str, Any]) -> set[str]:
+    """Return the names of the files in which the deletions of the last commit are."""
+    deletes = [
+        (each["segment_id"].replace("-", ""), each["deletes"]) for each in meta["segments"] if each.get("deletes")
+    ]
+    return {f"{name}.{deleted['opstamp']}.del" for name, deleted in deletes}
+
+
 def _drop_leftovers(folder: Path) -> None:
     """Remove deletions that a writer wrote down and did not commit: the next writer gives its own the same name."""
-    segments = json.loads((folder / "meta.json").read_bytes())["segments"]
-    deletes = [(each["segment_id"].replace("-", ""), each["deletes"]) for each in segments if each.get("deletes")]
-    named = {f"{name}.{deleted['opstamp']}.del" for name, deleted in deletes}
+    named = _deletions(json.loads((folder / "meta.json").read_bytes()))
     for path in folder.glob("*.del"):
         if path.name not in named:
             with suppress(PermissionError):  # a system that keeps files while they are open

@@ -153,6 +153,23 @@ def test_verify_names_a_cut_or_missing_file(folder):
     assert index.verify() == [f"{folder}: segment {path.stem} is missing"]
 
 
+def test_deletions_count_once_they_are_committed(folder):
+    (path,) = folder.glob("*.store")
+    put(folder / f"{path.stem}.99.del", b"being written")
+    index = LexicalIndex.open(folder)
+    assert (index.rows, index.verify()) == (3, [])
+    with index.writer() as writer:
+        writer.delete([1])
+        writer.commit(3, 2)
+        (deleted,) = folder.glob("*.del")
+    put(deleted, deleted.read_bytes()[:-5])
+    with pytest.raises(SondeError, match=r"\.del: cut off"):
+        LexicalIndex.open(folder)
+    deleted.unlink()
+    with pytest.raises(SondeError, match=r"\.del is missing"):
+        LexicalIndex.open(folder)
+
+
 @pytest.mark.parametrize("name", ["meta.json", "state.json", "*.idx", "*.term", "*.fast", "*.fieldnorm"])
 @pytest.mark.parametrize("how", ["emptied", "cut", "garbage", "gone"])
 def test_a_damaged_index_is_one_clear_error_or_none(folder, name, how):
