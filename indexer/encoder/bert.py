@@ -92,7 +92,10 @@ class BertWeights:
         self._shape = shape
         self._distilled = shape.kind == "distilbert"
         words = f"{_ENCODER['words']}.weight"
-        self._prefix = next(name for name in sorted(file.keys()) if name.endswith(words)).removesuffix(words)
+        found = [name for name in sorted(file.keys()) if name.endswith(words)]
+        if not found:
+            raise LookupError(words)
+        self._prefix = found[0].removesuffix(words)
 
     def positions(self) -> int:
         """How many tokens a text may have."""

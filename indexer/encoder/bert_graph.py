@@ -1,18 +1,18 @@
 """The forward pass of a BERT-shaped encoder as an ONNX graph of fused operators, without its weights.
 
 The operators are ONNX Runtime's own (domain com.microsoft): its attention reads one matrix for query, key and value,
-and normalisation takes the sum before it along. A graph has some kilobytes, so weights are not stored a second time.
+and normalisation includes the sum before it. A graph takes a few kilobytes: the weights are not stored a second time.
 docs/decisions/0032 has the reasons.
 """
 
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from ..files import write_durably
 from .bert import BertShape
 from .weights import cache_folder
 
@@ -31,20 +31,14 @@ def bert_graph(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], *, first
     key = hashlib.sha256(json.dumps([RECIPE, dataclasses.asdict(shape), arrays, first_only]).encode()).hexdigest()[:32]
     file = cache_folder() / "graphs" / f"{key}.onnx"
     with suppress(OSError):
-        digest, found = _split(file.read_bytes())
-        if hashlib.sha256(found).digest() == digest:
-            return found
+        content = file.read_bytes()
+        if hashlib.sha256(content[32:]).digest() == content[:32]:
+            return content[32:]
     made = _made(shape, arrays, first_only)
-    with suppress(OSError):  # without a cache, each start takes half a second longer
+    with suppress(OSError):  # without a cache, each start has to load onnx
         file.parent.mkdir(parents=True, exist_ok=True)
-        written = file.with_name(f"{key}.{os.getpid()}")
-        written.write_bytes(hashlib.sha256(made).digest() + made)
-        written.replace(file)
+        write_durably(file, lambda stream: stream.write(hashlib.sha256(made).digest() + made))
     return made
-
-
-def _split(content: bytes) -> tuple[bytes, bytes]:
-    return content[:32], content[32:]
 
 
 def _made(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], first_only: bool) -> bytes:

@@ -62,6 +62,8 @@ class BertSession:
             sides = {name: array.shape for name, array in arrays.items()}
             graph = bert_graph(self._shape, sides, first_only=self._first_only)
             return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        except (OSError, ImportError, MemoryError):
+            raise
         except Exception as error:  # weights that do not fit the configuration fail in as many ways as there are
             raise SondeError("the model cannot be loaded: its weights do not fit its config.json") from error
 

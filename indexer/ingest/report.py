@@ -55,8 +55,9 @@ class BuildSettings:
 
     def model_options(self) -> dict[str, object]:
         """Return the settings of the model that were given, as arguments of `load_encoder`."""
-        names = ("dtype", "truncate_dim", "query_prompt", "document_prompt", "normalize", "max_tokens")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        names = ("truncate_dim", "query_prompt", "document_prompt", "normalize", "max_tokens")
+        given: dict[str, object] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return given if self.dtype in (None, "auto") else given | {"dtype": self.dtype}
 
     @property
     def model_name(self) -> str:

@@ -78,10 +78,11 @@ def estimate_source(
 def _in_the_best_precision(
     encoder: Encoder, sample: list[Document], settings: BuildSettings, notify: Notify
 ) -> Encoder:
-    """Return the encoder that embeds the sample fastest at no loss, where the settings leave the precision open."""
-    if settings.dtype not in (None, "auto"):
+    """Return the encoder of the faster precision of two, where the settings leave it open and the embeddings are as good."""
+    options = settings.model_options()
+    if "dtype" in options:
         return encoder
-    options = settings.model_options() | {"dtype": "bfloat16", "device": "cpu"}
+    options |= {"dtype": "bfloat16", "device": "cpu"}
     texts = [document.text for document in sample]
     return faster_precision(encoder, texts, lambda: load_encoder(settings.model_name, **options), notify)  # type: ignore[arg-type]
 

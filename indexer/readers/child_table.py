@@ -15,7 +15,7 @@ from ..progress import Notify, silent
 from .child import Child, DiedError, pipe_of
 from .formats import format_by_name
 from .frames import item_of, set_head
-from .source import Item, Meter, ReadOptions, Source
+from .source import Item, Meter, Place, ReadOptions, Source, source_errors
 from .unchanged import Unchanged
 
 LATE = 5.0
@@ -51,7 +51,8 @@ class ChildTable(Source):
             SondeError: The file is broken or has changed meanwhile, or reading it took too long or too much memory.
         """
         if self._ready is None and self._path is not None and not self._piped:
-            self._before = Unchanged(self._path)
+            with source_errors(self.name, Place()):
+                self._before = Unchanged(self._path)
         run, self._ready = self._ready or self._started(), None
         try:
             for fields in run.rows():

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...indexer.encoder.bert import BertShape, BertWeights
 from ...indexer.encoder.onnx_replica import BertSession
+from ...indexer.errors import SondeError
 from .first_token import agree
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def with_onnx_body(model: Any) -> Any:
     shared = {id(each): each for each in (*model.parameters(), *model.buffers())} | {id(body): body}
     fast = copy.deepcopy(model, shared)
     setattr(fast, model.base_model_prefix, _body(body, session))
-    return fast if agree(model, fast) else None
+    try:
+        return fast if agree(model, fast) else None
+    except SondeError:  # the weights do not fit the configuration, which torch may allow
+        return None
 
 
 def _shape(model: Any) -> BertShape | None:

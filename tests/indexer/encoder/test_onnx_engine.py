@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_models import ARCHITECTURES, TEXTS, save_transformer
 
 from sonde.indexer.encoder import Encoder, load_encoder
+from sonde.indexer.encoder.plain import read_plain
 from sonde.indexer.errors import SondeError
 
 OURS = {"bert", "distilbert", "roberta", "xlm_roberta"}
@@ -104,6 +105,13 @@ def test_weights_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None
     save_file(weights | {wide: weights[wide][:, :-1].copy()}, folder / "model.safetensors")
     with pytest.raises(SondeError, match=r"^the model cannot be loaded: its weights do not fit its config\.json"):
         load_encoder(str(folder)).encode_texts(["refund"])
+
+
+def test_weights_of_other_names_are_left_to_the_library(tmp_path: Path) -> None:
+    folder = save_transformer(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({f"x{number}": value for number, value in enumerate(weights.values())}, folder / "model.safetensors")
+    assert read_plain(folder) is None
 
 
 def test_numbers_that_are_not_finite(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def test_a_long_run_takes_it_and_the_collection_remembers(
     assert found == {id: pytest.approx(score, abs=0.02) for id, score in expected.items()}
     again = sonde.index(rows(tmp_path / "rows.jsonl"), tmp_path / "c.sonde")
     assert again.stored.spec == made.stored.spec
+    auto = sonde.index(rows(tmp_path / "rows.jsonl"), tmp_path / "c.sonde", dtype="auto")
+    assert auto.stored.spec == made.stored.spec
 
 
 def test_nobody_who_names_a_precision_gets_another(

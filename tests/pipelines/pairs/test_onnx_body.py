@@ -8,6 +8,7 @@ import torch
 from tiny_models import TEXTS
 from tiny_pairs import KINDS, build_pairs
 
+from sonde.indexer.errors import SondeError
 from sonde.pipelines.pairs import onnx_body
 from sonde.pipelines.pairs.bundled.loading import load_bundled
 from sonde.pipelines.pairs.model import PairModel
@@ -55,3 +56,10 @@ def test_half_precision_and_padding_on_the_left_stay_in_torch() -> None:
 def test_a_model_that_gives_other_logits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_body, "agree", lambda *_: False)
     assert with_onnx_body(build_pairs("bert")[0]) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(onnx_body.BertSession, "run", _refused)
+    assert with_onnx_body(build_pairs("bert")[0]) is None
+
+
+def _refused(*_: object) -> None:
+    raise SondeError("the weights do not fit")

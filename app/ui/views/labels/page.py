@@ -123,7 +123,7 @@ def _applies(collection: Collection, name: str) -> bool:
         kept = len(collection.corrections(name)) if name else 0
     except SondeError:
         kept = 0
-    return st.toggle(f"Use and learn from {counted(kept, 'correction')}", value=True, key="heed") if kept else True
+    return st.toggle(f"Learn from {counted(kept, 'correction')}", value=True, key="heed") if kept else True
 
 
 PARTS = ["labels", "documents by label", "review", "against a column"]
