@@ -1,4 +1,4 @@
-"""BERT and its kin as shapes and arrays: what a model's folder says of its layers, and the weights by their role."""
+"""The layers and the weights of BERT-like models, as a model's folder describes them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -60,7 +60,7 @@ class BertShape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self | None:
-        """Read a configuration; None where it is of another kind, or has a part that this graph has not."""
+        """Read a configuration; None where it is of another kind, or has a part that the graph lacks."""
         kind = config["model_type"]
         if kind == "distilbert":
             names = ("dim", "n_heads", "n_layers")

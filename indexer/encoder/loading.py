@@ -48,7 +48,7 @@ def load_encoder(
         document_prompt: In place of the model's own; "" for none.
         normalize: Whether vectors get length 1.
         max_tokens: A window smaller than the model's.
-        engine: "auto" (ONNX Runtime for models of BERT's kind in float32 on a CPU, else torch) or "torch".
+        engine: "auto" (ONNX Runtime for BERT-like models in float32 on a CPU, otherwise torch) or "torch".
         notify: Receives sentences that the user should read: a download, a distillation.
 
     Raises:

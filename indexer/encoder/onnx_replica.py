@@ -1,4 +1,4 @@
-"""A plain model in ONNX Runtime on the CPU: sessions that share nothing with torch, and the vectors that they give."""
+"""Runs plain models in ONNX Runtime on the CPU, without torch."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,6 @@
-"""Sentence-Transformers folders that are no more than an encoder of BERT's kind and a pooling: read without torch.
+"""Reads plain Sentence-Transformers folders, which hold a BERT-like encoder and a pooling layer, without torch.
 
-Anything else about a folder, and anything odd in it, makes it not plain: the library loads it then, or says what is
-wrong with it.
+A folder with anything else in it is not plain: Sentence-Transformers loads it, or reports what is wrong with it.
 """
 
 import json

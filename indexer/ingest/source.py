@@ -78,7 +78,7 @@ def estimate_source(
 def _in_the_best_precision(
     encoder: Encoder, sample: list[Document], settings: BuildSettings, notify: Notify
 ) -> Encoder:
-    """Return the encoder of the faster precision of two, where the settings leave it open and the embeddings are as good."""
+    """Return the encoder in the precision that suits this processor, where the settings leave it open."""
     options = settings.model_options()
     if "dtype" in options:
         return encoder

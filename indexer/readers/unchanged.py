@@ -1,4 +1,4 @@
-"""Whether a file is still the one that a pass began to read."""
+"""Detects files that change while they are read."""
 
 import hashlib
 from pathlib import Path
@@ -9,7 +9,7 @@ _HEAD = 1 << 16
 
 
 class Unchanged:
-    """What a file was when a pass over it began."""
+    """The state of a file at the beginning of a pass."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -17,7 +17,9 @@ class Unchanged:
         self._head = self._digest(self._status.st_size)
 
     def check(self, name: str) -> None:
-        """Fail if the file was cut or written over since; one that was only appended to, or replaced, was read well.
+        """Fail if the file was truncated or overwritten since then.
+
+        A file that only grew, or that another file replaced, was read completely.
 
         Raises:
             SondeError: It has changed.

@@ -1,6 +1,6 @@
-"""Pair models of BERT's kind on a CPU: their encoder runs in ONNX Runtime, as that of a bi-encoder does.
+"""BERT-like pair models on a CPU: their encoder runs in ONNX Runtime, like that of a bi-encoder.
 
-The head stays what it is, a small torch module over the first token or over all of them.
+The head remains a small torch module over the first token or over all tokens.
 """
 
 import copy
