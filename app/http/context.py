@@ -183,17 +183,17 @@ class Context:
             raise ProblemError(422, f"{count:,} entries; the maximum is {self.settings.max_texts:,}", field)
 
 
-def context(request: Request) -> Context:
-    """Return the parts of the running service."""
+async def context(request: Request) -> Context:
+    """Return the parts of the running service. This and the two below are coroutines: others would run in a thread."""
     return request.app.state.context
 
 
-def reader(found: Annotated[Context, Depends(context)]) -> Context:
+async def reader(found: Annotated[Context, Depends(context)]) -> Context:
     """Mark a route that reads; `CheckedRoute` admits the request before its body is read."""
     return found
 
 
-def writer(found: Annotated[Context, Depends(context)]) -> Context:
+async def writer(found: Annotated[Context, Depends(context)]) -> Context:
     """Mark a route that writes; `CheckedRoute` admits the request before its body is read."""
     return found
 
