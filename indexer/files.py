@@ -73,6 +73,11 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     sync_folder(path.parent)
 
 
+def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file that the user named, as `write_durably` does; a symbolic link stays, and its target is replaced."""
+    write_durably(path.resolve() if path.is_symlink() else path, write)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder that may exist, with its parents, so that its name survives a power cut."""
     if not folder.parent.exists():
@@ -149,7 +154,7 @@ def sha256(path: Path) -> str:
 
 CHECK_DISK = "check that the disk is sound and not full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
-FORBIDDEN = ("readonly", "read-only", "permission", "unable to open")
+FORBIDDEN = ("readonly", "read-only", "permission", "not permitted", "unable to open")
 
 
 def disk_error(error: BaseException, folder: Path) -> BaseException:
@@ -159,11 +164,13 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
     text = str(error).lower()
     if any(word in text for word in FULL):
         return SondeError(
-            f"the disk is full: {folder} keeps everything that was committed; free some space, then run it again"
+            f"the disk is full: {folder} keeps everything that was committed; free some space, then run it again",
+            code="disk-full",
         )
     if any(word in text for word in FORBIDDEN):
         return SondeError(
-            f"{folder} cannot be written ({error}): is the disk read-only, or does the folder belong to another user?"
+            f"{folder} cannot be written: is the disk or a file read-only, or does it belong to another user?",
+            code="not-writable",
         )
     if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
         return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 LISTED = 20
 """Names that a sentence lists, at most."""
+NAME = 80
+"""Characters of a name that a sentence shows, at most. Names come from files, and may be of any length."""
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -15,8 +17,19 @@ def existing(names: Iterable[object], nothing: str = "there is none") -> str:
     """Return what there is instead, for an error: "there are a, b", "there is only a", or `nothing`."""
     known = [str(name) for name in names]
     if len(known) < 2:
-        return f"there is only {known[0]}" if known else nothing
-    return f"there are {', '.join(known[:LISTED])}{' …' if len(known) > LISTED else ''}"
+        return f"there is only {listed(known)}" if known else nothing
+    return f"there are {listed(known)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names on one line: "a, b", with a mark where there are more than `LISTED`."""
+    return ", ".join(map(on_one_line, names[:LISTED])) + (" …" if len(names) > LISTED else "")
+
+
+def on_one_line(name: str) -> str:
+    """Return a name without line breaks, cut after `NAME` characters."""
+    name = " ".join(name[: 10 * NAME].split())
+    return name if len(name) <= NAME else f"{name[:NAME]}…"
 
 
 def either(names: Sequence[str]) -> str:

@@ -89,13 +89,13 @@ def _check(threshold: float | None, to: Path | None) -> None:
 
 def _write(path: Path, found: "list[Translation]") -> None:
     """Write the pairs as `sonde evaluate bitext` and `sonde similarity --pairs` read them."""
-    from ...indexer.files import write_durably
+    from ...indexer.files import write_output
 
     lines = [
         f"{' '.join(p.first.split())}\t{' '.join(p.second.split())}\t{p.margin:.4f}\t{p.cosine:.4f}\n" for p in found
     ]
     page = "source\ttarget\tmargin\tcosine\n" + "".join(lines)
-    write_durably(path, lambda stream: stream.write(page.encode()))
+    write_output(path, lambda stream: stream.write(page.encode()))
 
 
 def evaluate_bitext(

@@ -116,7 +116,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         422: "A field is invalid; `errors` names it.",
         429: "Too many requests.",
         500: "The service failed: see its log.",
-        503: "The service is busy, or the request took too long.",
+        503: "The service is busy, the request took too long, or the collection's folder was moved or is read-only.",
+        507: "The disk of the service is full.",
     }.items()
 }
 

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import logging
 import os
 import secrets
 import time
@@ -17,6 +18,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import check_file, write_durably
 from .problems import ProblemError
 
+log = logging.getLogger("sonde.http")
 Rights = Literal["read", "write"]
 PREFIX = "sonde_"
 BYTES = 32
@@ -44,9 +46,11 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            SondeError: The file cannot be read, is not a key file, or holds no keys.
+            SondeError: The file cannot be read, is not a key file, holds no keys, or may be changed by other users.
         """
         try:
+            if os.name == "posix" and path.stat().st_mode & 0o022:
+                raise SondeError(f"other users can add keys to {path}: run chmod 600 on it, and look at its keys")
             keys = [Key(**entry) for entry in json.loads(path.read_text("utf-8"))["keys"]]
         except OSError as error:
             raise SondeError(f"cannot read the keys in {path}: {error.strerror}") from None
@@ -64,6 +68,37 @@ class Keys:
             if hmac.compare_digest(key.digest, wanted):
                 found = key
         return found
+
+
+class KeyFile:
+    """The keys of a file, read again when it changes, so that a key that was removed ends at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file.
+
+        Raises:
+            SondeError: As for `Keys.load`.
+        """
+        self._path = path
+        self._state = self._now()
+        self._keys = Keys.load(path)
+
+    def find(self, given: str) -> Key | None:
+        """Return the stored key that matches `given`; if the file has become unusable, its last keys stay valid."""
+        if (now := self._now()) != self._state:
+            self._state = now
+            try:
+                self._keys = Keys.load(self._path)
+            except SondeError as error:
+                log.error("the keys stay as they were: %s", error)
+        return self._keys.find(given)
+
+    def _now(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def add_key(path: Path, name: str, rights: Rights) -> str:
@@ -111,7 +146,7 @@ MOST_CLIENTS = 10_000
 class Guard:
     """Checks a request's key and its client's rate."""
 
-    def __init__(self, keys: Keys | None, rate: float | None) -> None:
+    def __init__(self, keys: KeyFile | None, rate: float | None) -> None:
         """Take the keys, or None if no key is required, and the requests allowed per second for each client."""
         self.keys = keys
         self._buckets = Buckets(rate) if rate else None
@@ -135,11 +170,11 @@ class Guard:
         if self.keys is None:
             return None
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        found = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
+        given = token.strip() if scheme.lower() == "bearer" else ""
+        found = self.keys.find(given) if given else None
         if found is None:
-            raise ProblemError(
-                401, "give an API key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
-            )
+            said = "this API key is not valid" if given else "give an API key: Authorization: Bearer KEY"
+            raise ProblemError(401, said, headers={"WWW-Authenticate": "Bearer"})
         return found
 
 

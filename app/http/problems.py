@@ -23,6 +23,13 @@ RETRY_SECONDS = 1
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
 """Default error codes by status; any other status uses its HTTP name."""
 FAILED = "the service failed: see its log"
+ON_DISK = {
+    "no-collection": (503, "the collection is not there at the moment: its folder was moved or removed"),
+    "disk-full": (507, "the disk of the service is full: nothing was written"),
+    "not-writable": (503, "the collection cannot be written to at the moment: its disk or folder is read-only"),
+    "damaged": (500, "the collection is damaged: `sonde verify` shows what is wrong"),
+}
+"""Statuses and answers for errors whose own messages name folders of the service."""
 IN_THE_QUERY = "put an id with a line break in the query: /documents?id=ID, percent-encoded"
 log = logging.getLogger("sonde.http")
 
@@ -135,7 +142,8 @@ def _failed(_: Request, error: Any) -> JSONResponse:
         detail = "another process is writing to the collection: try again"
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
     log.error("%s", error)  # not sent to the client: the message may name local folders
-    return problem(500, FAILED)
+    status, detail = ON_DISK.get(error.code, (500, FAILED))
+    return problem(status, detail, code=error.code)
 
 
 def _busy(_: Request, __: Any) -> JSONResponse:

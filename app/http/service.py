@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from ...indexer.errors import SondeError
 from . import problems
 from .context import Context, Measured, Metrics, Models
-from .guard import Guard, Keys
+from .guard import Guard, KeyFile
 from .hosted import Hosts
 from .origin import OwnPages
 from .routes import documents, methods, runs, search
@@ -27,7 +27,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     Raises:
         SondeError: The key file cannot be read.
     """
-    keys = Keys.load(settings.keys) if settings.keys else None
+    keys = KeyFile(settings.keys) if settings.keys else None
     app = FastAPI(
         title="Sonde",
         version=metadata.version("sonde"),

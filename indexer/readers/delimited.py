@@ -11,6 +11,7 @@ from itertools import islice
 
 from ..document import Skipped
 from ..errors import SondeError, arg
+from ..wording import listed
 from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
 from .columns import known
 from .source import Item, Meter, ReadOptions, Row, Source
@@ -147,7 +148,7 @@ class Delimited(Source):
         self.heading = tuple(rows[0]) if self._named else ()
         self._header = column_names(rows[0] if self._named else [""] * len(rows[0]))
         self.note = self._how()
-        self.nothing = f"has a header ({', '.join(self._header)}) but no rows: give a file with content"
+        self.nothing = f"has a header ({listed(self._header)}) but no rows: give a file with content"
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """Rows in the order of the file; "row 1" follows the header."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import UsageError
+from ..wording import listed
 from .nested import NestedError, flattened
 from .source import Item, Meter, Row, Source, row_of
 from .tables import BATCH_ROWS, rows_of
@@ -48,7 +49,7 @@ def python_source(source: Any) -> PythonObject:
         return PythonObject(name, lambda meter: _READERS[kind](source, meter), _length(source), once)
     if isinstance(source, Mapping) or kind[1] in ("DatasetDict", "IterableDatasetDict"):
         raise UsageError(
-            f"{name} with the keys {', '.join(map(str, source)) or '(none)'}: give one of its values, or [it]"
+            f"{name} with the keys {listed([str(key) for key in source]) or '(none)'}: give one of its values, or [it]"
         )
     if not isinstance(source, Iterable) or isinstance(source, (str, bytes, Document)):
         raise UsageError(f"{name} cannot be read: give {_ACCEPTED}")

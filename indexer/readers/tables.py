@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 from ..errors import UsageError
+from ..wording import listed
 from .delimited import column_names
 from .source import did_you_mean
 
@@ -106,7 +107,7 @@ class Workbook(Source):
             self._top, self._names = self._header()
         self.note = f"sheet {self._sheet!r}"
         self.nothing = (
-            f"has a header ({', '.join(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
+            f"has a header ({listed(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
         )
 
     def items(self, meter: Meter) -> Iterator[Item]:
@@ -147,7 +148,7 @@ class Workbook(Source):
             raise UsageError(said, code="not-found", field="sheet", value=name, alternatives=names)
         chosen = name or next((sheet for sheet in names if self._book.get_sheet_by_name(sheet).height > 0), None)
         if chosen is None:
-            raise SondeError(f"{self.name} is empty: none of its sheets ({', '.join(names)}) has a cell")
+            raise SondeError(f"{self.name} is empty: none of its sheets ({listed(names)}) has a cell")
         return chosen
 
 

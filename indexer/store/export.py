@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from ..errors import MissingExtraError
-from ..files import check_target, write_durably
+from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
@@ -135,7 +135,7 @@ def write_export(
     csv_writer = partial(_write_csv, formulas)
     writer = {".parquet": _write_parquet, ".csv": csv_writer, ".jsonl": _write_lines}[path.suffix.lower()]
     counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
-    write_durably(path, lambda stream: writer(collection, counted, stream, vectors))
+    write_output(path, lambda stream: writer(collection, counted, stream, vectors))
     if formulas.quoted:
         progress(formulas.note())
     return counted.count

@@ -103,7 +103,7 @@ def no_collection(folder: Path, why: str) -> SondeError:
         return WriterBusyError(
             f"{folder} is being written to by {holder}, and nothing is committed yet: try again later"
         )
-    return SondeError(f"{folder} is not a Sonde collection: {why}")
+    return SondeError(f"{folder} is not a Sonde collection: {why}", code="no-collection")
 
 
 def _writer(folder: Path) -> int | None:

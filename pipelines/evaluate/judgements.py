@@ -15,7 +15,7 @@ from typing import IO, Any
 from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import CHECK_DISK, check_different, check_file, sync_folder, write_durably
+from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_durably
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
@@ -187,7 +187,7 @@ def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
             os.fsync(stream.fileno())
         sync_folder(path.parent)
     except OSError as error:
-        raise SondeError(f"{path} cannot be written ({error.strerror or error}): {CHECK_DISK}") from None
+        raise disk_error(error, path) from None
 
 
 def _whole(stream: IO[bytes]) -> int:
@@ -221,4 +221,4 @@ def _write(path: Path, content: bytes) -> None:
     try:
         write_durably(path, lambda stream: stream.write(content))
     except OSError as error:
-        raise SondeError(f"{path} cannot be written ({error.strerror or error}): {CHECK_DISK}") from None
+        raise disk_error(error, path) from None

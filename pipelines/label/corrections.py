@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import check_target, text_of, write_durably
+from ...indexer.files import check_target, text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -178,7 +178,7 @@ def write_corrections(found: Sequence[Correction], path: Path, progress: Notify 
         rows = [("id", "label"), *((each.id, each.to_dict()["label"]) for each in found)]
         writer.writerows([formulas.cell(cell) for cell in row] for row in rows)
         text = stream.getvalue()
-    write_durably(path, lambda stream: stream.write(text.encode()))
+    write_output(path, lambda stream: stream.write(text.encode()))
     if formulas.quoted:
         progress(formulas.note(".jsonl"))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...indexer.errors import MissingExtraError
-from ...indexer.files import check_target, write_durably
+from ...indexer.files import check_target, write_output
 
 SUFFIXES = (".html", ".png")
 DOTS_PER_INCH = 150
@@ -45,7 +45,7 @@ def write_plot(plot: Plot, path: Path) -> None:
         MissingExtraError: The library that draws it is not installed.
     """
     check_plot_target(path)
-    write_durably(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot))
+    write_output(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot))
 
 
 def plotly() -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...indexer.errors import SondeError
-from ...indexer.files import text_of, write_durably
+from ...indexer.files import text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from .results import Results
@@ -70,7 +70,7 @@ def write_trec(path: Path, found: Sequence[tuple[str, Results]], tag: str) -> No
         for key, results in found
         for hit in results
     )
-    write_durably(path, lambda stream: stream.write("".join(lines).encode()))
+    write_output(path, lambda stream: stream.write("".join(lines).encode()))
 
 
 def _word(text: str) -> str:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from sonde.indexer.files import write_durably
+from sonde.indexer.files import write_durably, write_output
 
 
 def test_a_file_of_the_user_with_a_temporary_name_stays(tmp_path: Path) -> None:
@@ -57,3 +57,12 @@ main.main()
     assert (found.returncode, found.stderr) == (
         1, f"sonde: the disk is full: {tmp_path / 'x.csv'}: free some space, then run the same command again\n"
     )  # fmt: skip
+
+
+def test_a_link_that_the_user_named_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "out.csv", tmp_path / "out.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_output(link, lambda stream: stream.write(b"new"))
+    assert link.is_symlink() and target.read_text() == "new"

@@ -1,12 +1,13 @@
 """Who may ask the HTTP service, how often, and from where."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import json
 from pathlib import Path
 
 import pytest
 from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
 
-from sonde.app.http.guard import Buckets, Keys, add_key
+from sonde.app.http.guard import Buckets, KeyFile, Keys, add_key
 from sonde.app.http.settings import ServeSettings
 from sonde.indexer.errors import SondeError, UsageError
 
@@ -50,6 +51,28 @@ def test_a_file_of_keys(tmp_path: Path, keys: tuple[Path, str, str]) -> None:
     (tmp_path / "wrong.json").write_text("[]")
     with pytest.raises(SondeError, match=r"wrong\.json is not a key file"):
         Keys.load(tmp_path / "wrong.json")
+
+
+def test_a_key_file_that_others_can_change_is_refused(keys: tuple[Path, str, str]) -> None:
+    path = keys[0]
+    path.chmod(0o666)
+    with pytest.raises(SondeError, match=rf"other users can add keys to {path}: run chmod 600 on it"):
+        Keys.load(path)
+
+
+def test_a_removed_key_ends_at_once(keys: tuple[Path, str, str], caplog: pytest.LogCaptureFixture) -> None:
+    path, reading, writing = keys
+    found = KeyFile(path)
+    assert found.find(reading) and found.find(writing)
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({"keys": stored["keys"][1:]}))
+    assert found.find(reading) is None
+    assert found.find(writing)
+    path.write_text("half a fil")
+    assert found.find(writing), "an unusable file must not lock everybody out"
+    assert "the keys stay as they were" in caplog.text
+    path.unlink()
+    assert found.find(writing) and found.find(reading) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])

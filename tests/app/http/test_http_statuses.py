@@ -42,6 +42,17 @@ def routes(client: TestClient) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield method.upper(), path.format(id="none", opened="topic_run", method="none"), described
 
 
+def test_a_collection_that_was_moved_away(client: TestClient, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    away = folder.rename(folder.with_name("away.sonde"))
+    new = {"documents": [{"id": "9", "text": "new"}]}
+    for answer in (client.post("/search", json={"query": "battery"}), client.put("/documents", json=new)):
+        refused(answer, 503, "the collection is not there at the moment: its folder was moved or removed")
+        assert answer.json()["code"] == "no-collection" and str(folder) not in answer.text
+    assert not folder.exists() and f"{folder}" in caplog.text
+    away.rename(folder)
+    assert client.post("/search", json={"query": "battery"}).status_code == 200
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_every_answer_is_documented(client: TestClient, name: str) -> None:
     tried = 0
@@ -64,7 +75,7 @@ def test_the_key_is_checked_before_the_body_is_read(folder: Path, tmp_path: Path
                 if path in ("/health", "/ready"):
                     assert str(answer.status_code) in described["responses"]
                 else:
-                    refused(answer, 401, "give an API key")
+                    refused(answer, 401, "this API key is not valid" if key else "give an API key")
 
 
 def test_the_rights_are_checked_before_the_body_is_read(folder: Path, tmp_path: Path) -> None:
