@@ -11,6 +11,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
 from ...pipelines.analysis.describe import example_queries
+from ...pipelines.search.counts import Counts, Period, count_by
 from ...pipelines.search.facets import Facet, choices_among, facets
 from ...pipelines.search.filters import documents_where
 from ...pipelines.search.results import Results
@@ -238,6 +239,24 @@ class Searching(Opened):
         """
         with self.stored.view() as view:
             return facets(view)
+
+    def count_by(self, column: str, where: str | None = None, *, period: Period | None = None) -> Counts:
+        """Return how often each value of a metadata field, or of a run's column, occurs.
+
+        Args:
+            column: A metadata field, or a run's column such as "topic:NAME name".
+            where: Count only documents that pass this filter.
+            period: "year", "month" or "day" counts dates by period.
+
+        Raises:
+            UsageError: The column does not exist, the filter is not valid, or the column has no dates for a period.
+
+        Example:
+            >>> shop.count_by("stars", "stars > 1").values
+            ((2, 1), (5, 1))
+        """
+        with self.stored.view() as view:
+            return count_by(view, column, where, period)
 
     def choices_among(self, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
         """Count how often each choice of a facet occurs in the given documents, most frequent first.

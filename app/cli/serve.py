@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from .output import CollectionPath, Device, say
+from .output import Device, say
 
 if TYPE_CHECKING:
     from ..http.guard import Rights
@@ -94,22 +94,43 @@ def key(
 
 
 def mcp(
-    collection: CollectionPath,
+    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.")],
+    http: Annotated[bool, typer.Option("--http", help="Listen for assistants over streamable HTTP instead.")] = False,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
+    keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys, with --http.")] = None,
+    allow_host: AllowHost = None,
     device: Device = "auto",
 ) -> None:
-    """Let an assistant use a collection: an MCP server on standard input and output.
+    """Let an assistant use collections: an MCP server on standard input and output, or over HTTP.
 
-    Its tools search, find similar documents, read one, list topics and clusters, and label texts; none of them writes.
-    Name the command in the assistant's settings.
+    Its tools search, answer, count, compare, list topics and clusters with their trends, read documents, and label
+    texts; none of them writes. Name the command in the assistant's settings, or with --http its address.
 
     \b
     Examples:
       sonde mcp reviews.sonde …
+      sonde mcp reviews.sonde papers.sonde --http …
     """
     from ..api import open as open_collection
-    from ..mcp import serve as serve_assistant
+    from ..mcp import server_of
 
-    serve_assistant(open_collection(collection, device=device))
+    server = server_of(*(open_collection(each, device=device) for each in collections))
+    if not http:
+        server.run("stdio")
+        return
+    from ..http.server import Server
+    from ..http.settings import ServeSettings, listening
+    from ..mcp.http import PATH, http_app
+
+    settings = ServeSettings(host, port, keys, device, allow_host=tuple(allow_host or ()))
+    settings.check_exposure()
+    runner, bound = Server(http_app(server, settings), settings), listening(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    say(f"MCP at http://{shown}:{bound.getsockname()[1]}{PATH}, stop with Ctrl-C")
+    with bound, suppress(KeyboardInterrupt):
+        runner.run([bound])
+    say(f"sonde: {runner.ending}")
 
 
 def register_ui(app: typer.Typer) -> None:

@@ -29,6 +29,7 @@ READING = (
     "contrast",
     "corrected_run",
     "corrections",
+    "count_by",
     "counted_run",
     "counts",
     "documents",

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from ...indexer.wording import counted
 from .settings import ServeSettings
@@ -27,7 +27,7 @@ class Server(uvicorn.Server):
     uvicorn itself has a time limit only for connections that wait for their next request.
     """
 
-    def __init__(self, app: FastAPI, settings: ServeSettings) -> None:
+    def __init__(self, app: Starlette, settings: ServeSettings) -> None:
         """Take the application and its limits."""
         super().__init__(uvicorn.Config(app, log_level="warning", use_colors=False, timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings

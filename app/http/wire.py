@@ -33,6 +33,7 @@ TYPES = {
     "pipelines.evaluate.groups": ("ClassQuality", "ClusterQuality", "LabelQuality"),
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
     "pipelines.label.corrections": ("Correction",),
+    "pipelines.search.counts": ("Counts",),
     "pipelines.search.facets": ("Facet",),
     "pipelines.label": ("Classified", "Entailment", "Label", "LabelReport", "Unsure"),
     "pipelines.search.ask": ("Answer",),

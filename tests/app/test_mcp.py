@@ -39,6 +39,10 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
         "id": "1",
         "title": "",
         "score": round(expected[0].score, 4),
+        "scores": {
+            "dense": round(float(expected[0].scores.dense or 0), 4),
+            "lexical": round(float(expected[0].scores.lexical or 0), 4),
+        },
         "passage": ROWS[0]["text"],
         "metadata": {"stars": 1},
     }
@@ -60,7 +64,7 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         "text": ROWS[1]["text"],
     }
     assert call(server, "list_topics") == {
-        "run": "t", "items": [{"number": 0, "name": "power", "terms": ["battery"]}]}  # fmt: skip
+        "run": "t", "items": [{"number": 0, "name": "power", "documents": 1, "terms": ["battery"]}]}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,18 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         ("search", {"query": "a", "k": 0}, "k is 0"),
         ("search", {"query": "a", "where": "price > 1"}, "price"),
         ("search", {"query": "a", "mode": "psychic"}, "psychic"),
+        ("search", {"query": "a", "k": 51}, "k is 51: give 1 to 50"),
+        ("search", {"query": "a", "tresh": 1}, "search has no argument 'tresh': did you mean 'threshold'?"),
+        ("search", {"query": "a", "k": "many"}, "search: k: input should be a valid integer"),
+        ("search", {"query": "a" * 100_001}, "query has 100,001 characters; the maximum is 100,000"),
+        ("search", {"query": "a", "collection": "other"}, "there is no collection 'other': there is only reviews"),
+        ("search", {}, "search needs the argument 'query'"),
+        ("serch", {}, "there is no tool 'serch': there are collections, search"),
+        ("collections", {"x": 1}, "collections has no argument 'x': it takes none"),
+        ("count", {"by": "price"}, "there is no column 'price'"),
+        ("count", {"by": "stars", "period": "year"}, "period is 'year', but 'stars' has no dates"),
+        ("trends", {"run": "x", "by": "stars"}, "no run"),
+        ("label", {"texts": ["a"] * 101, "labels": {"b": "", "c": ""}}, "101 texts; the maximum for one call is 100"),
         ("similar", {"id": "9"}, "no document with the id '9'"),
         ("get_document", {"id": "9"}, "no document with the id '9'"),
         ("list_topics", {}, "no topic run"),
@@ -81,7 +97,9 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
 def test_what_is_wrong_is_said(
     reviews_collection: Collection, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
-    assert words in call(server_of(reviews_collection), tool, **arguments)
+    said = call(server_of(reviews_collection), tool, **arguments)
+    assert words in said
+    assert "\n" not in said and "Error executing" not in said
 
 
 def test_labels(reviews_collection: Collection) -> None:
@@ -98,7 +116,9 @@ def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> N
     assert "3 documents" in instructions
     assert "stars (integer)" in instructions
     assert {tool.name for tool in listed.tools} == {
-        "search", "similar", "get_document", "list_topics", "list_clusters", "label"}  # fmt: skip
+        "collections", "search", "ask", "similar", "get_document", "count", "compare", "list_topics", "list_clusters",
+        "members", "trends", "label",
+    }  # fmt: skip
     assert all(tool.annotations.read_only_hint for tool in listed.tools)
 
 

@@ -51,7 +51,10 @@ WHOLE = {
     "empty.json": (b" ", "empty.json is empty"),
     "array.json": (b"[]", "array.json holds an empty array"),
     "header.csv": (b"text,stars\n", r"header.csv has a header \(text, stars\) but no rows"),
-    "long.csv": (b'"two\nlines","' + b"x" * 500 + b'"\n', r"has a header \(two lines, x{80}…\) but no rows: give a file"),
+    "names.csv": (
+        b'"two\nlines","' + b"x" * 500 + b'"\n',
+        r"has a header \(two lines, x{80}…\) but no rows: give a file",
+    ),
     "cut.parquet": (
         PARQUET[: len(PARQUET) // 2],
         "cut.parquet is not a valid Parquet file, or is truncated: get a new copy",

@@ -1,0 +1,5 @@
+"""An MCP server over collections, for assistants (Model Context Protocol)."""
+
+from .server import server_of
+
+__all__ = ["server_of"]

@@ -1,0 +1,44 @@
+"""The MCP server over collections, for assistants (Model Context Protocol)."""
+
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from ...indexer.errors import MissingExtraError
+from ...indexer.wording import counted
+from ..api import Collection
+from .tools import Tools
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+
+def server_of(*collections: Collection) -> "MCPServer[Any]":
+    """Return a server with the tools of `Tools`.
+
+    Raises:
+        MissingExtraError: The MCP SDK is not installed.
+        UsageError: Two collections have the same name.
+    """
+    try:
+        from mcp.types import ToolAnnotations
+
+        from .checked import CheckedServer
+    except ImportError:
+        raise MissingExtraError("mcp", "mcp", "`sonde mcp`") from None
+    tools = Tools(collections)
+    server = CheckedServer(
+        "sonde", version=metadata.version("sonde"), instructions=_instructions(tools.named()), log_level="WARNING"
+    )
+    reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    for tool in tools.every:
+        server.tool(annotations=reading)(tool)
+    return server
+
+
+def _instructions(collections: dict[str, Collection]) -> str:
+    parts = []
+    for name, collection in collections.items():
+        info = collection.info()
+        columns = ", ".join(f"{column} ({kind})" for column, kind in info.fields.items()) or "none"
+        parts.append(f"{name}: {counted(info.documents, 'document')}; metadata columns for `where`: {columns}.")
+    return "Search collections of documents by meaning and by words, count, compare and group them. " + " ".join(parts)

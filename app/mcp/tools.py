@@ -1,0 +1,293 @@
+"""The tools of the MCP server; their docstrings and annotations are what an assistant reads."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Concatenate, ParamSpec
+
+from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.store.fields import json_value
+from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
+from ...indexer.wording import existing
+from ...pipelines.search.counts import Period
+from ...pipelines.search.results import Hit, Results
+from ..api import Collection
+
+MOST_HITS = 50
+MOST_TEXTS = 100
+LONGEST = 100_000
+"""Characters of a text that an assistant sends, at most."""
+SHOWN = 2_000
+"""Characters of a passage in a list of hits; `get_document` gives the whole text."""
+TERMS = 20
+"""Words that tell the sides of a comparison apart."""
+
+Where = Annotated[
+    str | None,
+    "SQL condition on metadata and runs, such as: year >= 2020 AND lang = 'en', or \"topic:topics name\" = 'shipping'",
+]
+Name = Annotated[str | None, "A collection's name, as `collections` lists it. Needed only if there are several."]
+Hits = Annotated[int, f"Documents to return, 1 to {MOST_HITS}."]
+Id = Annotated[str, "A document's id, as search returns it."]
+Run = Annotated[str | None, "A run's name, as `collections` lists it; the newest if left out."]
+
+P = ParamSpec("P")
+
+
+def _told(
+    tool: Callable[Concatenate["Tools", P], dict[str, Any]],
+) -> Callable[Concatenate["Tools", P], dict[str, Any]]:
+    """Let a tool raise what went wrong as an error that the assistant reads."""
+
+    @wraps(tool)
+    def told(self: "Tools", *args: P.args, **given: P.kwargs) -> dict[str, Any]:
+        from mcp.server.mcpserver.exceptions import ToolError
+
+        for name, value in given.items():
+            if isinstance(value, str) and len(value) > LONGEST:
+                raise ToolError(f"{name} has {len(value):,} characters; the maximum is {LONGEST:,}")
+        try:
+            return tool(self, *args, **given)
+        except SondeError as error:
+            raise ToolError(str(error)) from None
+
+    return told
+
+
+class Tools:
+    """Reading tools over collections by name."""
+
+    def __init__(self, collections: Sequence[Collection]) -> None:
+        """Take the collections; the name of each is its folder's name without `.sonde`.
+
+        Raises:
+            UsageError: Two collections have the same name.
+        """
+        self._collections = {each.path.name.removesuffix(".sonde"): each for each in collections}
+        if len(self._collections) < len(collections):
+            raise UsageError("two collections have the same name: rename the folder of one")
+
+    @property
+    def every(self) -> list[Callable[..., dict[str, Any]]]:
+        """All tools."""
+        return [
+            self.collections, self.search, self.ask, self.similar, self.get_document, self.count, self.compare,
+            self.list_topics, self.list_clusters, self.members, self.trends, self.label,
+        ]  # fmt: skip
+
+    def named(self) -> dict[str, Collection]:
+        """Return the collections by name."""
+        return self._collections
+
+    @_told
+    def collections(self) -> dict[str, Any]:
+        """List the collections: documents, metadata columns with their types, stored runs and the answer threshold."""
+        return {"collections": [_described(name, each) for name, each in self._collections.items()]}
+
+    @_told
+    def search(
+        self,
+        query: Annotated[str, "What to look for, in words."],
+        k: Hits = 10,
+        where: Where = None,
+        mode: Annotated[str, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
+        threshold: Annotated[float | None, "Keep only hits at least this similar: a cosine; BM25 for lexical."] = None,
+        rerank: Annotated[bool, "Read the best hits again with a slower, more exact second stage."] = False,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Find the documents that answer a query best; each with its best passage, id, scores and metadata."""
+        found = self._one(collection).search(
+            query, k=_checked(k), where=where, mode=mode, threshold=threshold, rerank=rerank
+        )
+        return _answer(found)
+
+    @_told
+    def ask(
+        self,
+        question: Annotated[str, "A question."],
+        threshold: Annotated[float | None, "Least cosine of an answer; the collection's own if left out."] = None,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Return the one answer to a question, or null if nothing in the collection is similar enough."""
+        found = self._one(collection).ask(question, threshold)
+        return {
+            "answer": found.answer,
+            "id": found.hit.id if found.hit else None,
+            "similarity": found.similarity,
+            "threshold": found.threshold,
+            "notes": list(found.notes),
+        }
+
+    @_told
+    def similar(self, id: Id, k: Hits = 10, where: Where = None, collection: Name = None) -> dict[str, Any]:
+        """Find the documents most similar to a stored one."""
+        return _answer(self._one(collection).similar(id, k=_checked(k), where=where))
+
+    @_told
+    def get_document(self, id: Id, collection: Name = None) -> dict[str, Any]:
+        """Return the whole text of a document with its title and metadata."""
+        found = self._one(collection).get(id)
+        metadata = {name: json_value(value) for name, value in found.metadata.items()}
+        return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
+
+    @_told
+    def count(
+        self,
+        where: Where = None,
+        by: Annotated[str | None, "A metadata column, or a run's column such as: topic:topics name"] = None,
+        period: Annotated[Period | None, "To count a column of dates by period."] = None,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Count documents: all, those that pass a condition, or for each value of a column; numbers with their mean."""
+        chosen = self._one(collection)
+        if by is None:
+            return {"documents": len(chosen) if where is None else chosen.matching(where, k=0)[0]}
+        found = chosen.count_by(by, where, period=period)
+        counted = {
+            "documents": found.documents,
+            "missing": found.missing,
+            "distinct": found.distinct,
+            "low": json_value(found.low),
+            "high": json_value(found.high),
+            "mean": found.mean,
+            "values": [{"value": json_value(value), "documents": count} for value, count in found.values],
+        }
+        return {name: value for name, value in counted.items() if value is not None}
+
+    @_told
+    def compare(
+        self,
+        first: Annotated[str, "SQL condition of the first part, such as: stars <= 2"],
+        second: Annotated[str, "SQL condition of the second part."],
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Say what tells two parts of a collection apart: their sizes and the words that each has more often."""
+        found = self._one(collection).contrast([first, second])
+        sides = zip((first, second), found.sides, strict=True)
+        return {
+            "similarity": found.similarity,
+            "parts": [
+                {"where": where, "documents": side.documents, "terms": [term for term, _ in side.terms[:TERMS]]}
+                for where, side in sides
+            ],
+        }
+
+    @_told
+    def list_topics(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
+        """List the topics that were found in a collection, with their sizes and terms."""
+        return _items(self._one(collection), TOPIC, run)
+
+    @_told
+    def list_clusters(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
+        """List the clusters that were found in a collection, with their sizes and terms."""
+        return _items(self._one(collection), CLUSTER, run)
+
+    @_told
+    def members(
+        self,
+        run: Annotated[str, "A run's name, as `collections` lists it."],
+        number: Annotated[int, "The number of a topic, cluster or label."],
+        k: Hits = 10,
+        offset: Annotated[int, "Documents to skip."] = 0,
+        kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Return the documents of a topic, cluster or label, the most typical ones first."""
+        found = self._one(collection).members(run, number, kind, k=_checked(k), offset=offset)
+        return {"documents": [{"id": each.id, "title": each.title, "text": each.text[:SHOWN]} for each in found]}
+
+    @_told
+    def trends(
+        self,
+        run: Annotated[str, "A run of topics, clusters or labels, as `collections` lists it."],
+        by: Annotated[str, "A metadata column with dates or numbers, such as a year."],
+        kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Say which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
+
+        `change` is the share of all documents in the later half of the periods minus that in the earlier half.
+        """
+        found = self._one(collection).breakdown(run, by, kind)
+        if len(found.parts) < 2:
+            raise UsageError(f"{by!r} has only one value, so there is no trend", field="by", value=by)
+        middle = len(found.parts) // 2
+        early, late = found.counts[:, :middle], found.counts[:, middle:]
+        change = late.sum(axis=1) / max(late.sum(), 1) - early.sum(axis=1) / max(early.sum(), 1)
+        rows = [
+            {"number": item.number, "name": item.name, "change": round(float(share), 4),
+             "documents": {part: int(n) for part, n in zip(found.parts, counts, strict=True) if n}}
+            for item, share, counts in zip(found.items, change, found.counts, strict=True)
+        ]  # fmt: skip
+        return {"later_half_from": found.parts[middle], "items": sorted(rows, key=lambda row: -row["change"])}
+
+    @_told
+    def label(
+        self,
+        texts: Annotated[list[str], f"Texts to be labelled, {MOST_TEXTS} at most."],
+        labels: Annotated[dict[str, str], "Two or more labels, each with a description, which may be empty."],
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Give each text the label that fits it best, from the labels' names and descriptions alone."""
+        if len(texts) > MOST_TEXTS:
+            raise UsageError(f"{len(texts):,} texts; the maximum for one call is {MOST_TEXTS}", field="texts")
+        if too_long := next((each for each in texts if len(each) > LONGEST), None):
+            raise UsageError(f"a text has {len(too_long):,} characters; the maximum is {LONGEST:,}", field="texts")
+        found = self._one(collection).classify(texts, labels)
+        return {"labels": [each.label for each in found]}
+
+    def _one(self, name: str | None) -> Collection:
+        known = list(self._collections)
+        if name is None and len(known) > 1:
+            raise UsageError(f"name the {arg('collection')}: {existing(known)}", field="collection")
+        found = self._collections[known[0]] if name is None else self._collections.get(name.removesuffix(".sonde"))
+        if found is None:
+            raise UsageError(f"there is no collection {name!r}: {existing(known)}", field="collection", value=name)
+        return found
+
+
+def _checked(k: int) -> int:
+    if not 1 <= k <= MOST_HITS:
+        raise out_of_range("k", k, f"give 1 to {MOST_HITS}")
+    return k
+
+
+def _described(name: str, collection: Collection) -> dict[str, Any]:
+    info = collection.info()
+    return {
+        "name": name,
+        "documents": info.documents,
+        "columns": info.fields,
+        "language": info.language,
+        "runs": [
+            {"kind": str(run.kind), "name": run.name, "documents": run.documents}
+            for run in collection.runs()
+            if run.complete
+        ],
+        "threshold": collection.search_defaults().threshold,
+    }
+
+
+def _items(collection: Collection, kind: RunKind, name: str | None) -> dict[str, Any]:
+    found = collection.newest_run(kind, name)
+    sizes = collection.item_sizes(found.run)
+    items = [
+        {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
+        for item in found.items
+    ]
+    return {"run": found.run.name, "items": items}
+
+
+def _answer(results: Results) -> dict[str, Any]:
+    return {"hits": [_hit(hit) for hit in results], "notes": list(results.notes)}
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    scores = {"dense": hit.scores.dense, "lexical": hit.scores.lexical, "rerank": hit.scores.rerank}
+    return {
+        "id": hit.id,
+        "title": hit.title,
+        "score": round(hit.score, 4),
+        "scores": {name: round(score, 4) for name, score in scores.items() if score is not None},
+        "passage": hit.passage.text[:SHOWN],
+        "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
+    }

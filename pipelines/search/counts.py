@@ -1,0 +1,106 @@
+"""Documents counted by a metadata field or a run, over all documents or those that pass a filter."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ...indexer.document import Value
+from ...indexer.errors import UsageError, arg, unknown_option
+from ...indexer.store.catalog import CHUNK
+from ...indexer.store.documents import document_numbers
+from ...indexer.store.runs import RunColumns
+from ...indexer.store.view import View
+from ...indexer.wording import existing
+from .filters import documents_where
+
+Period = Literal["year", "month", "day"]
+LENGTHS: dict[Period, int] = {"year": 4, "month": 7, "day": 10}
+"""Characters of an ISO date that name its period."""
+MOST = 200
+"""Values that are listed, at most: the most frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How the values of a column are distributed.
+
+    Attributes:
+        column: A metadata field, or a run's column such as "topic:NAME name".
+        documents: Number of documents that pass the filter.
+        missing: Number of these without a value.
+        distinct: Number of different values, or periods.
+        values: (value, documents): periods in their order, other values by frequency. A document with a list counts for
+            each of its items.
+        low: The smallest number or the earliest date, None for other types.
+        high: The largest number or the latest date, None for other types.
+        mean: The mean of numbers, None for other types.
+    """
+
+    column: str
+    documents: int
+    missing: int
+    distinct: int
+    values: tuple[tuple[Value, int], ...]
+    low: Value = None
+    high: Value = None
+    mean: float | None = None
+
+
+def count_by(view: View, column: str, where: str | None = None, period: Period | None = None) -> Counts:
+    """Return how often each value of a column occurs.
+
+    Args:
+        view: The view that is counted.
+        column: A metadata field, or a run's column.
+        where: A filter; all documents if None.
+        period: "year", "month" or "day" counts dates by period.
+
+    Raises:
+        UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
+    """
+    runs = RunColumns(view.catalog)
+    if column not in view.fields and column not in runs.types:
+        said = f"there is no column {column!r}: {existing([*view.fields, *runs.types])}"
+        raise UsageError(said, code="unknown-option", field="column", value=column)
+    if period is not None and period not in LENGTHS:
+        raise unknown_option("period", period, get_args(Period))
+    if period is not None and (column not in view.fields or view.fields[column].type != "date"):
+        raise UsageError(f"{arg('period')} is {period!r}, but {column!r} has no dates", field="period", value=period)
+    docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
+    cells = _cells(view, runs, column, docs)
+    return _counted(column, len(docs), cells, period)
+
+
+def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:
+    """Yield the value of each document that has one."""
+    for start in range(0, len(docs), CHUNK):
+        some = docs[start : start + CHUNK].tolist()
+        rows = view.catalog.metadata(some) if column in view.fields else runs.of(some)
+        yield from (row[column] for row in rows.values() if row.get(column) is not None)
+
+
+def _counted(column: str, documents: int, cells: Iterable[Any], period: Period | None) -> Counts:
+    counter, having = Counter[Any](), 0
+    for cell in cells:
+        having += 1
+        items = cell if isinstance(cell, (list, tuple)) else (cell,)
+        counter.update({_part(item, period) for item in items})
+    ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if period else ordered[:MOST]
+    ends: dict[str, Any] = {}
+    if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
+        total = sum(value * count for value, count in counter.items())
+        ends = {"low": min(counter), "high": max(counter), "mean": total / sum(counter.values())}
+    elif counter and all(isinstance(value, date) for value in counter):
+        ends = {"low": min(counter), "high": max(counter)}
+    return Counts(column, documents, documents - having, len(counter), tuple(values), **ends)
+
+
+def _part(value: Any, period: Period | None) -> Any:
+    if period is not None and isinstance(value, date):
+        return value.isoformat()[: LENGTHS[period]]
+    return str(value) if isinstance(value, (dict, list)) else value

@@ -1,0 +1,96 @@
+"""The MCP server over raw standard input, and over streamable HTTP behind keys and host checks."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_encoder import FakeEncoder
+from starlette.testclient import TestClient
+
+from sonde.app.api import Collection, index
+from sonde.app.http.guard import add_key
+from sonde.app.http.settings import ServeSettings
+from sonde.app.mcp import server_of
+from sonde.app.mcp.http import PATH, http_app
+
+ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+VERSION = "2025-06-18"
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}  # fmt: skip
+
+
+def collection_of(folder: Path, name: str, *texts: str) -> Collection:
+    path = folder / f"{name}.sonde"
+    rows = [{"id": f"{name}-{number}", "text": text} for number, text in enumerate(texts)]
+    index(rows, path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    return Collection.open(path, encoder=FakeEncoder())  # type: ignore[arg-type]
+
+
+def asked(tool: str, number: int = 2, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def test_every_line_with_an_id_is_answered(tmp_path: Path) -> None:
+    collection = collection_of(tmp_path, "notes", "one", "two")
+    lines = [
+        json.dumps(HELLO),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        "no JSON",
+        '{"jsonrpc": "1.0", "id": 7, "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": "x", "method": 5}',
+        '{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": [1]}',
+        "[]",
+        json.dumps(asked("get_document", 9, id="notes-1")),
+    ]
+    code = "import sys; from sonde.app.cli.main import main; sys.argv = ['sonde', 'mcp', sys.argv[1]]; main()"
+    command = [sys.executable, "-c", code, str(collection.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(7)]
+        process.stdin.close()
+        assert process.wait(30) == 0
+    by_id = {str(answer.get("id")): answer for answer in answers}
+    assert by_id["1"]["result"]["serverInfo"]["name"] == "sonde" and by_id["1"]["result"]["serverInfo"]["version"]
+    assert by_id["9"]["result"]["structuredContent"]["text"] == "two"
+    for key in ("7", "x", "8"):
+        assert by_id[key]["error"]["code"] == -32600 and "JSON-RPC 2.0" in by_id[key]["error"]["message"], key
+    unnamed = [answer["error"]["code"] for answer in answers if answer.get("id") is None]
+    assert sorted(unnamed) == [-32700, -32600]
+
+
+def test_over_http_with_keys_and_several_collections(tmp_path: Path) -> None:
+    server = server_of(collection_of(tmp_path, "notes", "one", "two"), collection_of(tmp_path, "other", "three"))
+    key = add_key(tmp_path / "keys.json", "assistant", "read")
+    settings = ServeSettings(keys=tmp_path / "keys.json", rate=50.0)
+    headers = ACCEPT | {"authorization": f"Bearer {key}"}
+    with TestClient(http_app(server, settings), "http://127.0.0.1:8081") as client:
+        assert client.post(PATH, json=HELLO, headers=ACCEPT).status_code == 401
+        assert client.post(PATH, json=HELLO, headers=headers | {"host": "evil.example"}).status_code == 421
+        assert client.post(PATH, json=HELLO, headers=headers | {"origin": "http://evil.example"}).status_code == 403
+        assert client.post(PATH, json=HELLO, headers=headers).json()["result"]["serverInfo"]["name"] == "sonde"
+
+        def call(tool: str, **arguments: Any) -> Any:
+            answer = client.post(
+                PATH, json=asked(tool, **arguments), headers=headers | {"mcp-protocol-version": VERSION}
+            )
+            result = answer.json()["result"]
+            return result["content"][0]["text"] if result.get("isError") else result["structuredContent"]
+
+        assert [each["name"] for each in call("collections")["collections"]] == ["notes", "other"]
+        assert call("count", collection="other") == {"documents": 1}
+        assert call("get_document", id="notes-0", collection="notes.sonde")["text"] == "one"
+        assert call("count") == "name the collection: there are notes, other"
+
+
+def test_two_collections_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(Exception, match="two collections have the same name: rename the folder of one"):
+        server_of(collection_of(tmp_path, "notes", "one"), collection_of(tmp_path / "a", "notes", "two"))

@@ -1,0 +1,81 @@
+"""Counting by a column gives what a loop over the rows gives."""
+
+from collections import Counter
+from datetime import date
+
+import pytest
+from fake_encoder import FakeEncoder
+
+from sonde.app.api import Collection, index
+from sonde.indexer.errors import UsageError
+
+ROWS = [
+    {
+        "id": str(number),
+        "text": f"text number {number}",
+        "stars": number % 4 + 1,
+        "price": number / 2 if number % 3 else None,
+        "day": date(2020 + number // 400, 1 + number % 12, 1 + number % 28),
+        "kinds": ["a", "b"][: 1 + number % 2] if number % 5 else None,
+        "new": number % 7 == 0,
+    }
+    for number in range(1_200)
+]
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    folder = tmp_path_factory.mktemp("counts") / "c.sonde"
+    collection = index(ROWS, folder, id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    collection.tag("early", where="stars <= 2")
+    return collection
+
+
+def test_values_are_those_of_a_loop(counted: Collection) -> None:
+    found = counted.count_by("stars")
+    assert found.values == ((1, 300), (2, 300), (3, 300), (4, 300))
+    assert (found.documents, found.missing, found.distinct, found.low, found.high, found.mean) == (
+        1200,
+        0,
+        4,
+        1,
+        4,
+        2.5,
+    )
+    prices = [row["price"] for row in ROWS if row["price"] is not None]
+    found = counted.count_by("price")
+    assert (found.missing, found.distinct, found.low, found.high) == (400, 800, 0.5, 599.5)
+    assert found.mean == pytest.approx(sum(prices) / len(prices)) and len(found.values) == 200
+    lists = Counter(item for row in ROWS for item in row["kinds"] or ())
+    assert dict(counted.count_by("kinds").values) == dict(lists)
+    assert counted.count_by("new").values == ((False, 1028), (True, 172))
+    assert counted.count_by("new").mean is None
+
+
+def test_a_filter_and_periods(counted: Collection) -> None:
+    some = [row for row in ROWS if row["stars"] == 2 and row["day"].year == 2021]
+    found = counted.count_by("day", "stars = 2 AND day >= '2021-01-01' AND day < '2022-01-01'", period="month")
+    assert found.documents == len(some)
+    assert found.values == tuple(sorted(Counter(row["day"].isoformat()[:7] for row in some).items()))
+    years = counted.count_by("day", period="year")
+    assert years.values == (("2020", 400), ("2021", 400), ("2022", 400))
+    assert counted.count_by("day").low == date(2020, 1, 1)
+    assert counted.count_by("stars", "stars > 9").values == () and counted.count_by("stars", "stars > 9").low is None
+
+
+def test_runs_are_counted_too(counted: Collection) -> None:
+    assert counted.count_by("tag:early", "stars <= 3").values == ((True, 600), (False, 300))
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "said"),
+    [
+        ("color", {}, r"there is no column 'color': there are stars, price, day, kinds, new, tag:early"),
+        ("stars", {"period": "year"}, "period is 'year', but 'stars' has no dates"),
+        ("day", {"period": "week"}, "period is 'week'"),
+        ("day", {"where": "color = 1"}, "color"),
+    ],
+)
+def test_what_cannot_be_counted(counted: Collection, column: str, given: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        counted.count_by(column, **given)  # type: ignore[arg-type]
