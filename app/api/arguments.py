@@ -37,7 +37,7 @@ _WANTED = {
 
 
 def settings_from(
-    kind: type[S], settings: S | None, options: Mapping[str, Any], method: str, also: Iterable[str] = ()
+    kind: type[S], settings: S | None, options: Mapping[str, object], method: str, also: Iterable[str] = ()
 ) -> S:
     """Return the settings of a call; an option overrides the field of the same name in `settings`.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ...indexer.ann.library import has_gpu
 from ...indexer.encoder import Encoder
@@ -17,6 +17,7 @@ from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
+from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
 from .upkeep import Upkeep
@@ -69,7 +70,7 @@ def index(
     settings: BuildSettings | None = None,
     encoder: Encoder | None = None,
     progress: Notify = silent,
-    **options: Any,
+    **options: Unpack[BuildOptions],
 ) -> Collection:
     """Update the collection at `to` from a source, or create it if it does not exist.
 
@@ -115,7 +116,7 @@ def estimate(
     read: ReadOptions | None = None,
     settings: BuildSettings | None = None,
     progress: Notify = silent,
-    **options: Any,
+    **options: Unpack[BuildOptions],
 ) -> Estimate:
     """Estimate what `index` would need with the same arguments; nothing is written.
 
@@ -135,7 +136,7 @@ def estimate(
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 
-def _check_reading(options: Mapping[str, Any], read: ReadOptions | None, columns: Mapping[str, Any]) -> None:
+def _check_reading(options: Mapping[str, object], read: ReadOptions | None, columns: Mapping[str, object]) -> None:
     """Check that no setting of the reader is given twice or in the wrong place."""
     given = [name for name, value in columns.items() if value is not None]
     if read is not None and given:

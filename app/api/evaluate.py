@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.progress import Notify, silent
 from ...pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
+from .options import EvaluateOptions, TuneOptions
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality
@@ -39,7 +40,7 @@ class Evaluating(Opened):
         *,
         modes: Sequence[str] = MODES,
         settings: SearchSettings | None = None,
-        **options: Any,
+        **options: Unpack[EvaluateOptions],
     ) -> "list[SearchQuality]":
         """Measure search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
 
@@ -118,7 +119,7 @@ class Evaluating(Opened):
         clicks: str | Path | None = None,
         settings: "TuneSettings | None" = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[TuneOptions],
     ) -> "TuneReport":
         """Tune the collection's search settings, and store them only if they are significantly better.
 

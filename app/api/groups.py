@@ -1,7 +1,7 @@
 """Groups of documents: clusters, topics, maps and duplicates, and the runs that store them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import CLUSTER
@@ -15,6 +15,7 @@ from ...pipelines.map import Map, MapSettings, make_map, update_map
 from ...pipelines.topics import Topics, TopicSettings, make_topics
 from .arguments import PROGRESS, check_options, settings_from
 from .opened import Opened
+from .options import ClusterOptions, CompareParts, DuplicateOptions, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
     from ...pipelines.compare import Contrast, RunComparison
@@ -34,7 +35,7 @@ class Grouping(Opened):
 
     def cluster(
         self, name: str | None = None, *, replace: bool = False, settings: ClusterSettings | None = None,
-        progress: Notify = silent, **options: Any,
+        progress: Notify = silent, **options: Unpack[ClusterOptions],
     ) -> Clustering:  # fmt: skip
         """Cluster the documents by meaning and store the result as a run.
 
@@ -110,7 +111,7 @@ class Grouping(Opened):
         match: str | None = None,
         settings: TopicSettings | None = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[TopicOptions],
     ) -> Topics:
         """Find topics with BERTopic, store them as a run, and return them.
 
@@ -149,7 +150,7 @@ class Grouping(Opened):
 
     def map(
         self, name: str = "map", *, replace: bool = False, settings: MapSettings | None = None,
-        progress: Notify = silent, **options: Any,
+        progress: Notify = silent, **options: Unpack[MapOptions],
     ) -> Map:  # fmt: skip
         """Lay out the documents on a plane, store the map as a run, and return it.
 
@@ -197,7 +198,11 @@ class Grouping(Opened):
         return update_map(self.stored, run, progress)
 
     def duplicates(
-        self, *, settings: DuplicateSettings | None = None, progress: Notify = silent, **options: Any
+        self,
+        *,
+        settings: DuplicateSettings | None = None,
+        progress: Notify = silent,
+        **options: Unpack[DuplicateOptions],
     ) -> Duplicates:
         """Return groups of duplicate documents: exact, near or by meaning.
 
@@ -217,7 +222,7 @@ class Grouping(Opened):
         given = settings_from(DuplicateSettings, settings, options, "duplicates", PROGRESS)
         return find_duplicates(self.stored, given, progress)
 
-    def compare(self, **parts: Any) -> "Contrast | RunComparison":
+    def compare(self, **parts: Unpack[CompareParts]) -> "Contrast | RunComparison":
         """Compare two parts of the collection, or two cluster runs, and return the differences.
 
         Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.errors import Ids, Texts
 from ...indexer.progress import Notify, silent
@@ -28,6 +28,7 @@ from ...pipelines.label import (
 )
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
+from .options import LabelOptions
 
 if TYPE_CHECKING:
     from ...pipelines.train.few_shot import LabelledExample
@@ -42,7 +43,12 @@ class Labelling(Opened):
     """
 
     def label(
-        self, labels: Labels, *, settings: LabelSettings | None = None, progress: Notify = silent, **options: Any
+        self,
+        labels: Labels,
+        *,
+        settings: LabelSettings | None = None,
+        progress: Notify = silent,
+        **options: Unpack[LabelOptions],
     ) -> LabelReport:
         """Label every document, using only the names of the labels, and store the result as a run.
 
@@ -70,7 +76,7 @@ class Labelling(Opened):
         fine_tune: str | Path | None = None,
         settings: LabelSettings | None = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[LabelOptions],
     ) -> LabelReport:
         """Label every document, learning from a few examples of each label, and store the result as a run.
 
@@ -102,7 +108,7 @@ class Labelling(Opened):
 
     def classify(
         self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, judge: Judge | None = None,
-        progress: Notify = silent, **options: Any,
+        progress: Notify = silent, **options: Unpack[LabelOptions],
     ) -> list[Classified]:  # fmt: skip
         """Label texts that are not in the collection, with its bi-encoder; nothing is stored. See `sonde.classify`.
 

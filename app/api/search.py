@@ -3,7 +3,7 @@
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.document import Value
 from ...indexer.errors import Ids, SondeError, Texts, UsageError, as_text, as_texts
@@ -21,6 +21,7 @@ from ...pipelines.search.similar import like, similar
 from ...pipelines.search.why import best_passage
 from .arguments import settings_from
 from .opened import Opened
+from .options import AskOptions, SearchOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ class Searching(Opened):
         *,
         settings: SearchSettings | None = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[SearchOptions],
     ) -> Results:
         """Return the k documents that best answer the query.
 
@@ -73,7 +74,7 @@ class Searching(Opened):
         *,
         settings: "AskSettings | None" = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[AskOptions],
     ) -> "Answer":
         """Return the best answer to a question, or no answer if the best document is not similar enough.
 
@@ -96,8 +97,8 @@ class Searching(Opened):
         """
         from ...pipelines.search.ask import AskSettings, ask
 
-        options |= {} if threshold is None else {"threshold": threshold}
-        given = settings_from(AskSettings, settings, options, "ask")
+        chosen = {} if threshold is None else {"threshold": threshold}
+        given = settings_from(AskSettings, settings, {**options, **chosen}, "ask")
         return ask(
             self.stored, question, threshold=given.threshold, field=given.field, mode=given.mode, notify=progress
         )
@@ -117,7 +118,12 @@ class Searching(Opened):
         return fit_of_model(self.stored)
 
     def search_many(
-        self, queries: Texts, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+        self,
+        queries: Texts,
+        k: int | None = None,
+        *,
+        settings: SearchSettings | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Iterator[Results]:
         """Yield the results of each query; the queries are encoded together. See `search`.
 
@@ -135,7 +141,7 @@ class Searching(Opened):
         run: str | Path | None = None,
         settings: SearchSettings | None = None,
         progress: Notify = silent,
-        **options: Any,
+        **options: Unpack[SearchOptions],
     ) -> list[tuple[str, Results]]:
         """Return the results of queries that have ids and, if `run` is given, write them as a TREC run file.
 
@@ -163,7 +169,12 @@ class Searching(Opened):
         return run_queries(self.stored, given, chosen, None if run is None else Path(run), progress)
 
     def similar(
-        self, id: str | int, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+        self,
+        id: str | int,
+        k: int | None = None,
+        *,
+        settings: SearchSettings | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Results:
         """Return the k documents most similar to the stored document `id`, without itself; options as for `search`.
 
@@ -179,7 +190,12 @@ class Searching(Opened):
         return similar(self.stored, id, _search_settings("similar", k, settings, options))
 
     def like(
-        self, text: str, k: int | None = None, *, settings: SearchSettings | None = None, **options: Any
+        self,
+        text: str,
+        k: int | None = None,
+        *,
+        settings: SearchSettings | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Results:
         """Return the k documents most similar to an example text, stored or not; options as for `search`.
 
@@ -375,6 +391,6 @@ def _pairs(queries: "Iterable[Query]") -> "list[Query]":
 
 
 def _search_settings(
-    method: str, k: int | None, settings: SearchSettings | None, options: dict[str, Any]
+    method: str, k: int | None, settings: SearchSettings | None, options: SearchOptions
 ) -> SearchSettings:
     return settings_from(SearchSettings, settings, options if k is None else {"k": k, **options}, method)

@@ -1,6 +1,6 @@
 """Judge texts that are not in a collection: labels and entailment."""
 
-from typing import Any
+from typing import Unpack
 
 from ...indexer.encoder import Encoder
 from ...indexer.errors import Texts
@@ -9,6 +9,7 @@ from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, ch
 from ...pipelines.label import classify as label_texts
 from ...pipelines.label import entail as judge_pair
 from .arguments import PROGRESS, checked, settings_from
+from .options import LabelOptions
 
 __all__ = ["classify", "entail", "make_labels"]
 
@@ -21,7 +22,7 @@ def classify(
     settings: LabelSettings | None = None,
     encoder: Encoder | None = None,
     progress: Notify = silent,
-    **options: Any,
+    **options: Unpack[LabelOptions],
 ) -> list[Classified]:
     """Label texts that are not in a collection, using only the names of the labels.
 

@@ -9,7 +9,7 @@ from ...indexer.store.fields import json_value
 from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
 from ...indexer.wording import existing
 from ...pipelines.search.counts import Period
-from ...pipelines.search.results import Hit, Results
+from ...pipelines.search.results import Hit, Mode, Results
 from ..api import Collection
 
 MOST_HITS = 50
@@ -89,7 +89,7 @@ class Tools:
         query: Annotated[str, "What to look for, in words."],
         k: Hits = 10,
         where: Where = None,
-        mode: Annotated[str, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
+        mode: Annotated[Mode, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
         threshold: Annotated[float | None, "Keep only hits at least this similar: a cosine; BM25 for lexical."] = None,
         rerank: Annotated[bool, "Read the best hits again with a slower, more exact second stage."] = False,
         collection: Name = None,

@@ -94,7 +94,7 @@ def test_labels_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_comparisons_and_settings(shop: Collection) -> None:
     for name in ("where", "queries", "runs", "clusters"):
         with pytest.raises(UsageError, match=r"^give two clusters, .* and nothing else, not \w+: ab$"):
-            shop.compare(**{name: "ab"})
+            shop.compare(**{name: "ab"})  # type: ignore
     assert DuplicateSettings(kinds="exact").kinds == ("exact",)  # type: ignore[arg-type]
     assert TopicSettings(seed_words=("price", ("late", "lost"))).seed_words == (("price",), ("late", "lost"))  # type: ignore[arg-type]
 

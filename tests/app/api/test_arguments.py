@@ -79,7 +79,7 @@ def test_a_value_of_another_type_is_one_line(local: Collection, name: str) -> No
 
 def test_a_string_for_sync_deletes_nothing(local: Collection) -> None:  # noqa: F811
     with pytest.raises(UsageError, match=r"^sync is 'no': give True or False$"):
-        index([{"id": "1", "text": "one"}], to=local.path, encoder=ENCODER, sync="no")
+        index([{"id": "1", "text": "one"}], to=local.path, encoder=ENCODER, sync="no")  # type: ignore
     assert len(local) == 3
     with pytest.raises(UsageError, match=r"^id is 0: give a string$"):
         index([["a"]], to=local.path.with_name("new.sonde"), encoder=ENCODER, id=0)  # type: ignore[arg-type]
@@ -90,14 +90,14 @@ def test_a_string_for_sync_deletes_nothing(local: Collection) -> None:  # noqa: 
 def test_settings_of_the_reader_are_given_as_such(local: Collection) -> None:  # noqa: F811
     rows, to = [{"a": "one", "b": "two"}], local.path.with_name("new.sonde")
     with pytest.raises(UsageError, match=r"^leave_out is a setting of the reader: give read=sonde.ReadOptions\(leave"):
-        index(rows, to=to, encoder=ENCODER, leave_out=("b",))
+        index(rows, to=to, encoder=ENCODER, leave_out=("b",))  # type: ignore
     with pytest.raises(UsageError, match=r"^text and read both name columns: give read=sonde.ReadOptions\(text=…\) al"):
         index(rows, to=to, encoder=ENCODER, text="a", read=sonde.ReadOptions())
     assert not to.exists()
 
 
 def test_numbers_of_numpy_are_numbers(local: Collection) -> None:  # noqa: F811
-    local.cluster(k=np.int64(2), refits=0)
+    local.cluster(k=np.int64(2), refits=0)  # type: ignore
     assert local.run("kmeans").run.parameters["k"] == 2
     assert local.members("kmeans", np.int64(1)) == local.members("kmeans", 1) != []  # type: ignore[arg-type]
     assert len(local.search("battery", np.int64(2))) == 2  # type: ignore[arg-type]

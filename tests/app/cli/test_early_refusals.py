@@ -43,13 +43,13 @@ TYPO = "star > 2"
 NO_FIELD = "there is no field 'star' to filter by"
 CALLS: dict[str, tuple[Callable[[Collection], object], str]] = {
     "search": (lambda c: c.search("a", where=TYPO), NO_FIELD),
-    "search, mode": (lambda c: c.search("a", mode="x"), "there is no mode 'x'"),
+    "search, mode": (lambda c: c.search("a", mode="x"), "there is no mode 'x'"),  # type: ignore
     "search, k": (lambda c: c.search("a", k=0), "k is 0"),
     "search, k of text": (lambda c: c.search("a", k="5"), "k is '5'"),  # type: ignore[arg-type]
     "search, empty": (lambda c: c.search(" "), "the query is empty"),
     "search, reranker": (lambda c: c.search("a", rerank=True, rerank_model="x"), "there is no reranker 'x'"),
     "search, threshold": (lambda c: c.search("a", threshold=float("nan")), "threshold is nan: give a number"),
-    "search, threshold of text": (lambda c: c.search("a", threshold="0.5"), "threshold is '0.5': give a number"),
+    "search, threshold of text": (lambda c: c.search("a", threshold="0.5"), "threshold is '0.5': give a number"),  # type: ignore
     "search_many": (lambda c: c.search_many(["a"], where=TYPO), NO_FIELD),
     "search_many, empty": (lambda c: c.search_many(["a", ""]), "query 2 is empty"),
     "similar": (lambda c: c.similar("1", where=TYPO), NO_FIELD),

@@ -126,7 +126,7 @@ def test_parts_and_duplicates(both: tuple[Collection, Collection]) -> None:
     assert there == here
     assert both[1].duplicates(kinds=("exact",)).groups == both[0].duplicates(kinds=("exact",)).groups == ()
     with pytest.raises(UsageError, match="compare has no option 'filter'"):
-        both[1].compare(filter=("a", "b"))
+        both[1].compare(filter=("a", "b"))  # type: ignore
 
 
 def test_documents(both: tuple[Collection, Collection]) -> None:

@@ -143,7 +143,7 @@ def test_density_keeps_outliers_and_copies_together(themes: Collection) -> None:
 @pytest.mark.parametrize("method", ["kmeans", "density"])
 def test_new_documents_join_the_clusters_of_a_run(themes: Collection, method: str) -> None:
     settings: dict[str, Any] = {"k": 3} if method == "kmeans" else {"min_size": 8, "outliers": "nearest"}
-    themes.cluster("r", method=method, refits=0, **settings)
+    themes.cluster("r", method=method, refits=0, **settings)  # type: ignore
     before = labels_of(themes, "r")
     themes.rename_run("r", "mine", item=0)
     made([{"id": "new", "text": COPY}, {"id": "more", "text": "cars cars cars engine wheel"}], themes.path)
@@ -158,7 +158,7 @@ def test_new_documents_join_the_clusters_of_a_run(themes: Collection, method: st
 
 @pytest.mark.parametrize("outliers", ["keep", "recluster"])
 def test_a_far_off_text_becomes_an_outlier_and_a_near_one_does_not(themes: Collection, outliers: str) -> None:
-    themes.cluster("r", method="density", min_size=8, refits=0, outliers=outliers)
+    themes.cluster("r", method="density", min_size=8, refits=0, outliers=outliers)  # type: ignore
     before = labels_of(themes, "r")
     made([{"id": "far", "text": "zebra quantum"}, {"id": "near", "text": "cars cars cars cars engine"}], themes.path)
     assert themes.update_clusters("r").outliers == 1

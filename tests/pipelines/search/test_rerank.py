@@ -79,8 +79,8 @@ def naive_order(query: str, first: list[sonde.Hit], everything: list[str]) -> di
 @pytest.mark.parametrize("query", ["winter breaks the engine", "music", "a battery in the garden loses price"])
 @pytest.mark.parametrize("mode", ["hybrid", "dense"])
 def test_late_interaction_is_what_its_definition_says(garden: sonde.Collection, query: str, mode: str) -> None:
-    plain = garden.search(query, k=20, mode=mode)
-    found = garden.search(query, k=20, mode=mode, rerank=True, rerank_depth=20)
+    plain = garden.search(query, k=20, mode=mode)  # type: ignore
+    found = garden.search(query, k=20, mode=mode, rerank=True, rerank_depth=20)  # type: ignore
     expected = naive_order(query, list(plain), [str(row["text"]) for row in garden.rows()])
     assert {hit.id for hit in found} == set(expected)
     assert {hit.id: hit.score for hit in found} == {key: pytest.approx(s, abs=2e-4) for key, s in expected.items()}
@@ -130,7 +130,7 @@ def test_pages_fit_together(garden: sonde.Collection, mode: str) -> None:
     assert len({key for key, _ in small}) == len(small) == 56
     assert [score for _, score in small] == sorted((score for _, score in small), reverse=True)
     assert small[19][1] >= 0.5 > small[20][1]
-    plain = [hit.id for hit in garden.search("winter garden music", k=56, mode=mode)]
+    plain = [hit.id for hit in garden.search("winter garden music", k=56, mode=mode)]  # type: ignore
     assert sorted(key for key, _ in small[:20]) == sorted(plain[:20])
     assert [key for key, _ in small[20:]] == plain[20:]
 

@@ -46,7 +46,7 @@ def unit(rng: np.random.Generator, count: int, dimension: int = 6) -> np.ndarray
 def test_a_search_in_one_language_finds_texts_of_another(tmp_path: Path, model: str, mode: str, asked: str) -> None:
     rows = [{"id": str(n), "text": text} for n, text in enumerate(GERMAN)]
     made = sonde.index(rows, tmp_path / "german.sonde", model=model)
-    found = made.search_many(sentences(asked), k=1, mode=mode)
+    found = made.search_many(sentences(asked), k=1, mode=mode)  # type: ignore
     assert [results[0].id for results in found] == [row["id"] for row in rows]
 
 
