@@ -1,5 +1,5 @@
 """Every method takes its settings one by one, as an object, or both; a mistyped option names the nearest one."""
-# pyright: reportCallIssue=false  (the mistakes are on purpose)
+# pyright: reportCallIssue=false
 
 from collections.abc import Callable
 from inspect import Parameter, signature
