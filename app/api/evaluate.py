@@ -73,7 +73,7 @@ class Evaluating(Opened):
         """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
 
         Args:
-            run: The label run; the newest if None.
+            run: The label run; None chooses the one whose labels match the column's values best.
             truth: The metadata column that holds the true labels.
 
         Raises:

@@ -222,7 +222,8 @@ def evaluate_labels(
     collection: CollectionPath,
     truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="Column with the true labels.")],
     run: Annotated[
-        str | None, typer.Option("--name", "--run", metavar="RUN", help="The label run; the newest by default.")
+        str | None,
+        typer.Option("--name", "--run", metavar="RUN", help="The label run; by default the one that matches best."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -229,7 +229,7 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
 
     Args:
         collection: The collection.
-        run: The run's name; the newest one where None.
+        run: The run's name; None for the run whose labels match the column's values best, of equal ones the newest.
         truth: A metadata column: a text, or a list of texts for a run with several labels per text.
 
     Raises:
@@ -237,21 +237,36 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         SondeError: There is no such run, or no document has both.
     """
     with collection.view() as view:
-        found = find_run(view.catalog, LABEL, run)
         if truth not in view.fields:
             known = ", ".join(view.fields) or "none at all"
             raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")
         docs = document_numbers(view.catalog).tolist()
+        stored = view.catalog.metadata(docs)
+        true = {doc: _names(row[truth]) for doc, row in stored.items() if row.get(truth) not in (None, [], "")}
+        found = _matching_run(view.catalog, {name for given in true.values() for name in given}, run)
         names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
         given = items_by_document(view.catalog, found, docs)
-        stored = view.catalog.metadata(docs)
-    true = {doc: _names(row[truth]) for doc, row in stored.items() if row.get(truth) not in (None, [], "")}
     both = [doc for doc in docs if doc in true and doc in given]
     if not both:
         raise SondeError(f"no document has both a label of the run {found.name!r} and a value in {truth!r}")
     several = bool(found.parameters.get("multi_label"))
     guessed = [[names[number] for number, _ in given[doc] if not several or number >= 0] for doc in both]
     return _quality(found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several)
+
+
+def _matching_run(catalog: Catalog, classes: set[str], name: str | None) -> Run:
+    """Return the label run of this name, or the complete one whose labels and `classes` have the most in common."""
+    newest = find_run(catalog, LABEL, name)
+    if name is not None:
+        return newest
+
+    def common(run: Run) -> float:
+        """Return the Jaccard index of the run's labels and the classes, 0 to 1."""
+        labels = {_plain(item.name) for item in items_of(catalog, run) if item.number >= 0}
+        return len(labels & classes) / max(1, len(labels | classes))
+
+    runs = [run for run in list_runs(catalog, LABEL) if run.complete]
+    return max(reversed(runs), key=common)
 
 
 def _plain(name: str) -> str:

@@ -266,6 +266,15 @@ def test_evaluation_against_a_column(folder: Path) -> None:
         evaluate_labels(collection.stored, "other", "truth")
 
 
+def test_the_run_that_has_the_labels_of_the_column_is_evaluated(folder: Path) -> None:
+    collection = opened(folder)
+    collection.label(["apple", "music", "cloud", "river"], engine="similarity", threshold=0.0, name="truth run")
+    collection.label(["angry", "calm", "music"], engine="similarity", threshold=0.0, name="mood")
+    assert evaluate_labels(collection.stored, None, "truth").run == "truth run"
+    assert evaluate_labels(collection.stored, "mood", "truth").run == "mood"
+    assert evaluate_labels(collection.stored, None, "year").run == "mood", "where none matches, the newest"
+
+
 @pytest.fixture
 def sonde(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     inject(monkeypatch, FakeEncoder())
