@@ -1,0 +1,71 @@
+"""Which device vectors are searched on, by name; and what is told and done when a GPU has no memory left."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ..errors import MissingExtraError, UsageError
+from .library import faiss, has_gpu
+
+_ASKED: ContextVar[str] = ContextVar("device", default="auto")
+
+_OUT_OF_MEMORY = ("memory allocation error", "alloc fail", "out of memory", "out_of_memory")
+"""What FAISS says: the first with cuVS, the second without, the others when CUDA or RMM speaks through it."""
+
+
+class Notice(UserWarning):
+    """A sentence for the user about where work is done; Python shows each of them once in a process."""
+
+
+def tell(sentence: str) -> None:
+    """Show a sentence once in this process."""
+    warnings.warn(Notice(sentence), stacklevel=2)
+
+
+@contextmanager
+def computing_on(device: str) -> Iterator[None]:
+    """Let the block compute on this device, as a user names it: "auto", "cpu", "cuda", "cuda:1" or a list of them."""
+    token = _ASKED.set(device)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+
+
+def search_device(device: str = "auto") -> str:
+    """Return the device that vectors are searched on: "cpu", or "cuda:0", "cuda:1" and so on.
+
+    Of a list, the first one holds the index. "auto" is what the enclosing `computing_on` names, and without one the
+    first GPU, else the CPU. Where FAISS has no GPU support, a GPU that was asked for computes embeddings only.
+
+    Raises:
+        UsageError: The machine has GPUs, but not this one.
+    """
+    named = (_ASKED.get() if device == "auto" else device).split(",")[0].strip()
+    if named in ("cpu", "mps"):
+        return "cpu"
+    if not _reaches_gpu():
+        if named != "auto":
+            tell("FAISS has no GPU support here, so the CPU searches: remove faiss-cpu and install 'sonde[gpu]'")
+        return "cpu"
+    number, count = int(named.partition(":")[2] or 0), faiss().get_num_gpus()
+    if number >= count:
+        raise UsageError(f"this machine has no device 'cuda:{number}': it has {', '.join(_names(count))}, cpu")
+    return f"cuda:{number}"
+
+
+def _reaches_gpu() -> bool:
+    try:
+        return has_gpu()
+    except MissingExtraError:  # told by whoever needs FAISS
+        return False
+
+
+def _names(count: int) -> list[str]:
+    return [f"cuda:{number}" for number in range(count)]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a GPU had no memory left, by what FAISS, CUDA or cuML raised."""
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY)
