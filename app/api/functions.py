@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ...indexer.ann.devices import notices_to
     from ...indexer.encoder import canonical_name, load_encoder_for
     from ...indexer.encoder.models import is_local
     from ...indexer.ingest import estimate_source
@@ -42,6 +43,7 @@ _HOMES = {
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
+    "indexer.ann.devices": ("notices_to",),
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),
@@ -77,6 +79,7 @@ __all__ = [
     "json_value",
     "last_change",
     "load_encoder_for",
+    "notices_to",
     "patience",
     "present",
     "preview",

@@ -1,11 +1,10 @@
 """An open collection: the base class of every part of the Python API."""
 
-from functools import wraps
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Self
 
-from ...indexer.ann.devices import computing_on
+from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder import Encoder
 from ...indexer.encoder.settings import device_names, resolve_devices
 from ...indexer.store.collection import LoadEncoder, StoredCollection
@@ -23,17 +22,6 @@ def check_device(device: str) -> None:
         resolve_devices(device)
 
 
-def _on_its_device(method: Any) -> Any:
-    """Return the method of a collection as one that computes on the device that the collection was opened for."""
-
-    @wraps(method)
-    def on_device(self: "Opened", *given: Any, **named: Any) -> Any:
-        with computing_on(self.stored.device):
-            return method(self, *given, **named)
-
-    return on_device
-
-
 class Opened:
     """An open collection.
 
@@ -45,9 +33,10 @@ class Opened:
     def __init_subclass__(cls, **given: Any) -> None:
         """Check the arguments of every public method, and let it compute on the collection's device."""
         super().__init_subclass__(**given)
+        on_its_device(cls)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, checked(_on_its_device(value)))
+                setattr(cls, name, checked(value))
 
     def __init__(self, stored: StoredCollection) -> None:
         self.stored = stored

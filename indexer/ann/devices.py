@@ -1,12 +1,17 @@
 """Which device vectors are searched on, by name; and what is told and done when a GPU has no memory left."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
 
 from ..errors import MissingExtraError, UsageError
 from .library import faiss, has_gpu
+
+C = TypeVar("C")
 
 _ASKED: ContextVar[str] = ContextVar("device", default="auto")
 
@@ -24,6 +29,19 @@ def tell(sentence: str) -> None:
 
 
 @contextmanager
+def notices_to(show: Callable[[str], None]) -> Iterator[None]:
+    """Within the block, give notices to `show` instead of Python's own display of warnings."""
+    with warnings.catch_warnings():
+        display = warnings.showwarning
+
+        def showwarning(message: Warning | str, *given: Any, **named: Any) -> None:
+            show(str(message)) if isinstance(message, Notice) else display(message, *given, **named)
+
+        warnings.showwarning = showwarning
+        yield
+
+
+@contextmanager
 def computing_on(device: str) -> Iterator[None]:
     """Let the block compute on this device, as a user names it: "auto", "cpu", "cuda", "cuda:1" or a list of them."""
     token = _ASKED.set(device)
@@ -31,6 +49,23 @@ def computing_on(device: str) -> Iterator[None]:
         yield
     finally:
         _ASKED.reset(token)
+
+
+def on_its_device(cls: type[C]) -> type[C]:
+    """Let each public method of a class compute on the device of its collection, in `stored` or `collection`."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, FunctionType) and not name.startswith("_"):
+            setattr(cls, name, _on_its_device(value))
+    return cls
+
+
+def _on_its_device(method: FunctionType) -> Callable[..., Any]:
+    @wraps(method)
+    def on_device(self: Any, *given: Any, **named: Any) -> Any:
+        with computing_on((getattr(self, "stored", None) or self.collection).device):
+            return method(self, *given, **named)
+
+    return on_device
 
 
 def search_device(device: str = "auto") -> str:

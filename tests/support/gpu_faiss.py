@@ -240,7 +240,9 @@ class Clustering:
         return self.inner.centroids
 
     def train(self, vectors: np.ndarray, index: Any, weights: Any = None) -> None:
-        assert isinstance(index, Flat)
+        if not isinstance(index, Flat):
+            self.inner.train(vectors, index)
+            return
         self.module.seen("kmeans", index.device, index.cpu, k=self.k, vectors=len(vectors))
         self.module.fits(vectors=len(vectors))
         self.inner.train(vectors, index.cpu)

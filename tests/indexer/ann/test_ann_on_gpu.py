@@ -158,6 +158,7 @@ def test_the_newer_rows_are_scanned_on_the_gpu_and_grow_there(
     monkeypatch.setattr(place, "SMALL_SUBSET", 100)
     saved("ivf-sq8", tmp_path)
     index = load_index(tmp_path, device="cuda")
+    cuvs.calls.clear()
     for more, mask in ((400, None), (600, None), (600, 2), (400, None)):
         grown = ArraySource(np.concatenate([SOURCE.half, stored(clustered(600, seed=8)[:more]).half]))
         rows = np.arange(ROWS, ROWS + more)[::mask]
