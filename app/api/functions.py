@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...indexer.ann.devices import notices_to
     from ...indexer.encoder import canonical_name, load_encoder_for
     from ...indexer.encoder.models import is_local
     from ...indexer.ingest import estimate_source
     from ...indexer.ingest.index import encoder_for
     from ...indexer.ingest.report import duration, size
+    from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
     from ...indexer.store.export import check_export_target
@@ -43,7 +43,7 @@ _HOMES = {
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
-    "indexer.ann.devices": ("notices_to",),
+    "indexer.progress": ("notices_to",),
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),

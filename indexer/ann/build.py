@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
+from ..progress import tell
 from . import kinds
-from .devices import out_of_memory, search_device, tell
+from .devices import out_of_memory, search_device
 from .exact import VectorSource
 from .gpu import Gpu, fill, free_bytes, gpu_of
 from .index import AnnIndex
@@ -97,7 +98,7 @@ def _builder(kind: Kind, gpu: Gpu | None) -> Gpu | None:
         UsageError: Only a GPU with cuVS can, and there is none.
     """
     if kind == "cagra" and (gpu is None or not gpu.has_cuvs):
-        raise UsageError("a graph of kind 'cagra' needs a GPU and FAISS with cuVS: `pip install 'sonde[gpu]'`")
+        raise UsageError("a graph of kind 'cagra' needs a GPU and FAISS with cuVS: `pip install 'sonde[cuvs]'`")
     return gpu if kind in GPU_KINDS else None
 
 

@@ -1,6 +1,5 @@
 """Which device vectors are searched on, by name; and what is told and done when a GPU has no memory left."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +8,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from ..errors import MissingExtraError, UsageError
+from ..progress import tell
 from .library import faiss, has_gpu
 
 C = TypeVar("C")
@@ -17,28 +17,6 @@ _ASKED: ContextVar[str] = ContextVar("device", default="auto")
 
 _OUT_OF_MEMORY = ("memory allocation error", "alloc fail", "out of memory", "out_of_memory")
 """What FAISS says: the first with cuVS, the second without, the others when CUDA or RMM speaks through it."""
-
-
-class Notice(UserWarning):
-    """A sentence for the user about where work is done; Python shows each of them once in a process."""
-
-
-def tell(sentence: str) -> None:
-    """Show a sentence once in this process."""
-    warnings.warn(Notice(sentence), stacklevel=2)
-
-
-@contextmanager
-def notices_to(show: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, give notices to `show` instead of Python's own display of warnings."""
-    with warnings.catch_warnings():
-        display = warnings.showwarning
-
-        def showwarning(message: Warning | str, *given: Any, **named: Any) -> None:
-            show(str(message)) if isinstance(message, Notice) else display(message, *given, **named)
-
-        warnings.showwarning = showwarning
-        yield
 
 
 @contextmanager

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..progress import tell
 from . import kinds
-from .devices import out_of_memory, search_device, tell
+from .devices import out_of_memory, search_device
 from .exact import BLOCK, ROUNDING, VectorSource
 from .library import faiss, faiss_gpu
 from .settings import Kind

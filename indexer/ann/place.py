@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import UsageError
-from .devices import out_of_memory, tell
+from ..progress import tell
+from .devices import out_of_memory
 from .exact import BLOCK, VectorSource
 from .gpu import Copy, Found, Gpu, Scan, gpu_of, graph, scan_of
 from .kinds import GPU_SCAN_VECTORS
@@ -57,7 +58,7 @@ class Place:
 
     def graph(self, vectors: VectorSource, rows: np.ndarray) -> Any:
         """A CAGRA graph over `rows`; UsageError on a CPU."""
-        raise UsageError("a graph of kind 'cagra' grows on a GPU: build an index for this CPU with `--ann auto`")
+        raise UsageError("a graph of kind 'cagra' grows on a GPU: choose another kind for this CPU")
 
 
 IN_MEMORY = Place()

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from ..ann import AnnIndex, AnnSettings, build, load_index
-from ..ann.devices import search_device, tell
+from ..ann.devices import search_device
 from ..ann.kinds import suits_cpu
 from ..ann.settings import GPU_KINDS, AnnInfo
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..lexical import LexicalEntry, LexicalIndex
-from ..progress import Notify, Progress, silent
+from ..progress import Notify, Progress, silent, tell
 from .catalog import Catalog
 from .segments import Segments
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import faiss as real
+import faiss
 import numpy as np
+
+real: Any = faiss
 
 NO_MEMORY = {
     True: "Error in allocMemory at StandardGpuResources.cpp:554: Error: CUDA memory allocation error",

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -55,6 +56,12 @@ def source(tmp_path: Path) -> Path:
     path = tmp_path / "themes.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in documents(120)))
     return path
+
+
+def kind_of(path: Path, device: str = "auto") -> str:
+    found = sonde.open(path, device=device).info().ann
+    assert found is not None
+    return found["kind"]
 
 
 def hits(out: str) -> list[tuple[str, float]]:
@@ -121,7 +128,7 @@ def test_info_measures_on_the_device_that_it_names(gpus: GpuFaiss, run: Command,
 
 
 def test_the_python_api_takes_the_device_too(gpus: GpuFaiss, tmp_path: Path) -> None:
-    made = sonde.index(documents(60), to=tmp_path / "t.sonde", encoder=FakeEncoder(), device="cuda:1")
+    made = sonde.index(documents(60), to=tmp_path / "t.sonde", encoder=cast(Any, FakeEncoder()), device="cuda:1")
     assert made.device == "cuda:1"
     gpus.calls.clear()
     found = made.search("rose soil", mode="dense", k=3)
@@ -180,7 +187,7 @@ def test_a_collection_built_for_a_gpu_says_so_once_and_is_repaired_for_a_cpu(
 ) -> None:
     path, other = tmp_path / "t.sonde", tmp_path / "other.sonde"
     run("index", source, "--to", path, "--device", "cuda")
-    assert sonde.open(path, device="cuda").info().ann["kind"] == "exact"
+    assert kind_of(path, "cuda") == "exact"
     shutil.copytree(path, other)
     gpus.gpus = 0
     asked = run("search", path, "garden rose", "--mode", "dense", "--json")
@@ -191,11 +198,11 @@ def test_a_collection_built_for_a_gpu_says_so_once_and_is_repaired_for_a_cpu(
     ]
     assert "built a FAISS index for this CPU" in run("repair", path).out
     assert run("search", path, "garden rose", "--mode", "dense", "--json").err == ""
-    assert sonde.open(path).info().ann["kind"] == "hnsw"
+    assert kind_of(path) == "hnsw"
     assert "nothing to repair" in run("repair", path).err
     said = run("index", source, "--to", other).err
     assert "the FAISS index (exact) was built for a GPU: building one for this CPU" in said
-    assert sonde.open(other).info().ann["kind"] == "hnsw"
+    assert kind_of(other) == "hnsw"
 
 
 def test_a_cagra_graph_is_searched_on_a_cpu_and_replaced_when_it_has_to_grow(
@@ -212,7 +219,7 @@ def test_a_cagra_graph_is_searched_on_a_cpu_and_replaced_when_it_has_to_grow(
     assert (
         "the FAISS index (cagra) was built for a GPU: building one for this CPU" in run("index", more, "--to", path).err
     )
-    assert sonde.open(path).info().ann["kind"] == "exact"
+    assert kind_of(path) == "exact"
 
 
 def test_without_memory_on_the_gpu_the_command_goes_on_and_says_so_once(

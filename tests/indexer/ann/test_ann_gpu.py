@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sonde.indexer.ann import AnnSettings, ArraySource, Kind, build, load_index
-from sonde.indexer.ann.devices import Notice
 from sonde.indexer.errors import MissingExtraError, UsageError
+from sonde.indexer.progress import Notice
 
 faiss = pytest.importorskip("faiss")
 HAS_BUILD = hasattr(faiss, "StandardGpuResources")

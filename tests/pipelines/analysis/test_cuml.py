@@ -10,7 +10,8 @@ import pytest
 from clustered import clustered
 from gpu_faiss import GpuFaiss, stand_in
 
-from sonde.indexer.ann.devices import Notice, computing_on
+from sonde.indexer.ann.devices import computing_on
+from sonde.indexer.progress import Notice
 from sonde.pipelines.analysis.cuml import cuml_package, has_cuml
 from sonde.pipelines.analysis.neighbours import neighbours
 from sonde.pipelines.analysis.umap import project
