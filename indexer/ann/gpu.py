@@ -241,7 +241,8 @@ def graph(gpu: Gpu, vectors: VectorSource, rows: np.ndarray) -> Any:
     config.graph_degree, config.intermediate_graph_degree = kinds.DEGREE, WIDER_DEGREE
     with gpu.lock:
         built = module.GpuIndexCagra(gpu.resources, vectors.dimension, module.METRIC_INNER_PRODUCT, config)
-        built.train(vectors.read(rows))
+        values = vectors.read(rows)  # FAISS keeps no copy: it reads them again on the way back
+        built.train(values)
         return module.index_gpu_to_cpu(built)
 
 

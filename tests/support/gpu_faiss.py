@@ -5,6 +5,7 @@ parameters. It refuses what the real one refuses, with its words, and ignores wh
 a filter has no effect. The real classes were read in FAISS 1.15.0 (`faiss/gpu`) and in the wheel faiss-gpu-cuvs 1.15.1.
 """
 
+import weakref
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -85,6 +86,8 @@ class GpuFaiss(ModuleType):
 
     def index_gpu_to_cpu(self, held: "Held") -> Any:
         self.seen("fetch", held.device, held.cpu)
+        if isinstance(held, Cagra):
+            assert held.vectors() is not None, "the real one would read memory that is free"
         return real.deserialize_index(real.serialize_index(held.cpu))
 
     def extract_index_ivf(self, index: Any) -> Any:
@@ -213,9 +216,11 @@ class Cagra(Held):
 
     def __init__(self, module: GpuFaiss, device: int, cpu: Any) -> None:
         super().__init__(module, device, cpu, True)
+        self.vectors: Any = lambda: None
 
     def train(self, vectors: np.ndarray) -> None:
         assert self.ntotal == 0
+        self.vectors = weakref.ref(vectors)
         self.module.seen("train", self.device, self.cpu, vectors=len(vectors))
         self.module.fits(vectors=len(vectors))
         self.cpu.add(vectors)
