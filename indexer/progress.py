@@ -1,7 +1,10 @@
 """What a long piece of work tells about itself while it runs."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +23,25 @@ Notify = Callable[[Progress | str], None]
 
 def silent(_: Progress | str) -> None:
     """Tell nobody."""
+
+
+class Notice(UserWarning):
+    """A sentence for the user about where work is done; Python shows each of them once in a process."""
+
+
+def tell(sentence: str) -> None:
+    """Show a sentence once in this process."""
+    warnings.warn(Notice(sentence), stacklevel=2)
+
+
+@contextmanager
+def notices_to(show: Callable[[str], None]) -> Iterator[None]:
+    """Within the block, give notices to `show` instead of Python's own display of warnings."""
+    with warnings.catch_warnings():
+        display = warnings.showwarning
+
+        def showwarning(message: Warning | str, *given: Any, **named: Any) -> None:
+            show(str(message)) if isinstance(message, Notice) else display(message, *given, **named)
+
+        warnings.showwarning = showwarning
+        yield

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
-from ...indexer.ann.library import has_gpu
+from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
 from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
@@ -17,6 +17,7 @@ from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
+from .opened import check_device
 from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
@@ -46,9 +47,10 @@ def open(path: str | Path, *, device: str = "auto") -> Collection:
 
     Args:
         path: The folder, `NAME.sonde`.
-        device: Where to encode queries: "auto", "cpu", "cuda", "cuda:1" …
+        device: Where to encode queries, search, cluster and so on: "auto", "cpu", "cuda", "cuda:1" …
 
     Raises:
+        UsageError: The machine has no such device.
         SondeError: No collection exists at `path`, or its format cannot be read.
 
     Example:
@@ -102,8 +104,10 @@ def index(
     _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
-    report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
-    collection = Collection(StoredCollection(Path(to), encoder))
+    check_device(building.device)
+    with computing_on(building.device):
+        report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
+    collection = Collection(StoredCollection(Path(to), encoder, building.device))
     collection.report = report
     return collection
 
@@ -145,6 +149,7 @@ def _check_reading(options: Mapping[str, object], read: ReadOptions | None, colu
         raise UsageError(f"{misplaced} is a setting of the reader: give read=sonde.ReadOptions({misplaced}=…)")
 
 
-def index_device(device: str = "auto") -> Literal["cpu", "cuda"]:
-    """Return where the FAISS index is built: "cpu" if `device` is "cpu" or FAISS finds no GPU, else "cuda"."""
-    return "cuda" if device != "cpu" and has_gpu() else "cpu"
+def index_device(device: str = "auto") -> str:
+    """Return where the FAISS index is built: "cpu", or "cuda:0" and so on if FAISS finds that GPU."""
+    check_device(device)
+    return search_device(device)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ...indexer.ingest import estimate_source
     from ...indexer.ingest.index import encoder_for
     from ...indexer.ingest.report import duration, size
+    from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
     from ...indexer.store.export import check_export_target
@@ -42,6 +43,7 @@ _HOMES = {
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
+    "indexer.progress": ("notices_to",),
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),
@@ -77,6 +79,7 @@ __all__ = [
     "json_value",
     "last_change",
     "load_encoder_for",
+    "notices_to",
     "patience",
     "present",
     "preview",

@@ -4,11 +4,22 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Self
 
+from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder import Encoder
-from ...indexer.encoder.settings import device_names
+from ...indexer.encoder.settings import device_names, resolve_devices
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
 from .arguments import checked
+
+
+def check_device(device: str) -> None:
+    """Check the name of a device, and that this machine has the GPUs that it names.
+
+    Raises:
+        UsageError: It is unknown, or there is no such GPU.
+    """
+    if any(name.startswith("cuda") for name in device_names(device)):
+        resolve_devices(device)
 
 
 class Opened:
@@ -20,8 +31,9 @@ class Opened:
     """
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Check the arguments of every public method."""
+        """Check the arguments of every public method, and let it compute on the collection's device."""
         super().__init_subclass__(**given)
+        on_its_device(cls)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
                 setattr(cls, name, checked(value))
@@ -42,15 +54,15 @@ class Opened:
 
         Args:
             path: The folder, `NAME.sonde`.
-            device: Where to encode queries: "auto", "cpu", "cuda", "cuda:1" …
+            device: Where to encode queries, search, cluster and so on: "auto", "cpu", "cuda", "cuda:1" …
             encoder: A bi-encoder of your own; it must match the collection's.
             loader: Loads the bi-encoder instead of Sonde, so that collections with the same model can share it.
 
         Raises:
-            UsageError: The name of the device is unknown.
+            UsageError: The name of the device is unknown, or the machine has no such GPU.
             SondeError: No collection exists at `path`, or its format cannot be read.
         """
-        device_names(device)
+        check_device(device)
         return cls(StoredCollection.open(path, encoder=encoder, device=device, loader=loader))
 
     @property

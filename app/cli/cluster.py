@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Item
@@ -53,6 +53,7 @@ def cluster(
         str | None, typer.Option("--where", help="Cluster only documents that match this filter on metadata and runs.")
     ] = None,
     seed: Seed = 0,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Group the documents of a collection by meaning, and store the result as a run.
@@ -83,7 +84,7 @@ def cluster(
     if update is not None and settings != ClusterSettings():
         raise UsageError("--update keeps the run's settings: leave out --method, -k and the others")
     with progress(quiet=json) as notify:
-        opened = open_collection(collection)
+        opened = open_collection(collection, device=device)
         if update is not None:
             updated = opened.update_clusters(update, progress=notify)
             print_json(updated.to_dict()) if json else print(

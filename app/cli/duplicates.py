@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.duplicates import Duplicates
@@ -46,6 +46,7 @@ def duplicates(
         ),
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Find duplicate documents: exact, near (most word sequences in common) or by meaning.
@@ -67,7 +68,7 @@ def duplicates(
     settings.check()
     if to is not None:
         check_export_target(to)
-    opened = open_collection(collection)
+    opened = open_collection(collection, device=device)
     with progress(quiet=json) as notify:
         found = opened.duplicates(settings=settings, progress=notify)
     if json:

@@ -24,6 +24,7 @@ def evaluate_clusters(
     truth: Annotated[
         str | None, typer.Option("--truth", metavar="COLUMN", help="Metadata column with each document's class.")
     ] = None,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Measure a clustering: silhouette, stability and coherence; with --truth also NMI, ARI, V-measure and purity.
@@ -37,7 +38,7 @@ def evaluate_clusters(
     """
     from ..api import open as open_collection
 
-    found = open_collection(collection).evaluate_clusters(run, truth)
+    found = open_collection(collection, device=device).evaluate_clusters(run, truth)
     if json:
         print_json(found.to_dict())
         return

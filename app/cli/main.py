@@ -54,8 +54,9 @@ def _options(
     if version:
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
-    from ..api.functions import Patience, patience
+    from ..api.functions import Patience, notices_to, patience
 
+    context.with_resource(notices_to(say))
     if context.invoked_subcommand not in SERVERS:  # a service answers at once that another process is writing
         context.with_resource(patience(Patience(WAIT_SECONDS, lambda event: say(str(event)))))
 

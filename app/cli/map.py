@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
@@ -48,6 +48,7 @@ def map_(
     ] = 50_000,
     points: Annotated[int, typer.Option("--points", help="Maximum number of documents to draw.")] = 50_000,
     seed: Seed = 0,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Make a two-dimensional map of a collection: similar texts are close together, and regions have names.
@@ -75,7 +76,7 @@ def map_(
     if to is not None:
         check_plot_target(to)
     with progress(quiet=json) as notify:
-        opened = open_collection(collection)
+        opened = open_collection(collection, device=device)
         if update is not None:
             say(f"{update}: {counted(opened.update_map(update, progress=notify), 'document')} placed")
             found = opened.map_run(update)

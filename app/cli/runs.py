@@ -7,7 +7,7 @@ import typer
 from ...indexer.store.kinds import KINDS
 from ...indexer.wording import counted
 from .cluster import print_items
-from .output import CollectionPath, Json, print_json, say, snippet
+from .output import CollectionPath, Device, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Run
@@ -155,6 +155,7 @@ def compare(
         typer.Option("--run", metavar="RUN", help="The run that holds the clusters; or give two runs to compare."),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="With --query: number of documents found by each query.")] = 100,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Compare two clusters, two filters (such as time windows), two queries or two runs.
@@ -174,9 +175,9 @@ def compare(
         raise UsageError("two clusters are compared within one run: give --run once")
     parts = {"clusters": cluster or [], "where": where or [], "queries": query or []}
     if cluster:
-        found = open_collection(collection).compare(**parts, run=named[0] if named else None, k=k)
+        found = open_collection(collection, device=device).compare(**parts, run=named[0] if named else None, k=k)
     else:
-        found = open_collection(collection).compare(**parts, runs=named, k=k)
+        found = open_collection(collection, device=device).compare(**parts, runs=named, k=k)
     print_json(found.to_dict()) if json else _print(found)
 
 

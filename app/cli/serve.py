@@ -48,6 +48,7 @@ def serve(
       sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json …
     """
     from ...indexer.errors import MissingExtraError
+    from ..api.opened import check_device
 
     try:
         import fastapi
@@ -62,6 +63,7 @@ def serve(
     from ..http.settings import ServeSettings, listening
 
     names = tuple(allow_host or ())
+    check_device(device)
     settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
     settings.check_exposure()
     service = create_app(Hosts.open(collections, settings), settings)
@@ -159,6 +161,7 @@ def ui(
       sonde ui /srv/collections --host 0.0.0.0 --keys keys.json …
     """
     from ...indexer.errors import MissingExtraError
+    from ..api.opened import check_device
 
     try:
         import streamlit
@@ -169,6 +172,7 @@ def ui(
     from ..ui.launch import launch, settings_for
 
     names = tuple(allow_host or ())
+    check_device(device)
     ServeSettings(host, port, keys, device, allow_host=names).check_exposure()
     settings = settings_for(place, keys, device, local=is_loopback(host) and keys is None)
     say(f"the collections in {settings.shelf} are at http://{host}:{port}, stop with Ctrl-C")

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.topics import Breakdown, Topic, Topics
@@ -71,6 +71,7 @@ def topics(
         int, typer.Option("--sample", help="Number of texts to fit on; the rest get the nearest topic.")
     ] = 50_000,
     seed: Seed = 0,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Find the topics of a collection with BERTopic, and store them as a run.
@@ -99,7 +100,7 @@ def topics(
     if update is not None and (replace or name != "topics" or match or settings != TopicSettings()):
         raise UsageError("--update keeps the run as it is: leave out --name, --replace, --match and all settings")
     with progress(quiet=json) as notify:
-        opened = open_collection(collection)
+        opened = open_collection(collection, device=device)
         if update is not None:
             known = opened.topic_run(update, progress=notify)
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
@@ -140,6 +141,7 @@ def topic(
     reduce_to: Annotated[
         int | None, typer.Option("--reduce-to", metavar="N", help="Merge similar topics until N are left.")
     ] = None,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Show a topic run: its topics, the documents of one topic, the tree, topics over time. Merge or split topics.
@@ -173,7 +175,7 @@ def topic(
         check_plot_target(to)
     merged = _numbers(merge) if merge is not None else []
     with progress(quiet=json) as notify:
-        found = open_collection(collection).topic_run(run, progress=notify)
+        found = open_collection(collection, device=device).topic_run(run, progress=notify)
         if merge is not None:
             found = found.merge(merged)
         elif split is not None:

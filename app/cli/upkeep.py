@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted, size
-from .output import CollectionPath, Json, print_json, progress, say
+from .output import CollectionPath, Device, Json, print_json, progress, say
 from .terminal import unchanged
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def info(collection: CollectionPath, json: Json = False) -> None:
+def info(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Show a collection's counts, model, sizes, and FAISS index with its measured recall and latency.
+
+    An index that was measured on another device than --device is measured again.
 
     \b
     Examples:
@@ -29,7 +31,7 @@ def info(collection: CollectionPath, json: Json = False) -> None:
     """
     from ..api import open as open_collection
 
-    found = open_collection(collection).info()
+    found = open_collection(collection, device=device).info()
     print_json(found.to_dict()) if json else _print_info(found)
 
 
@@ -69,12 +71,13 @@ def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
         return "none, embeddings are scanned exactly"
     parameters = ", ".join(f"{name} {value}" for name, value in ann["parameters"].items())
     short = "" if ann["reached"] else f", short of the target {ann['target']}"
+    where = "" if ann["device"] == "cpu" else f" on {ann['device']}"
     rest = f"; {newer:,} newer passages are scanned exactly" if newer else ""
     settings = f" ({parameters})" if parameters else ""
-    return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{rest}"
+    return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{where}{rest}"
 
 
-def verify(collection: CollectionPath, json: Json = False) -> None:
+def verify(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Check every digest and count, and both indexes against the stored data. Exit code 1 if something is wrong.
 
     \b
@@ -83,7 +86,7 @@ def verify(collection: CollectionPath, json: Json = False) -> None:
     """
     from ..api import open as open_collection
 
-    findings = open_collection(collection).verify()
+    findings = open_collection(collection, device=device).verify()
     for finding in findings:
         values = {"part": finding.part, "problem": finding.problem}
         print_json(values) if json else print(f"{finding.part}: {finding.problem}")
@@ -93,7 +96,7 @@ def verify(collection: CollectionPath, json: Json = False) -> None:
     say(f"{collection} is sound")
 
 
-def repair(collection: CollectionPath, json: Json = False) -> None:
+def repair(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Rebuild what is damaged: indexes from the embeddings, lost embeddings from the texts.
 
     \b
@@ -103,13 +106,13 @@ def repair(collection: CollectionPath, json: Json = False) -> None:
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        done = open_collection(collection).repair(progress=notify)
+        done = open_collection(collection, device=device).repair(progress=notify)
     for line in done:
         print_json({"done": line}) if json else print(line)
     say("nothing to repair" if not done else f"{collection} is repaired")
 
 
-def compact(collection: CollectionPath, json: Json = False) -> None:
+def compact(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Remove tombstones and merge segments. The collection can be searched at the same time.
 
     \b
@@ -121,7 +124,7 @@ def compact(collection: CollectionPath, json: Json = False) -> None:
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        report = open_collection(collection).compact(progress=notify)
+        report = open_collection(collection, device=device).compact(progress=notify)
     if json:
         print_json(asdict(report))
     else:

@@ -1,17 +1,21 @@
 """From vectors to a tuned and measured index."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import UsageError
+from ..progress import tell
 from . import kinds
+from .devices import out_of_memory, search_device
 from .exact import VectorSource
-from .gpu import fill
+from .gpu import Gpu, fill, free_bytes, gpu_of
 from .index import AnnIndex
-from .kinds import choose_kind
+from .kinds import PQ_LEAST, OnGpu, choose_kind
 from .library import faiss, faiss_gpu, threads
-from .settings import TARGET, AnnInfo, AnnSettings, Kind
+from .place import place_for
+from .settings import GPU_KINDS, TARGET, AnnInfo, AnnSettings, Kind
 from .storage import Nodes
 from .tuning import Notify, grow, held_out, say_nothing, timed
 
@@ -28,6 +32,8 @@ def build(
     The queries of the tuning are vectors of the collection itself, left out of the index meanwhile. An HNSW graph
     grows on several threads whose order the system decides: two builds differ in their links, and where recall is
     below 1, now and then in an answer. With `threads=1`, and for every other kind, equal input gives an equal index.
+    Not so on a GPU, except for the exact kind: its sums come in another order each time. Where the GPU has no memory
+    left, the CPU builds the index, and a sentence says so.
 
     Args:
         vectors: The stored vectors.
@@ -36,20 +42,37 @@ def build(
         notify: Called with (stage, done, total) as the work goes on.
 
     Raises:
-        UsageError: There is no live row, `alive` does not fit the rows, or there is no GPU.
+        UsageError: There is no live row, `alive` does not fit the rows, there is no such GPU, or it cannot build the
+            kind.
         MissingExtraError: FAISS is not installed, or not its GPU build for device "cuda".
     """
     rows = _live_rows(vectors, alive)
-    if settings.device == "cuda":
+    if settings.device.startswith("cuda"):
         faiss_gpu()
+    device = search_device(settings.device)
+    try:
+        return _built(vectors, settings, rows, device, notify)
+    except (RuntimeError, MemoryError) as error:
+        if device == "cpu" or not out_of_memory(error):
+            raise
+    tell(f"{device} has no memory left to build the index: the CPU builds it")
+    kind = None if settings.kind == "cagra" else settings.kind
+    return _built(vectors, replace(settings, kind=kind), rows, "cpu", notify)
+
+
+def _built(vectors: VectorSource, settings: AnnSettings, rows: np.ndarray, device: str, notify: Notify) -> AnnIndex:
+    gpu = None if device == "cpu" else gpu_of(device)
     random = np.random.default_rng(settings.seed)
     with threads(settings.threads):
         notify("reading vectors", 0, len(rows))
         nodes = Nodes.distinct(vectors, rows)
-        kind, reason = choose_kind(settings, vectors.dimension, len(nodes))
+        offers = None if gpu is None else OnGpu(free_bytes(gpu), gpu.has_cuvs)
+        kind, reason = choose_kind(settings, vectors.dimension, len(nodes), offers)
+        gpu = _builder(kind, gpu)
+        place = place_for(kind, len(nodes), device)
         held = held_out(kind, len(nodes) // 10)
         nodes = nodes.moved_last(random.choice(len(nodes), held, replace=False))
-        index, trained_on = _trained(settings, kind, vectors, nodes.head(len(nodes) - held), random, notify)
+        index, trained_on = _trained(settings, kind, gpu, vectors, nodes.head(len(nodes) - held), random, notify)
         info = AnnInfo(
             kind=kind,
             rows=len(vectors),
@@ -61,11 +84,22 @@ def build(
             reason=reason,
             seed=settings.seed,
             versions={"faiss": faiss().__version__, "numpy": np.__version__},
+            device=place.name.partition(":")[0],
         )
-        built = grow(AnnIndex(index, nodes, info), vectors, held, random, notify)
-        built = AnnIndex(built.index, built.nodes, built.info, settings.device)
+        built = grow(AnnIndex(index, nodes, info, place), vectors, held, random, notify)
         built.info = timed(built, vectors, random)
         return built
+
+
+def _builder(kind: Kind, gpu: Gpu | None) -> Gpu | None:
+    """The GPU that builds an index of this kind, None for the CPU.
+
+    Raises:
+        UsageError: Only a GPU with cuVS can, and there is none.
+    """
+    if kind == "cagra" and (gpu is None or not gpu.has_cuvs):
+        raise UsageError("a graph of kind 'cagra' needs a GPU and FAISS with cuVS: `pip install 'sonde[cuvs]'`")
+    return gpu if kind in GPU_KINDS else None
 
 
 def _live_rows(vectors: VectorSource, alive: np.ndarray | None) -> np.ndarray:
@@ -80,6 +114,7 @@ def _live_rows(vectors: VectorSource, alive: np.ndarray | None) -> np.ndarray:
 def _trained(
     settings: AnnSettings,
     kind: Kind,
+    gpu: Gpu | None,
     vectors: VectorSource,
     nodes: Nodes,
     random: np.random.Generator,
@@ -94,7 +129,8 @@ def _trained(
     if size:
         notify("training", 0, size)
         sample = vectors.read(np.sort(random.choice(nodes.first, size, replace=False)))
-        if settings.device == "cuda":
-            return fill(index, sample, vectors, nodes.first), size
+        sample = np.resize(sample, (max(PQ_LEAST, size), vectors.dimension)) if kind == "ivf-pq" else sample
+        if gpu is not None:
+            return fill(gpu, kind, index, sample, vectors, nodes.first), size
         index.train(sample)
     return index, size

@@ -8,9 +8,11 @@ import numpy as np
 
 from ..errors import SondeError, UsageError
 from . import kinds
+from .devices import search_device
 from .exact import Best, VectorSource, as_queries, exact_search, inner_products
-from .gpu import GpuIndex
-from .settings import GPU_KINDS, AnnInfo, Device
+from .gpu import Found
+from .place import IN_MEMORY, SMALL_SUBSET, Place, place_for
+from .settings import AnnInfo
 from .storage import Admitted, Nodes, read_index, write_index
 from .tuning import Notify, grow, held_out, say_nothing, timed
 
@@ -19,8 +21,6 @@ SAMPLE = 1_000
 """Vectors that an index is made for to see what its kind consists of."""
 CODES_PER_STEP = 32
 """Codes that a scan under a filter reads in the time of one step of a graph search (0.15 us against 5)."""
-SMALL_SUBSET = 5_000
-"""Vectors that are read and scored at once rather than looked for in an inverted file."""
 SPARE = 4
 """Candidates beyond those asked for, since FAISS rounds its sums otherwise and may swap near ties at the end."""
 DEPTH = 0.25
@@ -33,17 +33,16 @@ class AnnIndex:
     """An index that answers with exact scores.
 
     FAISS proposes candidates; their scores are then computed from the stored vectors, so that a score does not depend
-    on the kind of index. Searching is safe from several threads at once. On device "cuda" a copy on the GPU answers
-    what has no filter.
+    on the kind of index or on the device. Searching is safe from several threads at once. `place` is where the index
+    is asked; the FAISS index itself stays in main memory, is saved, and answers what a GPU cannot.
     """
 
-    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, device: Device = "cpu", mapped: bool = False) -> None:
+    def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, place: Place = IN_MEMORY, mapped: bool = False) -> None:
         self.index = index
         self.nodes = nodes
         self.info = info
-        self.device: Device = device
+        self.place = place
         self._mapped = mapped
-        self._gpu = GpuIndex(info.kind, index) if device == "cuda" else None
         self._remembered = _NOTHING
 
     def search(
@@ -77,6 +76,9 @@ class AnnIndex:
 
     def scans(self, k: int, admitted: int) -> bool:
         """Whether a search for k among `admitted` vectors compares with each of them, and so is exact."""
+        return self.place.compares_all(self.info.kind) or self._scans(k, admitted)
+
+    def _scans(self, k: int, admitted: int) -> bool:
         total = len(self.nodes)
         if self.info.kind == "exact":
             return True
@@ -107,33 +109,75 @@ class AnnIndex:
         self, queries: np.ndarray, k: int, admitted: Admitted, vectors: VectorSource
     ) -> tuple[np.ndarray, np.ndarray]:
         best = Best(len(queries), k)
-        found = self._candidates(queries, k, admitted)
+        found, unseen = self._candidates(queries, k, admitted, vectors)
         query, column = np.nonzero(found >= 0)
         nodes = found[query, column]
         distinct, inverse = np.unique(nodes, return_inverse=True)
         scores = inner_products(queries, query, vectors.read(self.nodes.first[distinct]), inverse)
         place, rows = self.nodes.rows_of(nodes, admitted.allowed, k)
         best.add(query[place], rows, scores[place])
-        short = np.flatnonzero((best.rows >= 0).sum(axis=1) < min(k, admitted.rows))
+        expected = min(k, admitted.rows)
+        short = np.flatnonzero(((best.rows >= 0).sum(axis=1) < expected) | doubtful(best, unseen, expected))
         if len(short):
             rows = self.nodes.rows if admitted.allowed is None else self.nodes.rows[admitted.allowed[self.nodes.rows]]
             best.scores[short], best.rows[short] = exact_search(vectors, queries[short], k, rows=rows)
         return best.scores, best.rows
 
-    def _candidates(self, queries: np.ndarray, k: int, admitted: Admitted) -> np.ndarray:
-        """Nodes to be scored, int64 [m, candidates]; none where reading the rows themselves is the better way."""
-        kind = self.info.kind
+    def _candidates(self, queries: np.ndarray, k: int, admitted: Admitted, vectors: VectorSource) -> Found:
+        """Nodes to be scored; none where reading the rows themselves is the better way."""
+        kind, everything = self.info.kind, np.full(len(queries), -np.inf, np.float32)
         wanted = min(k * self.info.factor + SPARE, admitted.nodes)
-        if self._gpu is not None and admitted.bitmap is None and wanted:
-            found = self._gpu.candidates(queries, wanted, self._breadth(k, 1.0))
-            if found is not None:
-                return found
-        if not self.scans(k, admitted.nodes):
+        if wanted and (found := self._elsewhere(queries, k, wanted, admitted, vectors)):
+            return found
+        if not self._scans(k, admitted.nodes):
             breadth = self._breadth(k, admitted.nodes / len(self.nodes))
-            return kinds.candidates(kind, self.index, queries, wanted, breadth, admitted.bitmap)
+            return Found(kinds.candidates(kind, self.index, queries, wanted, breadth, admitted.bitmap), everything)
         if admitted.nodes and (kind == "exact" or kinds.is_graph(kind)):
-            return kinds.scan(kind, self.index, queries, wanted, admitted.bitmap)
-        return np.empty((len(queries), 0), dtype=np.int64)
+            return Found(kinds.scan(kind, self.index, queries, wanted, admitted.bitmap), everything)
+        return Found(np.empty((len(queries), 0), dtype=np.int64), everything)
+
+    def _elsewhere(
+        self, queries: np.ndarray, k: int, wanted: int, admitted: Admitted, vectors: VectorSource
+    ) -> Found | None:
+        """What the device of the index finds; None where main memory is asked.
+
+        A filter goes to the GPU as a bitmap where FAISS heeds one there, else the admitted vectors do.
+        """
+        kind, place = self.info.kind, self.place
+        scanned = kind == "exact" or place.compares_all(kind)
+        if admitted.bitmap is None or (place.takes_filter(kind) and (scanned or not self._scans(k, admitted.nodes))):
+            breadth = self._breadth(k, admitted.nodes / len(self.nodes))
+            found = place.find(kind, self.index, queries, wanted, breadth, admitted)
+        else:
+            found = place.find_among(queries, wanted, admitted, self.nodes, vectors)
+        return found and Found(_inside(found.nodes, admitted.bitmap), found.unseen)
+
+    def search_newer(
+        self, queries: np.ndarray, k: int, *, rows: np.ndarray, vectors: VectorSource
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The k best of ascending `rows` (int64), which the index does not hold yet: an exact scan, on its device.
+
+        Returns:
+            As `search`.
+
+        Raises:
+            UsageError: As `search`.
+        """
+        queries = as_queries(queries, self.info.dimension, k)
+        start = self.info.rows
+        found = self.place.newer(queries, k, rows, start, vectors) if len(rows) else None
+        if found is None:
+            return exact_search(vectors, queries, k, rows=rows)
+        best = Best(len(queries), k)
+        query, column = np.nonzero(found.nodes >= 0)
+        distinct, inverse = np.unique(start + found.nodes[query, column], return_inverse=True)
+        scores = inner_products(queries, query, vectors.read(distinct), inverse)
+        best.add(query, distinct[inverse], scores)
+        expected = min(k, len(rows))
+        short = np.flatnonzero(((best.rows >= 0).sum(axis=1) < expected) | doubtful(best, found.unseen, expected))
+        if len(short):
+            best.scores[short], best.rows[short] = exact_search(vectors, queries[short], k, rows=rows)
+        return best.scores, best.rows
 
     def tuned(self, breadth: int, factor: int) -> "AnnIndex":
         """The same index searched with other parameters."""
@@ -151,7 +195,7 @@ class AnnIndex:
 
     def over(self, nodes: Nodes, info: AnnInfo | None = None) -> "AnnIndex":
         """The same FAISS index with other nodes or another description."""
-        return AnnIndex(self.index, nodes, info or self.info)
+        return AnnIndex(self.index, nodes, info or self.info, self.place)
 
     def add(
         self,
@@ -179,28 +223,41 @@ class AnnIndex:
         rows = np.arange(start, stop) if alive is None else start + np.flatnonzero(alive[start:stop])
         nodes = self.nodes.extended(vectors, rows)
         held = held_out(self.info.kind, len(nodes) - len(self.nodes))
-        info = replace(self.info, rows=stop, vectors=len(nodes))
+        info = replace(self.info, rows=stop, vectors=len(nodes), device=self.place.name.partition(":")[0])
         random = np.random.default_rng(info.seed)
-        grown = grow(AnnIndex(self.index, nodes, info), vectors, held, random, notify)
-        self.nodes, self.info = grown.nodes, grown.info
-        self._gpu = GpuIndex(info.kind, self.index) if self.device == "cuda" else None
+        grown = grow(self.over(nodes, info), vectors, held, random, notify)
+        self.index, self.nodes, self.info = grown.index, grown.nodes, grown.info
         self._remembered = _NOTHING
         self.info = timed(self, vectors, random)
         return self.info
 
 
-def load_index(folder: Path, *, mmap: bool = False, device: Device = "cpu") -> AnnIndex:
+def load_index(folder: Path, *, mmap: bool = False, device: str = "cpu") -> AnnIndex:
     """The index that was saved in `folder`, checked against its digest.
 
-    `mmap` leaves the codes on disk, to be paged in as they are needed. With `device` "cuda" a copy goes to the GPU, if
-    the kind has a form there.
+    `mmap` leaves the codes on disk, to be paged in as they are needed. `device` is where it is searched, as a user
+    names it; a GPU gets a copy at the first search, if the kind has a form there.
 
     Raises:
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
-        MissingExtraError: The device is "cuda" and FAISS was built without it.
+        UsageError: The machine has GPUs, but not this one.
     """
+    where = search_device(device)
     index, nodes, info = read_index(folder, mmap=mmap)
     expected = kinds.layers(kinds.create_index(info.kind, info.dimension, SAMPLE, 0))
     if (found := kinds.layers(index)) != expected:  # one from a stranger could keep its lists in a file of the user's
         raise SondeError(f"the vector index in {folder} consists of {', '.join(found)}, not {', '.join(expected)}")
-    return AnnIndex(index, nodes, info, device if info.kind in GPU_KINDS else "cpu", mmap)
+    return AnnIndex(index, nodes, info, place_for(info.kind, len(nodes), where), mmap)
+
+
+def doubtful(best: Best, unseen: np.ndarray, expected: int) -> np.ndarray:
+    """Bool [m]: whether something that was not found may belong among the `expected` best of a query."""
+    return np.isfinite(unseen) & (best.scores[:, expected - 1] <= unseen)
+
+
+def _inside(nodes: np.ndarray, bitmap: np.ndarray | None) -> np.ndarray:
+    """The nodes, int64 [m, count], with -1 in place of those that a bitmap leaves out."""
+    if bitmap is None:
+        return nodes
+    kept = np.unpackbits(bitmap, bitorder="little").astype(bool)
+    return np.where(kept[nodes] & (nodes >= 0), nodes, -1)

@@ -1,32 +1,48 @@
 """The kinds of FAISS index, and which of them fits a collection's size and the free memory."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import psutil
 
 from .library import faiss
-from .settings import GPU_KINDS, AnnSettings, Kind
+from .settings import AnnSettings, Kind
 
 LINKS = 32
+DEGREE = 64
+"""Links of a vector in a CAGRA graph: FAISS's own value, and that of an HNSW graph with `LINKS`."""
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 BREADTHS = tuple(
     16 * step for step in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 256)
 )
 """Values of efSearch that the tuning may choose."""
 
-_CODE_BITS: dict[Kind, int] = {"exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-rabitq": 1}
+_CODE_BITS: dict[Kind, int] = {
+    "exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-rabitq": 1, "cagra": 32
+}  # fmt: skip
+PQ_CODES = (96, 64, 56, 48, 40, 32, 28, 24, 20, 16, 12, 8, 4, 3, 2, 1)
+"""Bytes of a product quantiser's code for which FAISS has GPU code with and without cuVS."""
+PQ_LEAST = 256
+"""A product quantiser learns so many values for each byte, and wants a vector for each."""
 
 
 def is_lossless(kind: Kind) -> bool:
     """Whether the index holds the float16 vectors as they are, so that its own order is the right one."""
-    return kind in ("exact", "hnsw")
+    return kind in ("exact", "hnsw", "cagra")
 
 
 def is_graph(kind: Kind) -> bool:
-    """Whether the kind is an HNSW graph."""
-    return kind.startswith("hnsw")
+    """Whether the kind is a graph, which a CPU searches as HNSW."""
+    return kind.startswith("hnsw") or kind == "cagra"
+
+
+def code_bytes(kind: Kind, dimension: int) -> int:
+    """Bytes of one vector's code."""
+    if kind == "ivf-pq":
+        return next(size for size in PQ_CODES if dimension % size == 0 and (4 * size <= dimension or size == 1))
+    return _CODE_BITS[kind] * dimension // 8
 
 
 def create_index(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
@@ -35,11 +51,15 @@ def create_index(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
     metric, quantizer = module.METRIC_INNER_PRODUCT, module.ScalarQuantizer
     if kind == "exact":
         return module.IndexScalarQuantizer(dimension, quantizer.QT_fp16, metric)
+    if kind == "cagra":
+        return module.IndexHNSWCagra(dimension, DEGREE // 2, metric)
     if is_graph(kind):
         code = quantizer.QT_fp16 if kind == "hnsw" else quantizer.QT_8bit
         return module.IndexHNSWSQ(dimension, code, LINKS, metric)
-    index = module.index_factory(dimension, _factory(kind, lists(vectors)), metric)
+    index = module.index_factory(dimension, _factory(kind, dimension, lists(vectors)), metric)
     seed_clustering(module.extract_index_ivf(index), seed + 1)
+    if kind == "ivf-pq":
+        index.pq.cp.seed, index.pq.cp.min_points_per_centroid = seed + 1, 1
     return index
 
 
@@ -75,10 +95,17 @@ def training_size(kind: Kind, vectors: int) -> int:
 
 def bytes_needed(kind: Kind, dimension: int, vectors: int) -> int:
     """Memory of an index, in bytes, from its layout."""
-    code = _CODE_BITS[kind] * dimension // 8 + 16
+    code = code_bytes(kind, dimension) + 16
     links = 4 * (2 * LINKS + 2) + 16 if is_graph(kind) else 0
     cells = 4 * dimension * lists(vectors) if kind.startswith("ivf") else 0
     return vectors * (code + links + 16) + cells
+
+
+def bytes_on_gpu(kind: Kind, dimension: int, vectors: int) -> int:
+    """Memory of an index on a GPU, in bytes, from its layout."""
+    beside = {"exact": 0, "cagra": 4 * DEGREE}.get(kind, 8)
+    cells = 4 * dimension * lists(vectors) if kind.startswith("ivf") else 0
+    return vectors * (code_bytes(kind, dimension) + beside) + cells
 
 
 def breadths(kind: Kind, index: Any) -> Sequence[int]:
@@ -115,8 +142,9 @@ def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, bitmap: np.nda
     return candidates("exact", faiss().downcast_index(codes), queries, count, 0, bitmap)
 
 
-def _factory(kind: Kind, cells: int) -> str:
-    codes = {"ivf": "SQfp16", "ivf-sq8": "SQ8", "ivf-rabitq": "RaBitQ"}[kind]
+def _factory(kind: Kind, dimension: int, cells: int) -> str:
+    product = f"PQ{code_bytes('ivf-pq', dimension)}"
+    codes = {"ivf": "SQfp16", "ivf-sq8": "SQ8", "ivf-pq": product, "ivf-rabitq": "RaBitQ"}[kind]
     return f"{'RR,' if kind == 'ivf-rabitq' else ''}IVF{cells},{codes}"
 
 
@@ -132,6 +160,8 @@ def parameters(kind: Kind, index: Any, breadth: int, factor: int) -> dict[str, i
     """What the index was built and is searched with, under FAISS's names; `factor` is candidates per answer."""
     if kind == "exact":
         return {"factor": 1}
+    if kind == "cagra":
+        return {"graph_degree": DEGREE, "itopk_size": breadth, "factor": factor}
     if is_graph(kind):
         return {"M": LINKS, "efConstruction": index.hnsw.efConstruction, "efSearch": breadth, "factor": factor}
     return {"nlist": faiss().extract_index_ivf(index).nlist, "nprobe": breadth, "factor": factor}
@@ -143,16 +173,31 @@ GRAPH_VECTORS = 2_000_000
 """Above this many vectors a graph takes the better part of an hour to build on 2 cores; inverted files do not."""
 GPU_SCAN_VECTORS = 5_000_000
 BUDGET_SHARE = 0.25
+GPU_SHARE = 0.5
+"""Of a GPU's free memory; models and FAISS's working memory need the rest."""
 
 
-def choose_kind(settings: AnnSettings, dimension: int, vectors: int) -> tuple[Kind, str]:
+@dataclass(frozen=True, slots=True)
+class OnGpu:
+    """What a GPU offers to an index: its free memory in bytes (None: not known), and whether FAISS has cuVS there."""
+
+    free: int | None
+    cuvs: bool
+
+
+def choose_kind(settings: AnnSettings, dimension: int, vectors: int, gpu: OnGpu | None = None) -> tuple[Kind, str]:
     """The kind to build for this many distinct vectors, and one line that says why."""
     if settings.kind not in (None, "auto"):
         kind, why = settings.kind, "as asked"
     else:
         budget = settings.memory_budget or int(BUDGET_SHARE * psutil.virtual_memory().available)
-        kind, why = (_on_gpu if settings.device == "cuda" else _on_cpu)(dimension, vectors, budget)
+        kind, why = _on_gpu(dimension, vectors, budget, gpu) if gpu else _on_cpu(dimension, vectors, budget)
     return kind, f"{vectors:,} vectors: {kind}, {bytes_needed(kind, dimension, vectors) / 1e6:,.0f} MB; {why}"
+
+
+def suits_cpu(kind: Kind, dimension: int, vectors: int) -> bool:
+    """Whether a CPU searches this kind fast: a scan of many vectors is for GPUs."""
+    return kind != "exact" or 2 * dimension * vectors <= EXACT_BYTES
 
 
 def _on_cpu(dimension: int, vectors: int, budget: int) -> tuple[Kind, str]:
@@ -169,9 +214,21 @@ def _on_cpu(dimension: int, vectors: int, budget: int) -> tuple[Kind, str]:
     return "ivf-rabitq", f"the smallest kind, and still above the budget of {limit}"
 
 
-def _on_gpu(dimension: int, vectors: int, budget: int) -> tuple[Kind, str]:
-    """A GPU compares with every vector in the time that a CPU takes for a graph, so it does while they fit."""
-    for kind in GPU_KINDS:
-        if bytes_needed(kind, dimension, vectors) <= budget and (kind != "exact" or vectors <= GPU_SCAN_VECTORS):
-            return kind, f"on the GPU, within the budget of {budget / 1e6:,.0f} MB"
-    return GPU_KINDS[-1], f"the smallest kind on the GPU, and still above the budget of {budget / 1e6:,.0f} MB"
+def _on_gpu(dimension: int, vectors: int, budget: int, gpu: OnGpu) -> tuple[Kind, str]:
+    """A GPU compares with every vector in the time that a CPU takes for a graph, so it does while they fit.
+
+    Main memory holds a second copy, which is saved, so the budget counts too.
+    """
+    room = None if gpu.free is None else int(GPU_SHARE * gpu.free)
+    limits = f"the budget of {budget / 1e6:,.0f} MB" + (f" and {room / 1e6:,.0f} MB of the GPU" if room else "")
+    for kind in _GPU_ORDER:
+        fits = bytes_needed(kind, dimension, vectors) <= budget
+        fits_gpu = room is None or bytes_on_gpu(kind, dimension, vectors) <= room
+        too_many = kind == "exact" and vectors > GPU_SCAN_VECTORS
+        if fits and fits_gpu and not too_many and (gpu.cuvs or kind != "cagra"):
+            return kind, f"on the GPU, within {limits}"
+    return _GPU_ORDER[-1], f"the smallest kind on the GPU, and still above {limits}"
+
+
+_GPU_ORDER: tuple[Kind, ...] = ("exact", "cagra", "ivf-sq8", "ivf-pq")
+"""Kinds for a GPU, the best first. "ivf" is left out: FAISS does not filter it there, and it is twice as large."""

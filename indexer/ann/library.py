@@ -54,8 +54,10 @@ def faiss_package() -> str:
     """Return the distribution that FAISS came in."""
     from importlib import metadata
 
-    try:
-        metadata.version("faiss-gpu")
-    except metadata.PackageNotFoundError:
-        return "faiss-cpu"
-    return "faiss-gpu"
+    for name in ("faiss-gpu-cuvs", "faiss-gpu"):
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        return name
+    return "faiss-cpu"

@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import SondeError, UsageError, arg
 
-Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq"]
+Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-pq", "ivf-rabitq", "cagra"]
 Metric = Literal["cosine", "dot"]
-Device = Literal["cpu", "cuda"]
-GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8")
-"""Kinds that FAISS can hold on a GPU."""
+GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8", "ivf-pq", "cagra")
+"""Kinds that FAISS can build on a GPU."""
+_DEVICE = r"(auto|cpu|mps|cuda(:\d+)?)(,(cpu|mps|cuda(:\d+)?))*"
 LARGEST_PARAMETER = 1 << 20
 """No tuned setting, such as efSearch or nprobe, comes near it; FAISS reserves memory for each step."""
 TARGET = 0.98
@@ -24,7 +24,8 @@ class AnnSettings:
     A `kind` or `target_recall` of None means what the collection was last asked for, and at first "auto" and `TARGET`.
     `target_recall` is recall@10 against the exact scan, in (0, 1]. `memory_budget` is in bytes; None takes a quarter
     of the memory that is free. `metric` says what the inner product of the vectors means: "cosine" if they are
-    normalised. `threads` of None leaves FAISS's own choice.
+    normalised. `threads` of None leaves FAISS's own choice. `device` is "auto" (what the collection was opened for),
+    "cpu", "cuda" or "cuda:1"; of a list such as "cuda:0,cuda:1", the first builds the index.
     """
 
     kind: Kind | Literal["auto"] | None = None
@@ -32,15 +33,18 @@ class AnnSettings:
     memory_budget: int | None = None
     metric: Metric = "cosine"
     seed: int = 0
-    device: Device = "cpu"
+    device: str = "auto"
     threads: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("index kind", self.kind or "auto", ("auto", *get_args(Kind)))
         _one_of("metric", self.metric, get_args(Metric))
-        _one_of("device", self.device, get_args(Device))
-        if self.device == "cuda" and self.kind not in (None, "auto", *GPU_KINDS):
+        if not re.fullmatch(_DEVICE, self.device):
+            raise UsageError(f"device {self.device!r} is unknown; choose one of auto, cpu, cuda, cuda:1")
+        if self.device.startswith("cuda") and self.kind not in (None, "auto", *GPU_KINDS):
             raise UsageError(f"FAISS has no GPU form of {self.kind!r}; with device 'cuda' use {', '.join(GPU_KINDS)}")
+        if self.device == "cpu" and self.kind == "cagra":
+            raise UsageError("a graph of kind 'cagra' is built on a GPU; on a CPU use hnsw")
         if self.target_recall is not None and not 0 < self.target_recall <= 1:
             said = f"{arg('target_recall')} is {self.target_recall}: give a number above 0 and at most 1"
             raise UsageError(said, code="out-of-range", field="recall", value=self.target_recall)
@@ -58,8 +62,8 @@ class AnnInfo:
     `rows` counts the rows of the source that the index has seen (0 to rows - 1, dead ones included): newer rows are
     searched exactly. `vectors` counts the distinct live vectors in it. `recall` is recall@10 against the exact scan
     over `queries` vectors that the tuning had not seen; `latency_ms` is the median of single searches for 10,
-    rescoring included. `reached` says whether `recall` is at least `target`. `digest` is the SHA-256 of the saved
-    file, empty until it is saved.
+    rescoring included. Both were measured on `device`, "cpu" or "cuda". `reached` says whether `recall` is at least
+    `target`. `digest` is the SHA-256 of the saved file, empty until it is saved.
     """
 
     kind: Kind
@@ -79,11 +83,13 @@ class AnnInfo:
     parameters: dict[str, int] = field(default_factory=lambda: {"factor": 1})
     versions: dict[str, str] = field(default_factory=dict)
     digest: str = ""
+    device: str = "cpu"
 
     @property
     def breadth(self) -> int:
-        """How far a search looks: efSearch of a graph, nprobe of an inverted file, 0 of the exact kind."""
-        return self.parameters.get("efSearch", self.parameters.get("nprobe", 0))
+        """How far a search looks: efSearch or itopk_size of a graph, nprobe of an inverted file, else 0."""
+        names = ("efSearch", "itopk_size", "nprobe")
+        return next((self.parameters[name] for name in names if name in self.parameters), 0)
 
     @property
     def factor(self) -> int:
@@ -101,6 +107,7 @@ class AnnInfo:
         Raises:
             SondeError: A field is missing or unknown, or the kind is none of those known.
         """
+        values = {"device": "cpu"} | values  # written before it was known
         names = {f.name for f in fields(cls)}
         if set(values) != names:
             raise SondeError(f"index description has other fields than expected: {sorted(names ^ set(values))}")

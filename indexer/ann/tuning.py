@@ -88,8 +88,8 @@ def say_nothing(stage: str, done: int, total: int) -> None:
 
 
 def held_out(kind: Kind, at_most: int) -> int:
-    """How many vectors stay outside as queries; none of the exact kind, and none if they would be too few."""
-    return 0 if kind == "exact" or at_most < ENOUGH else min(QUERIES, at_most)
+    """How many vectors stay outside as queries; none if they would be too few, or could not follow one by one."""
+    return 0 if kind in ("exact", "cagra") or at_most < ENOUGH else min(QUERIES, at_most)
 
 
 def grow(
@@ -119,8 +119,12 @@ def timed(index: "AnnIndex", vectors: VectorSource, random: np.random.Generator)
 
 
 def _insert(index: "AnnIndex", vectors: VectorSource, until: int, notify: Notify) -> None:
-    """Add the nodes from the first that FAISS lacks up to `until`."""
+    """Add the nodes from the first that FAISS lacks up to `until`; a CAGRA graph is built again with all of them."""
     start = index.index.ntotal
+    if index.info.kind == "cagra" and start < until:
+        notify("building the graph", 0, until)
+        index.index = index.place.graph(vectors, index.nodes.first[:until])
+        return
     for begin in range(start, until, BLOCK):
         index.index.add(vectors.read(index.nodes.first[begin : min(begin + BLOCK, until)]))
         notify("indexing", min(begin + BLOCK, until) - start, until - start)

@@ -47,7 +47,7 @@ class StoredCollection:
         self._local = threading.local()
         self._loading = threading.RLock()
         self._generation: Generation | None = None
-        self._loaded = Loaded(path)
+        self._loaded = Loaded(path, device)
 
     @classmethod
     def open(

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from ..ann import AnnIndex, AnnSettings, build, load_index
-from ..ann.settings import GPU_KINDS
+from ..ann.devices import search_device
+from ..ann.kinds import suits_cpu
+from ..ann.settings import GPU_KINDS, AnnInfo
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..lexical import LexicalEntry, LexicalIndex
-from ..progress import Notify, Progress, silent
+from ..progress import Notify, Progress, silent, tell
 from .catalog import Catalog
 from .segments import Segments
 
@@ -55,22 +57,33 @@ class Loaded:
     What a generation was given never changes under it: another thread may be searching an older one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: str = "auto") -> None:
         self.folder = folder
+        self.device = device
         self._ann: tuple[Stamp, AnnIndex] | None = None
         self._lexical: tuple[Stamp, LexicalIndex] | None = None
         self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def ann(self, epoch: int) -> AnnIndex | None:
-        """Return the FAISS index, None where there is none that can be read: vectors are then scanned exactly."""
-        folder = ann_folder(self.folder, epoch)
+        """Return the FAISS index on the device, None where none can be read: vectors are then scanned exactly.
+
+        Raises:
+            UsageError: The machine has GPUs, but not this one.
+        """
+        folder, device = ann_folder(self.folder, epoch), search_device(self.device)
         try:
             stamp = _stamp(folder / "info.json")
             if self._ann is None or self._ann[0] != stamp:
-                self._ann = (stamp, load_index(folder))
+                self._ann = (stamp, load_index(folder, device=device))
         except (OSError, SondeError):
             return None
-        return self._ann[1]
+        found = self._ann[1]
+        if device == "cpu" and _made_for_gpu(found.info):
+            tell(
+                f"the FAISS index of {self.folder} was built for a GPU: this CPU scans {found.info.vectors:,} vectors "
+                f"in each search until `sonde repair` builds one for it"
+            )
+        return found
 
     def lexical(self, epoch: int) -> LexicalIndex | None:
         """Return the Tantivy index as of its newest commit, None where there is none that can be read."""
@@ -208,7 +221,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
         catalog.set(BUILT, None)
         return
     steps = _Steps(notify)
-    index = _usable(path, vectors, alive, settings)
+    index = _usable(path, vectors, alive, settings, notify)
     if index is None:
         index = build(vectors, settings, alive=alive, notify=steps)
     elif len(vectors) - index.info.rows <= max(TAIL_ROWS, TAIL_SHARE * len(vectors)) and index.info.kind != "exact":
@@ -220,7 +233,8 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     info = index.save(path)
     catalog.set(BUILT, catalog.epoch())
     catalog.advance()
-    notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms")
+    where = "" if info.device == "cpu" else f" on {info.device}"
+    notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms{where}")
 
 
 def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
@@ -230,17 +244,44 @@ def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
     if known | asked != known:
         catalog.set("ann", known | asked)
     kept = known | asked
-    on_gpu = given.device == "cuda" and kept.get("kind", "auto") in ("auto", *GPU_KINDS)
-    return replace(given, **kept, device="cuda" if on_gpu else "cpu")
+    device = search_device(given.device)
+    if kept.get("kind", "auto") not in ("auto", *GPU_KINDS):
+        device = "cpu"
+    if device == "cpu" and kept.get("kind") == "cagra" and given.kind != "cagra":
+        kept["kind"] = "auto"  # asked for where there was a GPU
+    return replace(given, **kept, device=device)
 
 
-def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> AnnIndex | None:
+def repaired_ann(folder: Path, catalog: Catalog, notify: Notify = silent) -> bool:
+    """Build the FAISS index again if it was built for a GPU and there is none; return whether it was.
+
+    The caller holds the writer lock.
+    """
+    try:
+        info = load_index(ann_folder(folder, catalog.epoch()), device="cpu").info
+    except SondeError:
+        return False
+    if search_device() != "cpu" or not _made_for_gpu(info):
+        return False
+    update_ann(folder, catalog, AnnSettings(device="cpu"), notify)
+    return True
+
+
+def _made_for_gpu(info: AnnInfo) -> bool:
+    return info.device != "cpu" and not suits_cpu(info.kind, info.dimension, info.vectors)
+
+
+def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSettings, notify: Notify) -> AnnIndex | None:
     """Return the index that is there, unless it should be rebuilt."""
     try:
-        index = load_index(path)
+        index = load_index(path, device=settings.device)
     except SondeError:
         return None
     info = index.info
+    behind = info.kind == "cagra" and len(vectors) > info.rows  # a CPU cannot add to it
+    if settings.device == "cpu" and settings.kind in (None, "auto") and (behind or _made_for_gpu(info)):
+        notify(f"the FAISS index ({info.kind}) was built for a GPU: building one for this CPU")
+        return None
     stale = info.rows > len(vectors) or (~alive[: info.rows]).mean() > DEAD_SHARE
     outgrown = info.vectors * 2 < alive.sum()  # another kind may suit twice as many vectors
     asked = settings.kind not in (None, "auto", info.kind) or settings.target_recall not in (None, info.target)

@@ -7,11 +7,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..ann import AnnIndex
 from ..ann.settings import AnnInfo
+from ..ann.tuning import TIMED, latency_ms
 from ..errors import SondeError
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
+from ..store.view import View
+from .verify import measured_recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,8 @@ def _size(folder: Path) -> int:
 class Info:
     """A collection in numbers; sizes are bytes on disk.
 
-    `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly.
+    `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly. Its
+    recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
@@ -129,13 +136,24 @@ def info(collection: StoredCollection) -> Info:
             model_settings=spec.to_dict(),
             dimension=spec.dimension,
             language=view.catalog.get("language"),
-            ann=generation.ann.info.to_dict() if generation.ann else None,
+            ann=_measured(view, generation.ann) if generation.ann else None,
             lexical=generation.lexical.rows if generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
             bytes=_sizes(collection.path),
             generation=generation.number,
             search_defaults=view.catalog.get("search_defaults"),
         )
+
+
+def _measured(view: View, ann: AnnIndex) -> dict[str, Any]:
+    """Return the index as JSON values, with recall and latency on the device of the collection, not of the build."""
+    here, found = ann.place.name.partition(":")[0], ann.info.to_dict()
+    if here == ann.info.device or not view.generation.alive[: ann.info.rows].any():
+        return found
+    vectors, live = view.generation.segments, np.flatnonzero(view.generation.alive[: ann.info.rows])
+    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(TIMED, len(live))).astype(np.int64)])
+    recall, latency = measured_recall(view, ann), latency_ms(ann, vectors, queries)
+    return found | {"device": here, "recall": recall, "latency_ms": latency, "reached": recall >= ann.info.target}
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -19,7 +19,7 @@ from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES, passages_now, reset_sequence, store
 from ..store.collection import StoredCollection
-from ..store.derived import LexicalFollower, update_derived, update_lexical
+from ..store.derived import LexicalFollower, repaired_ann, update_derived, update_lexical
 from ..store.documents import chosen_texts
 from ..store.integrity import bury_orphans, changed_tables, lost_runs, remove_orphaned_metadata, sweep
 from ..store.lines import JUDGEMENTS, damaged_lines, drop_damaged
@@ -173,6 +173,8 @@ def _planned(collection: StoredCollection, catalog: Catalog, docs: list[int]) ->
 
 
 def _derived(collection: StoredCollection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
+    if repaired_ann(collection.path, catalog, notify):
+        return ["built a FAISS index for this CPU", *_derived(collection, catalog, findings, notify)]
     broken = sorted({finding.part for finding in findings if finding.part in ("ann", "lexical")})
     for part in broken:
         shutil.rmtree(collection.path / part, ignore_errors=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...indexer.ann.gpu import on_gpu
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import chosen_texts, document_numbers, ids_by_number, language_counts
 from ...indexer.store.runs import Item
@@ -18,7 +19,7 @@ def silhouettes(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return float64 [n] silhouettes, -1 to 1, higher is better (Rousseeuw, J. Comput. Appl. Math. 20, 1987).
 
     The mean cosine distance to a cluster is one minus the product with the sum of its vectors, so no pair of vectors
-    has to be compared.
+    has to be compared. A GPU multiplies in float32, which changes the sixth digit.
 
     Args:
         vectors: float32 [n, d], of length 1.
@@ -34,8 +35,17 @@ def silhouettes(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
     sizes = np.bincount(own).astype(float)
     for start in range(0, len(inside), 16_384):
         rows = inside[start : start + 16_384]
-        found[rows] = _block(vectors[rows].astype(np.float64) @ sums.T, own[start : start + 16_384], sizes)
+        found[rows] = _block(_sums_of_products(vectors[rows], sums, sizes), own[start : start + 16_384], sizes)
     return found
+
+
+def _sums_of_products(vectors: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return float64 [n, k] products with the sums; a GPU takes the means, so that float32 does for large clusters."""
+    return on_gpu(
+        "silhouettes",
+        lambda gpu: gpu.products(vectors, (sums / sizes[:, None]).astype(np.float32)) * sizes,
+        lambda: vectors.astype(np.float64) @ sums.T,
+    )
 
 
 def membership_matrix(own: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:

@@ -1,19 +1,23 @@
-"""Exact nearest neighbours by FAISS, the same for any number of threads; places among them on a map."""
+"""Exact nearest neighbours by FAISS, the same for any number of threads; places among them on a map.
 
-from collections.abc import Iterator
+On a GPU only the order of sums differs: cosines are computed on the CPU, and more candidates are taken than needed.
+"""
+
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
 from ...indexer.ann.exact import inner_products
-from ...indexer.ann.library import faiss, has_gpu, threads
+from ...indexer.ann.gpu import MOST_CANDIDATES, Gpu, Scan, on_gpu
+from ...indexer.ann.library import faiss, threads
 from ...indexer.progress import Notify, Progress, silent
 
 SPARE = 4
 """Candidates beyond those asked for, since FAISS rounds its sums otherwise and may swap near ties at the end."""
 BLOCK = 4_096
+ROWS_AT_ONCE = 65_536
 
 
 def neighbours(
@@ -32,23 +36,54 @@ def neighbours(
         which are computed pair by pair in one order of summation.
     """
     k = min(k, len(vectors))
-    index = _index(vectors)
+    vectors = np.ascontiguousarray(vectors)
+    if min(k + SPARE, len(vectors)) > MOST_CANDIDATES:
+        return _searched(_on_cpu(vectors), queries, vectors, k, notify)
+    return on_gpu(
+        "finding neighbours",
+        lambda gpu: _searched(_on_gpu(gpu, vectors), queries, vectors, k, notify),
+        lambda: _searched(_on_cpu(vectors), queries, vectors, k, notify),
+    )
+
+
+Search = Callable[[np.ndarray, int], np.ndarray]
+"""The nearest rows, int64 [m, count], of float32 [m, d] queries."""
+
+
+def _searched(
+    search: Search, queries: np.ndarray, vectors: np.ndarray, k: int, notify: Notify
+) -> tuple[np.ndarray, np.ndarray]:
     rows, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     for start in range(0, len(queries), BLOCK):
         some = np.ascontiguousarray(queries[start : start + BLOCK])
-        found = index.search(some, min(k + SPARE, len(vectors)))[1]
+        found = search(some, min(k + SPARE, len(vectors)))
         rows[start : start + BLOCK], cosines[start : start + BLOCK] = _ordered(some, vectors, found, k)
         notify(Progress("finding neighbours", min(start + BLOCK, len(queries)), len(queries), "texts"))
     return rows, cosines
 
 
-def _index(vectors: np.ndarray) -> Any:
-    module = faiss()
-    index = module.IndexFlatIP(vectors.shape[1])
-    if has_gpu():
-        index = module.index_cpu_to_gpu(module.StandardGpuResources(), 0, index)
-    index.add(np.ascontiguousarray(vectors))
-    return index
+def _on_cpu(vectors: np.ndarray) -> Search:
+    index = faiss().IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    return lambda queries, count: index.search(queries, count)[1]
+
+
+def _on_gpu(gpu: Gpu, vectors: np.ndarray) -> Search:
+    scan = Scan(gpu, vectors.shape[1], half=False)
+    for start in range(0, len(vectors), ROWS_AT_ONCE):
+        scan.add(vectors[start : start + ROWS_AT_ONCE])
+
+    def search(queries: np.ndarray, count: int) -> np.ndarray:
+        found = scan.search(queries, count)
+        assert found is not None  # it returns that many
+        return found.nodes
+
+    return search
+
+
+def products(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the inner products of all pairs, float32 [n, m], on the GPU if there is one."""
+    return on_gpu("comparing vectors", lambda gpu: gpu.products(some, others), lambda: some @ others.T)
 
 
 def _ordered(queries: np.ndarray, vectors: np.ndarray, found: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

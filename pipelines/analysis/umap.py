@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError
+from .cuml import project_with_cuml, with_cuml
 from .neighbours import neighbours as nearest_neighbours
 from .neighbours import one_thread
 
@@ -283,7 +284,8 @@ def project(
 ) -> np.ndarray:
     """Return float32 [n, dimensions] places in which near vectors are near.
 
-    The same vectors, settings and versions give the same places, in any process and with any number of threads.
+    The same vectors, settings and versions give the same places, in any process and with any number of threads. On a
+    GPU with cuML they are other places, the same again only on that GPU.
 
     Args:
         vectors: float32 [n, d], of length 1, best all distinct.
@@ -302,8 +304,20 @@ def project(
     rows, cosines = nearest or nearest_neighbours(vectors, vectors, count)
     rows, cosines = rows[:, :count], cosines[:, :count]
     distances = np.maximum(1 - cosines, 0).astype(np.float32)
-    with one_thread():
-        return _layout(vectors, dimensions, seed, spread_out, rows, distances)
+    start = "spectral" if len(vectors) > FEW * dimensions + count else "random"
+    rounds = EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE
+
+    def on_cpu() -> np.ndarray:
+        with one_thread():
+            return _layout(vectors, dimensions, seed, spread_out, rows, distances, start, rounds)
+
+    def on_gpu() -> np.ndarray:
+        return project_with_cuml(
+            vectors, (rows, distances), dimensions=dimensions, spread_out=spread_out, start=start, rounds=rounds,
+            seed=seed,
+        )  # fmt: skip
+
+    return with_cuml("UMAP", on_gpu, on_cpu)
 
 
 def umap() -> Any:
@@ -316,17 +330,17 @@ def umap() -> Any:
 
 
 def _layout(
-    vectors: np.ndarray, dimensions: int, seed: int, spread_out: float, rows: np.ndarray, distances: np.ndarray
-) -> np.ndarray:
+    vectors: np.ndarray, dimensions: int, seed: int, spread_out: float, rows: np.ndarray, distances: np.ndarray,
+    start: str, rounds: int,
+) -> np.ndarray:  # fmt: skip
     module, random = umap(), np.random.RandomState(seed)
     a, b = module.find_ab_params(1.0, spread_out)
-    start = "spectral" if len(vectors) > FEW * dimensions + rows.shape[1] else "random"
     graph = fuzzy_graph(rows, distances)
     places = module.simplicial_set_embedding(  # of no epochs: where UMAP would start
         vectors, graph, dimensions, 1.0, a, b, 1.0, 5, 0, start, random, "cosine", {}, False, {}, False,
         parallel=False, verbose=False,
     )[0]  # fmt: skip
-    return arrange(places, graph, a, b, EPOCHS if len(vectors) <= LARGE else EPOCHS_LARGE, seed)
+    return arrange(places, graph, a, b, rounds, seed)
 
 
 def _few(vectors: np.ndarray, dimensions: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from ...indexer.store.runs import Item, array_of, find_run, items_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
+from ..analysis.cuml import cuml_package
 from ..analysis.describe import centroids, describe, silhouettes
 from ..search.filters import documents_where
 from . import choice, density, kmeans
@@ -109,7 +110,8 @@ def cluster(
     taken = time.perf_counter() - began
     labels, scores = found.labels[corpus.group], found.scores[corpus.group].astype(float)
     scores[labels < 0] = np.nan
-    libraries = (faiss_package(), *LIBRARIES[settings.method][1:])
+    more = cuml_package() if settings.method == "density" else ()
+    libraries = (faiss_package(), *more, *LIBRARIES[settings.method][1:])
     run = NewRun(
         CLUSTER, name, settings.to_dict(), libraries, report, taken, items,
         (corpus.snapshot.docs, labels, scores), arrays=found.arrays,

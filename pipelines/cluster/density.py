@@ -8,6 +8,7 @@ import numpy as np
 from ...indexer.errors import MissingExtraError
 from ...indexer.progress import Notify, silent
 from ...indexer.wording import counted
+from ..analysis.cuml import groups_with_cuml, with_cuml
 from ..analysis.describe import VOTERS, ballot, centroids
 from ..analysis.neighbours import neighbours, one_thread
 from ..analysis.umap import project, umap
@@ -42,12 +43,10 @@ def dense_groups(places: np.ndarray, min_size: int, min_samples: int) -> tuple[n
     Raises:
         MissingExtraError: hdbscan is not installed.
     """
-    library, exact = hdbscan(), places.astype(np.float64)
 
     def fitted(**more: Any) -> tuple[np.ndarray, np.ndarray]:
-        settings = {"min_cluster_size": min_size, "min_samples": min_samples, "core_dist_n_jobs": 1} | more
-        found = library.HDBSCAN(**settings).fit(exact)
-        return found.labels_.astype(np.int64), np.nan_to_num(found.probabilities_)
+        settings = {"min_cluster_size": min_size, "min_samples": min_samples} | more
+        return with_cuml("HDBSCAN", lambda: groups_with_cuml(places, **settings), lambda: _on_cpu(places, **settings))
 
     with one_thread():
         labels, firmness = fitted()
@@ -56,6 +55,11 @@ def dense_groups(places: np.ndarray, min_size: int, min_samples: int) -> tuple[n
             return labels, firmness
         parts, firmness_of_parts = fitted(max_cluster_size=int(LARGEST * len(places)))
     return (parts, firmness_of_parts) if len(np.unique(parts[largest & (parts >= 0)])) > 1 else (labels, firmness)
+
+
+def _on_cpu(places: np.ndarray, **settings: Any) -> tuple[np.ndarray, np.ndarray]:
+    found = hdbscan().HDBSCAN(core_dist_n_jobs=1, **settings).fit(places.astype(np.float64))
+    return found.labels_.astype(np.int64), np.nan_to_num(found.probabilities_)
 
 
 def _largest(labels: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 Seeds are drawn by greedy k-means++ (Arthur and Vassilvitskii, SODA 2007), FAISS moves them, and the best of several
 restarts is kept. Everything runs in one thread: the sums, and with them the clusters, then do not
-depend on the number of threads.
+depend on the number of threads. A GPU adds in another order each time, so there the clusters may differ a little.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.ann.library import faiss, has_gpu
-from ..analysis.neighbours import one_thread
+from ...indexer.ann.gpu import Gpu, on_gpu
+from ...indexer.ann.library import faiss
+from ..analysis.neighbours import one_thread, products
 
 ROUNDS = 25
 POINTS_PER_CENTROID = 256
@@ -78,14 +79,25 @@ def seeds(vectors: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 def fit_from(vectors: np.ndarray, start: np.ndarray, seed: int, rounds: int = ROUNDS) -> Fitted:
     """Return the fit that FAISS reaches from the given centroids, float32 [k, d]."""
-    options: dict[str, Any] = {"gpu": True} if has_gpu() else {}
-    trained = faiss().Kmeans(
-        vectors.shape[1], len(start), niter=rounds, seed=seed, spherical=True, min_points_per_centroid=1,
-        max_points_per_centroid=POINTS_PER_CENTROID, **options,
-    )  # fmt: skip
-    trained.train(np.ascontiguousarray(vectors), init_centroids=np.ascontiguousarray(start))
-    centroids = np.array(trained.centroids, np.float32).reshape(start.shape)
+    vectors, start = np.ascontiguousarray(vectors), np.ascontiguousarray(start)
+    centroids = on_gpu(
+        "KMeans",
+        lambda gpu: _moved(vectors, start, seed, rounds, gpu),
+        lambda: _moved(vectors, start, seed, rounds, None),
+    )
     return Fitted(centroids, *nearest(vectors, centroids))
+
+
+def _moved(vectors: np.ndarray, start: np.ndarray, seed: int, rounds: int, gpu: Gpu | None) -> np.ndarray:
+    """Return the centroids that FAISS moves `start` to, float32 [k, d]."""
+    module, dimension = faiss(), vectors.shape[1]
+    settings: Any = module.ClusteringParameters()
+    settings.niter, settings.seed, settings.spherical = rounds, seed, True
+    settings.min_points_per_centroid, settings.max_points_per_centroid = 1, POINTS_PER_CENTROID
+    clustering = module.Clustering(dimension, len(start), settings)
+    module.copy_array_to_vector(start.ravel(), clustering.centroids)
+    clustering.train(vectors, gpu.flat(dimension, half=False) if gpu else module.IndexFlatIP(dimension))
+    return module.vector_float_to_array(clustering.centroids).reshape(start.shape).astype(np.float32)
 
 
 def nearest(vectors: np.ndarray, centroids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,9 +105,9 @@ def nearest(vectors: np.ndarray, centroids: np.ndarray) -> tuple[np.ndarray, np.
     labels, cosines = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), BLOCK):
         some = slice(start, start + BLOCK)
-        products = vectors[some] @ centroids.T
-        labels[some] = products.argmax(axis=1)
-        cosines[some] = np.take_along_axis(products, labels[some, None], axis=1)[:, 0]
+        found = products(vectors[some], centroids)
+        labels[some] = found.argmax(axis=1)
+        cosines[some] = np.take_along_axis(found, labels[some, None], axis=1)[:, 0]
     return labels, cosines
 
 

@@ -15,6 +15,7 @@ from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, find_run, items_of, places_of
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
+from ..analysis.cuml import cuml_package
 from ..analysis.neighbours import SAMPLE, place, sample_rows
 from ..analysis.umap import project
 from .regions import SMALL, find_regions, region_items, stored_regions
@@ -81,6 +82,11 @@ def fit_places(vectors: np.ndarray, settings: MapSettings, notify: Notify = sile
 LIBRARIES = ("numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 
 
+def libraries() -> tuple[str, ...]:
+    """Return the distributions that make a map here."""
+    return (faiss_package(), *cuml_package(), *LIBRARIES)
+
+
 def make_map(
     collection: StoredCollection,
     settings: MapSettings = MapSettings(),
@@ -120,7 +126,7 @@ def make_map(
         "carried": len(places) - len(fitted), "regions": len(items),
     }  # fmt: skip
     run = NewRun(
-        MAP, name, settings.to_dict(), (faiss_package(), *LIBRARIES), report, time.perf_counter() - began, items,
+        MAP, name, settings.to_dict(), libraries(), report, time.perf_counter() - began, items,
         places=(corpus.snapshot.docs, places[corpus.group].astype(np.float64)),
     )  # fmt: skip
     write_run(collection.path, run, corpus.snapshot, replace=replace)
@@ -149,7 +155,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
     places[~placed] = _places_of_new(corpus, places, placed, notify)[~placed]
     report = run.report | {"documents": len(places), "placed": run.report.get("placed", 0) + count}
     new = NewRun(
-        MAP, run.name, run.parameters, (faiss_package(), *LIBRARIES), report,
+        MAP, run.name, run.parameters, libraries(), report,
         run.seconds + time.perf_counter() - began, _resized(items, places), places=(corpus.snapshot.docs, places),
     )  # fmt: skip
     write_run(collection.path, new, corpus.snapshot, replace=True)

@@ -52,9 +52,10 @@ class DenseSearch:
         allowed = self.view.generation.alive if self.allowed is None else self.allowed
         inside, tail = int(allowed[: self._covered].sum()), int(allowed[self._covered :].sum())
         if ann is None or ann.scans(k, inside):
-            return f"exact scan of {inside + tail:,} passages"
+            return f"exact scan of {inside + tail:,} passages{_where(ann)}"
         selector = " with a selector" if inside < len(owners[: self._covered]) else ""
-        return f"{ann.info.kind}{selector}" + (f" and an exact scan of {tail:,} newer passages" if tail else "")
+        newer = f" and an exact scan of {tail:,} newer passages" if tail else ""
+        return f"{ann.info.kind}{selector}{newer}{_where(ann)}"
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages for each of float32 [m, d] queries; fewer only if fewer are allowed."""
@@ -67,7 +68,7 @@ class DenseSearch:
             return [_found(s, r) for s, r in zip(scores, rows, strict=True)]
         newer = np.arange(self._covered, len(vectors), dtype=np.int64)
         newer = newer if self.allowed is None else newer[self.allowed[self._covered :]]
-        found = exact_search(vectors, queries, k, rows=newer)
+        found = ann.search_newer(queries, k, rows=newer, vectors=vectors)
         return [
             _best(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
             for s, r, newer_s, newer_r in zip(scores, rows, *found, strict=True)
@@ -93,6 +94,10 @@ class DenseSearch:
             return None
         allowed = self.view.generation.alive if self.allowed is None else self.allowed
         return allowed if rows <= have else np.pad(allowed, (0, rows - have))
+
+
+def _where(ann: AnnIndex | None) -> str:
+    return "" if ann is None or ann.place.name == "cpu" else f" on {ann.place.name}"
 
 
 def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:

@@ -17,6 +17,7 @@ from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run,
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
+from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import Counts, from_arrays, to_arrays
@@ -250,7 +251,8 @@ def _run(
     arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree} | to_arrays(model.counts)
     arrays |= {"documents": corpus.snapshot.docs, "probabilities": assigned.probabilities[group].astype(np.float32)}
     return NewRun(
-        TOPIC, name, parameters, libraries=(faiss_package(), *LIBRARIES), report=report, items=items, arrays=arrays,
+        TOPIC, name, parameters, libraries=(faiss_package(), *cuml_package(), *LIBRARIES), report=report, items=items,
+        arrays=arrays,
         assignments=(corpus.snapshot.docs, topics, assigned.cosines[group]),
     )  # fmt: skip
 

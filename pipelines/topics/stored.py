@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ...indexer.ann.devices import on_its_device
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
 from ...indexer.ingest.chunker import Chunker
@@ -107,6 +108,7 @@ class Node:
         return asdict(self)
 
 
+@on_its_device
 class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 

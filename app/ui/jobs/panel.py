@@ -25,12 +25,19 @@ def name_of(collection: Collection) -> str:
     return collection.path.name.removesuffix(SUFFIX)
 
 
+ON_DEVICE = ("cluster", "compact", "duplicates", "label", "map", "repair", "topics")
+"""Commands that take the device of the web UI."""
+
+
 def start(shelf: Workspace, collection: Collection, title: str, command: str, *arguments: str) -> None:
     """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page again.
 
     Raises:
         UsageError: Another job works on this collection.
     """
+    device = shelf.settings.device
+    if device != "auto" and command in ON_DEVICE and "--device" not in arguments:
+        arguments = (*arguments, "--device", device)
     job = shelf.jobs.start(title, name_of(collection), (command, str(collection.path), *arguments))
     st.session_state[WATCHED] = job.id
     st.rerun()

@@ -150,7 +150,7 @@ def test_threads_are_given_back(source: ArraySource) -> None:
         ({"target_recall": 1.2}, "target_recall is 1.2: give a number above 0 and at most 1"),
         ({"memory_budget": 0}, "memory_budget is 0 bytes: give a number above 0"),
         ({"threads": 0}, "threads is 0"),
-        ({"device": "tpu"}, "device 'tpu' is unknown; choose one of cpu, cuda"),
+        ({"device": "tpu"}, "device 'tpu' is unknown; choose one of auto, cpu, cuda"),
         ({"metric": "l2"}, "metric 'l2' is unknown"),
     ],
 )

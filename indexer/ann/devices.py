@@ -1,0 +1,84 @@
+"""Which device vectors are searched on, by name; and what is told and done when a GPU has no memory left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
+
+from ..errors import MissingExtraError, UsageError
+from ..progress import tell
+from .library import faiss, has_gpu
+
+C = TypeVar("C")
+
+_ASKED: ContextVar[str] = ContextVar("device", default="auto")
+
+_OUT_OF_MEMORY = ("memory allocation error", "alloc fail", "out of memory", "out_of_memory")
+"""What FAISS says: the first with cuVS, the second without, the others when CUDA or RMM speaks through it."""
+
+
+@contextmanager
+def computing_on(device: str) -> Iterator[None]:
+    """Let the block compute on this device, as a user names it: "auto", "cpu", "cuda", "cuda:1" or a list of them."""
+    token = _ASKED.set(device)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+
+
+def on_its_device(cls: type[C]) -> type[C]:
+    """Let each public method of a class compute on the device of its collection, in `stored` or `collection`."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, FunctionType) and not name.startswith("_"):
+            setattr(cls, name, _on_its_device(value))
+    return cls
+
+
+def _on_its_device(method: FunctionType) -> Callable[..., Any]:
+    @wraps(method)
+    def on_device(self: Any, *given: Any, **named: Any) -> Any:
+        with computing_on((getattr(self, "stored", None) or self.collection).device):
+            return method(self, *given, **named)
+
+    return on_device
+
+
+def search_device(device: str = "auto") -> str:
+    """Return the device that vectors are searched on: "cpu", or "cuda:0", "cuda:1" and so on.
+
+    Of a list, the first one holds the index. "auto" is what the enclosing `computing_on` names, and without one the
+    first GPU, else the CPU. Where FAISS has no GPU support, a GPU that was asked for computes embeddings only.
+
+    Raises:
+        UsageError: The machine has GPUs, but not this one.
+    """
+    named = (_ASKED.get() if device == "auto" else device).split(",")[0].strip()
+    if named in ("cpu", "mps"):
+        return "cpu"
+    if not _reaches_gpu():
+        if named != "auto":
+            tell("FAISS has no GPU support here, so the CPU searches: remove faiss-cpu and install 'sonde[gpu]'")
+        return "cpu"
+    number, count = int(named.partition(":")[2] or 0), faiss().get_num_gpus()
+    if number >= count:
+        raise UsageError(f"this machine has no device 'cuda:{number}': it has {', '.join(_names(count))}, cpu")
+    return f"cuda:{number}"
+
+
+def _reaches_gpu() -> bool:
+    try:
+        return has_gpu()
+    except MissingExtraError:  # told by whoever needs FAISS
+        return False
+
+
+def _names(count: int) -> list[str]:
+    return [f"cuda:{number}" for number in range(count)]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a GPU had no memory left, by what FAISS, CUDA or cuML raised."""
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY)
