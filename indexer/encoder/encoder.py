@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import SondeError, arg
 from .forward import Crew, Replica, plan_batches
 from .onnx_replica import OnnxReplica
+from .packed_replica import PackedReplica
 from .settings import ModelSpec, cores
 from .token_vectors import TokenVectors
 from .tokenizer import TextTokenizer, Tokens
@@ -16,7 +17,7 @@ from .tokenizer import TextTokenizer, Tokens
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
-AnyReplica = Replica | OnnxReplica
+AnyReplica = Replica | OnnxReplica | PackedReplica
 OnBatch = Callable[[int], object]
 Batches = Iterator[np.ndarray]
 SMALLEST_BATCH = 256
@@ -29,7 +30,7 @@ class Encoder:
     Attributes:
         spec: What identifies the model and its settings.
         tokenizer: Counts, locates and batches tokens.
-        batch_tokens: The most tokens of a batch, padding included.
+        batch_tokens: The most tokens of a batch, padding included where there is any.
         loss: What int8 loses against float32; None in any other precision.
         library: Returns the model as a `SentenceTransformer`, which is loaded now where another engine computes.
         usual_prompt: The prompt of texts that are neither queries nor documents; "" for none.
@@ -65,13 +66,14 @@ class Encoder:
         self.library = library
         self.usual_prompt = usual_prompt
         self._alone = alone or replicas[0]
-        with_torch = isinstance(replicas[0], Replica)
+        self._padded = not isinstance(replicas[0], PackedReplica)
+        with_torch = self.engine == "torch"
         self._crew = Crew(len(replicas), max(1, cores() // len(replicas)) if with_torch else None)
 
     @property
     def engine(self) -> str:
         """What computes: "torch" or "onnxruntime"."""
-        return "torch" if isinstance(self.replicas[0], Replica) else "onnxruntime"
+        return "onnxruntime" if isinstance(self.replicas[0], OnnxReplica) else "torch"
 
     @property
     def devices(self) -> list[str]:
@@ -128,9 +130,11 @@ class Encoder:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
 
         def work(replica: AnyReplica, batches: Batches) -> None:
-            results = []
+            results: list[Any] = []
             for places in batches:
                 results.append((places, replica.run([tokens[place] for place in places])))
+                if len(results) > replica.ahead:
+                    replica.fetch([results.pop(0)], vectors)
                 if on_batch:
                     on_batch(len(places))
             replica.fetch(results, vectors)
@@ -140,7 +144,7 @@ class Encoder:
 
     def _in_batches(self, tokens: Sequence[Tokens], work: Callable[[AnyReplica, Batches], None]) -> None:
         """Let every replica work through batches, given by their places in `tokens`, until none is left."""
-        planned = plan_batches(tokens, self._budget(tokens))
+        planned = plan_batches(tokens, self._budget(tokens), self._padded)
         batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
         for batch in planned:
             batches.put(batch)
@@ -153,6 +157,8 @@ class Encoder:
     def _budget(self, tokens: Sequence[Tokens]) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
         share = sum(len(text.ids) for text in tokens) // (2 * len(self.replicas))
+        if not self._padded:  # a stream has room for a power of two
+            share = 1 << share.bit_length()
         return min(self.batch_tokens, max(share, SMALLEST_BATCH))
 
 

@@ -285,7 +285,7 @@ class TransformerTokenizer(FastTokenizer):
 
 
 class PlainTokenizer(FastTokenizer):
-    """The tokenizer of a model that runs in ONNX Runtime, read from its file."""
+    """The tokenizer of a plain model, read from its file."""
 
     def __init__(self, folder: Path, window: int, prompts: tuple[str, str]) -> None:
         from tokenizers import Tokenizer
@@ -299,6 +299,15 @@ class PlainTokenizer(FastTokenizer):
         ids = np.zeros(mask.shape, np.int32)
         ids[mask] = np.concatenate([tokens.ids for tokens in batch])
         return {"ids": ids, "lengths": lengths}
+
+    def features(self, batch: list[Tokens]) -> dict[str, Any]:
+        """Return what the library's model takes: int64 tensors [texts, tokens]."""
+        import torch
+
+        found = self.collate(batch)
+        mask = np.arange(found["ids"].shape[1]) < found["lengths"][:, None]
+        features = {"input_ids": found["ids"], "attention_mask": mask}
+        return {name: torch.from_numpy(value.astype(np.int64)) for name, value in features.items()}
 
 
 class StaticTokenizer(FastTokenizer):
