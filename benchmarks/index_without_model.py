@@ -74,10 +74,10 @@ def vocabulary() -> list[str]:
 
 
 def instant(encoder: Encoder) -> Encoder:
-    """Return the encoder with a forward pass that only looks vectors up."""
+    """Return the encoder with a forward pass that only looks vectors up; a batch has fewer than the table."""
     table = np.random.default_rng(7).standard_normal((50_000, encoder.spec.dimension)).astype(np.float32)
     table /= np.linalg.norm(table, axis=1, keepdims=True)
-    encoder._encode = lambda tokens, on_batch: np.resize(table, (len(tokens), table.shape[1]))  # type: ignore[method-assign]
+    encoder._encode = lambda tokens, on_batch: table[: len(tokens)]  # type: ignore[method-assign]
     return encoder
 
 
@@ -98,11 +98,12 @@ def run(encoder: Encoder, source: Path, folder: Path, count: int, kind: str) -> 
 
     ingest.update_derived = marked
     began, cpu, thread = perf_counter(), process_time(), thread_time()
-    report = sonde.index(source, folder / "run.sonde", encoder=encoder, ann=AnnSettings(kind=kind)).report
+    report = sonde.index(source, folder / "run.sonde", encoder=encoder, ann=AnnSettings(kind=kind)).report  # type: ignore[arg-type]
     wall, own, main_thread = perf_counter() - began, process_time() - cpu, thread_time() - thread
     ingest.update_derived = after
     child = resource.getrusage(resource.RUSAGE_CHILDREN)
     first = committed[0] - began
+    assert report
     print(f"{report.added:,} passages, load {os.getloadavg()[0]:.1f}")
     print(f"committed after {first:.1f} s: {count / first:,.0f} a second; searchable after {wall:.1f} s")
     reader = child.ru_utime + child.ru_stime

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from ..errors import UsageError, arg
-from ..progress import Notify, silent
+from ..progress import silent
 from .bert import bert_weights
 from .encoder import Encoder
 from .forward import Replica
 from .graphs import CudaGraphs
+from .memory import Notify
 from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
 from .packed_replica import PackedReplica

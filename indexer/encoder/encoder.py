@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 AnyReplica = Replica | OnnxReplica | PackedReplica
 OnBatch = Callable[[int], object]
 Batches = Iterator[np.ndarray]
+AHEAD_TEXTS = 4_096
+"""Texts that are tokenised while a GPU encodes as many before them."""
 SMALLEST_BATCH = 256
 """Tokens below which a batch is not split further to give every worker some."""
 
@@ -102,8 +105,13 @@ class Encoder:
         return vectors
 
     def encode_texts(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
-        """Return float32 [n, dimension]: `tokenize` and `encode` in one."""
-        return self.encode(self.tokenize(texts, query=query))
+        """Return float32 [n, dimension]: `tokenize` and `encode` in one; for a GPU, they overlap."""
+        if self._padded or len(texts) <= AHEAD_TEXTS:
+            return self.encode(self.tokenize(texts, query=query))
+        parts = [texts[start : start + AHEAD_TEXTS] for start in range(0, len(texts), AHEAD_TEXTS)]
+        with ThreadPoolExecutor(1, "sonde-tokenizer") as ahead:
+            coming = [ahead.submit(self.tokenize, part, query=query) for part in parts]
+            return np.concatenate([self.encode(tokens.result()) for tokens in coming])
 
     def finite(self) -> bool:
         """Whether a sentence gets finite numbers, which not every model gives in half precision."""

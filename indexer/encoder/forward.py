@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SondeError, arg
-from ..progress import Notify, silent
-from .memory import Sparing
+from ..progress import silent
+from .memory import Notify, Sparing
 from .token_vectors import TokenVectors, kept_tokens, special_ids
 from .tokenizer import StaticTokenizer, TextTokenizer, Tokens
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import SondeError
 from .assembly import assemble_encoder, assemble_packed, assemble_plain, quantize
 from .encoder import Encoder
-from .memory import DeviceFullError, fitting
+from .memory import DeviceFullError, Notify, fitting
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
 from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
@@ -20,8 +20,6 @@ from .precision import multiplies_in_bfloat16
 from .settings import EncoderSettings, ModelSpec
 from .static import distil, static_digest
 from .weights import cache_folder, new_folder, weights_digest
-
-Notify = Callable[[str], object]
 
 
 def load_encoder(

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, Self, TypeVar
 
 from ..errors import SondeError, arg
-from ..progress import Notify
 
 
 class Sliceable(Protocol):
@@ -18,6 +17,8 @@ class Sliceable(Protocol):
 
 Batch = TypeVar("Batch", bound=Sliceable)
 Result = TypeVar("Result")
+Notify = Callable[[str], object]
+"""Receives sentences that the user should read."""
 
 
 class DeviceFullError(SondeError):

@@ -85,8 +85,8 @@ def one_by_one(
     found = torch.zeros_like(query)
     for start, end in pairwise(bounds.tolist()):
         if start < end:
-            parts = (each[start:end].transpose(0, 1)[None] for each in (query, key, value))
-            found[start:end] = torch.nn.functional.scaled_dot_product_attention(*parts)[0].transpose(0, 1)
+            q, k, v = (each[start:end].transpose(0, 1)[None] for each in (query, key, value))
+            found[start:end] = torch.nn.functional.scaled_dot_product_attention(q, k, v)[0].transpose(0, 1)
     return found
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..progress import Notify, silent
+from ..progress import silent
 from .graphs import Graphs, Work
-from .memory import Sparing
+from .memory import Notify, Sparing
 from .packed_bert import PackedBert, Room
 from .plain import PlainModel
 from .token_vectors import TokenVectors, kept_tokens, special_ids

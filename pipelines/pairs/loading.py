@@ -3,13 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ...indexer.encoder import models
 from ...indexer.encoder.loading import quiet
-from ...indexer.encoder.memory import DeviceFullError, fitting
+from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
@@ -17,7 +16,6 @@ from ...indexer.errors import SondeError, UsageError, arg
 from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
-Notify = Callable[[str], object]
 
 
 def load_pair_model(

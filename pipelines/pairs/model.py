@@ -14,10 +14,10 @@ import numpy as np
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_TOKENS
 from ...indexer.encoder.encoder import SMALLEST_BATCH
 from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
-from ...indexer.encoder.memory import Sparing
+from ...indexer.encoder.memory import Notify, Sparing
 from ...indexer.encoder.settings import cores
 from ...indexer.errors import SondeError, UsageError, arg
-from ...indexer.progress import Notify, silent
+from ...indexer.progress import silent
 from .first_token import first_token_only
 from .onnx_body import with_onnx_body
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs

@@ -146,6 +146,18 @@ def test_features_for_the_library_s_model(tmp_path: Path) -> None:
     same(torch.nn.functional.normalize(found, dim=1).numpy(), ours.encode_texts(TEXTS))
 
 
+def test_many_texts_are_tokenised_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = packed(save_transformer(tmp_path))
+    expected, asked = encoder.encode_texts(MIXED[:100], query=True), []
+    monkeypatch.setattr("sonde.indexer.encoder.encoder.AHEAD_TEXTS", 30)
+    tokenize = encoder.tokenizer.tokenize
+    monkeypatch.setattr(
+        encoder.tokenizer, "tokenize", lambda texts, query: asked.append(len(texts)) or tokenize(texts, query)
+    )
+    same(encoder.encode_texts(MIXED[:100], query=True), expected)
+    assert asked == [30, 30, 30, 10]
+
+
 def text_of(*ids: int) -> Tokens:
     return Tokens(np.array(ids, np.int32), len(ids))
 

@@ -50,6 +50,7 @@ def test_logits_equal_those_of_one_pair_at_a_time(built: Any) -> None:
 
 @pytest.mark.parametrize("room", [2, 0])
 def test_too_little_memory_means_smaller_batches_and_then_the_cpu(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    model: Any
     model, tokenizer = build_pairs("bert")
     naive, said = one_by_one(model, tokenizer, FEW), []
     pairs = PairModel(model.to(torch.bfloat16), tokenizer, notify=said.append)
