@@ -85,8 +85,10 @@ install() {
     echo "using $python"
     return
   fi
-  # The machine's own torch is seen from inside.
-  "$(command -v python3.11 || command -v python3)" -m venv --system-site-packages "$work/venv"
+  local system
+  system=$(command -v python3.11 || command -v python3)
+  "$system" -c 'import torch' 2>/dev/null || { echo "$system has no torch: install torch for CUDA 13 first" >&2; exit 1; }
+  "$system" -m venv --system-site-packages "$work/venv" # torch is seen from inside
   local -a pip=("$python" -m pip install --quiet --no-index --no-deps --no-compile)
   "${pip[@]}" --find-links "$wheels" "${REQUIREMENTS[@]}"
   rm -rf "$here"/build/lib "$here"/build/bdist.*

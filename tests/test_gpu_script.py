@@ -52,6 +52,16 @@ def test_a_wrong_call_says_what_is_right(checkout: Path, given: list[str], said:
     assert said in ran.stderr
 
 
+def test_a_python_without_torch_is_named(checkout: Path, tmp_path: Path) -> None:
+    python = tmp_path / "python3.11"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ran = script(checkout, str(tmp_path), "install", SONDE_GPU_PYTHON="", SONDE_GPU_WORK=str(tmp_path), PATH=path)
+    assert ran.returncode == 1
+    assert ran.stderr == f"{python} has no torch: install torch for CUDA 13 first\n"
+
+
 def test_the_wheels_are_the_versions_of_the_constraints(checkout: Path) -> None:
     listed = script(checkout, "--list").stdout.split()
     pinned = (checkout / "constraints.txt").read_text("utf-8").lower().replace("_", "-").split()
