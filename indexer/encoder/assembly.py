@@ -6,11 +6,15 @@ from functools import partial
 from typing import Any
 
 from ..errors import UsageError, arg
+from ..progress import silent
 from .bert import bert_weights
 from .encoder import Encoder
 from .forward import Replica
+from .graphs import CudaGraphs
+from .memory import Notify
 from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
+from .packed_replica import PackedReplica
 from .plain import PlainModel
 from .settings import EncoderSettings, ModelSpec, cores
 from .tokenizer import OwnPreprocessing, PlainTokenizer, StaticTokenizer, TextTokenizer, TransformerTokenizer
@@ -25,9 +29,13 @@ BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 65_536}
 STATIC_BATCH_TOKENS = 1_000_000
 ONNX_BATCH_TOKENS = 512
 """A batch whose numbers stay in the processor's cache is faster."""
+PACKED_BATCH_TOKENS = 16_384
+"""The widest activations of MiniLM take 50 MB, as much as the cache of an H100 or H200 holds."""
 
 
-def assemble_encoder(model: Any, located: Located, digest: str, settings: EncoderSettings) -> Encoder:
+def assemble_encoder(
+    model: Any, located: Located, digest: str, settings: EncoderSettings, notify: Notify = silent
+) -> Encoder:
     """Put an encoder together from a `SentenceTransformer`.
 
     Raises:
@@ -41,7 +49,7 @@ def assemble_encoder(model: Any, located: Located, digest: str, settings: Encode
     dimension = _dimension(model.get_embedding_dimension(), settings.truncate_dim)
     spec = _spec(located, digest, settings, tokenizer, dimension, model.similarity_fn_name)
     replicas = [
-        Replica(each, tokenizer, device, settings.truncate_dim, settings.normalize)
+        Replica(each, tokenizer, device, settings.truncate_dim, settings.normalize, notify)
         for each, device in _copies(model, settings.devices)
     ]
     kind = settings.devices[0].partition(":")[0]
@@ -58,10 +66,7 @@ def assemble_plain(
     Raises:
         UsageError: A setting does not fit the model.
     """
-    window = _window(model.window, settings.max_tokens)
-    tokenizer = PlainTokenizer(model.folder, window, _prompts(model.prompts, settings))
-    full = model.shape.hidden
-    spec = _spec(located, digest, settings, tokenizer, _dimension(full, settings.truncate_dim), model.similarity)
+    tokenizer, spec = _plain_parts(model, located, digest, settings)
     weights = partial(bert_weights, model.folder, model.shape)
     many, one = (BertSession(model.shape, weights, threads) for threads in (1, cores()))
     replica, alone = (
@@ -77,6 +82,39 @@ def assemble_plain(
         usual_prompt=model.usual_prompt,
         alone=alone if workers > 1 else None,
     )
+
+
+def assemble_packed(
+    model: PlainModel,
+    located: Located,
+    digest: str,
+    settings: EncoderSettings,
+    library: Callable[[], Any],
+    notify: Notify = silent,
+) -> Encoder:
+    """Put an encoder together from a plain model, which runs in torch without padding, one replica on each device.
+
+    Raises:
+        UsageError: A setting does not fit the model.
+    """
+    tokenizer, spec = _plain_parts(model, located, digest, settings)
+    options = (settings.truncate_dim, settings.normalize)
+    replicas = [
+        PackedReplica(
+            model, tokenizer, device, settings.compute, *options, CudaGraphs() if device != "cpu" else None, notify
+        )
+        for device in settings.devices
+    ]
+    return Encoder(spec, tokenizer, replicas, PACKED_BATCH_TOKENS, library=library, usual_prompt=model.usual_prompt)
+
+
+def _plain_parts(
+    model: PlainModel, located: Located, digest: str, settings: EncoderSettings
+) -> tuple[PlainTokenizer, ModelSpec]:
+    window = _window(model.window, settings.max_tokens)
+    tokenizer = PlainTokenizer(model.folder, window, _prompts(model.prompts, settings))
+    dimension = _dimension(model.shape.hidden, settings.truncate_dim)
+    return tokenizer, _spec(located, digest, settings, tokenizer, dimension, model.similarity)
 
 
 def _spec(

@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..errors import SondeError, arg
 from .forward import Crew, Replica, plan_batches
 from .onnx_replica import OnnxReplica
+from .packed_replica import PackedReplica
 from .settings import ModelSpec, cores
 from .token_vectors import TokenVectors
 from .tokenizer import TextTokenizer, Tokens
@@ -16,9 +18,11 @@ from .tokenizer import TextTokenizer, Tokens
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
-AnyReplica = Replica | OnnxReplica
+AnyReplica = Replica | OnnxReplica | PackedReplica
 OnBatch = Callable[[int], object]
 Batches = Iterator[np.ndarray]
+AHEAD_TEXTS = 4_096
+"""Texts that are tokenised while a GPU encodes as many before them."""
 SMALLEST_BATCH = 256
 """Tokens below which a batch is not split further to give every worker some."""
 
@@ -29,7 +33,7 @@ class Encoder:
     Attributes:
         spec: What identifies the model and its settings.
         tokenizer: Counts, locates and batches tokens.
-        batch_tokens: The most tokens of a batch, padding included.
+        batch_tokens: The most tokens of a batch, padding included where there is any.
         loss: What int8 loses against float32; None in any other precision.
         library: Returns the model as a `SentenceTransformer`, which is loaded now where another engine computes.
         usual_prompt: The prompt of texts that are neither queries nor documents; "" for none.
@@ -65,13 +69,14 @@ class Encoder:
         self.library = library
         self.usual_prompt = usual_prompt
         self._alone = alone or replicas[0]
-        with_torch = isinstance(replicas[0], Replica)
+        self._padded = not isinstance(replicas[0], PackedReplica)
+        with_torch = self.engine == "torch"
         self._crew = Crew(len(replicas), max(1, cores() // len(replicas)) if with_torch else None)
 
     @property
     def engine(self) -> str:
         """What computes: "torch" or "onnxruntime"."""
-        return "torch" if isinstance(self.replicas[0], Replica) else "onnxruntime"
+        return "onnxruntime" if isinstance(self.replicas[0], OnnxReplica) else "torch"
 
     @property
     def devices(self) -> list[str]:
@@ -100,8 +105,13 @@ class Encoder:
         return vectors
 
     def encode_texts(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
-        """Return float32 [n, dimension]: `tokenize` and `encode` in one."""
-        return self.encode(self.tokenize(texts, query=query))
+        """Return float32 [n, dimension]: `tokenize` and `encode` in one; for a GPU, they overlap."""
+        if self._padded or len(texts) <= AHEAD_TEXTS:
+            return self.encode(self.tokenize(texts, query=query))
+        parts = [texts[start : start + AHEAD_TEXTS] for start in range(0, len(texts), AHEAD_TEXTS)]
+        with ThreadPoolExecutor(1, "sonde-tokenizer") as ahead:
+            coming = [ahead.submit(self.tokenize, part, query=query) for part in parts]
+            return np.concatenate([self.encode(tokens.result()) for tokens in coming])
 
     def finite(self) -> bool:
         """Whether a sentence gets finite numbers, which not every model gives in half precision."""
@@ -128,9 +138,11 @@ class Encoder:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
 
         def work(replica: AnyReplica, batches: Batches) -> None:
-            results = []
+            results: list[Any] = []
             for places in batches:
                 results.append((places, replica.run([tokens[place] for place in places])))
+                if len(results) > replica.ahead:
+                    replica.fetch([results.pop(0)], vectors)
                 if on_batch:
                     on_batch(len(places))
             replica.fetch(results, vectors)
@@ -140,7 +152,7 @@ class Encoder:
 
     def _in_batches(self, tokens: Sequence[Tokens], work: Callable[[AnyReplica, Batches], None]) -> None:
         """Let every replica work through batches, given by their places in `tokens`, until none is left."""
-        planned = plan_batches(tokens, self._budget(tokens))
+        planned = plan_batches(tokens, self._budget(tokens), self._padded)
         batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
         for batch in planned:
             batches.put(batch)
@@ -153,6 +165,8 @@ class Encoder:
     def _budget(self, tokens: Sequence[Tokens]) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
         share = sum(len(text.ids) for text in tokens) // (2 * len(self.replicas))
+        if not self._padded:  # a stream has room for a power of two
+            share = 1 << share.bit_length()
         return min(self.batch_tokens, max(share, SMALLEST_BATCH))
 
 

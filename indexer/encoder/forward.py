@@ -1,5 +1,6 @@
 """Forward passes in torch: batches of a token budget, worker threads, a replica on each device."""
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SondeError, arg
+from ..progress import silent
+from .memory import Notify, Sparing
 from .token_vectors import TokenVectors, kept_tokens, special_ids
 from .tokenizer import StaticTokenizer, TextTokenizer, Tokens
 
@@ -15,16 +18,29 @@ if TYPE_CHECKING:
     import torch
 
 
-def plan_batches(tokens: Sequence[Tokens], budget: int) -> list[np.ndarray]:
+def plan_batches(tokens: Sequence[Tokens], budget: int, padded: bool = True) -> list[np.ndarray]:
     """Return the places of the texts of each batch, the longest texts first.
 
-    A batch holds one role (queries or documents) and, padded to its longest text, at most `budget` tokens; a text
-    longer than that is a batch of its own.
+    A batch holds one role (queries or documents) and at most `budget` tokens, `padded` to its longest text or not; a
+    text longer than that is a batch of its own.
     """
     lengths = np.fromiter((len(text.ids) for text in tokens), dtype=np.int64, count=len(tokens))
     queries = np.fromiter((text.query for text in tokens), dtype=bool, count=len(tokens))
     roles = [np.flatnonzero(queries == role) for role in (False, True)]
-    return [places[batch] for places in roles for batch in by_length(lengths[places], budget)]
+    split = by_length if padded else by_sum
+    return [places[batch] for places in roles for batch in split(lengths[places], budget)]
+
+
+def by_sum(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
+    """Return the places of each batch of at most `budget` tokens, without padding, the longest first."""
+    order = np.argsort(-lengths, kind="stable")
+    ends = np.cumsum(lengths[order])
+    batches, start, before = [], 0, 0
+    while start < len(order):
+        end = max(start + 1, int(np.searchsorted(ends, before + budget, side="right")))
+        batches.append(order[start:end])
+        start, before = end, int(ends[end - 1])
+    return batches
 
 
 def by_length(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
@@ -84,34 +100,40 @@ class Crew:
 class Replica:
     """Runs batches on its device; vectors stay there until they are fetched, so that a GPU never waits."""
 
+    ahead = sys.maxsize
+    """How many batches may wait to be fetched."""
+
     def __init__(
-        self, model: Any, tokenizer: TextTokenizer, device: str, truncate: int | None, normalize: bool
+        self,
+        model: Any,
+        tokenizer: TextTokenizer,
+        device: str,
+        truncate: int | None,
+        normalize: bool,
+        notify: Notify = silent,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.device = device
         self.truncate = truncate
         self.normalize = normalize
+        self._sparing: Sparing[list[Tokens], torch.Tensor] = Sparing(device, self._run, self._on_cpu, notify)
 
     def run(self, batch: list[Tokens]) -> "torch.Tensor":
-        """Return float32 [texts, dimension] on the device, without waiting for it.
+        """Return float32 [texts, dimension] on the device, without waiting for it."""
+        return joined(self._sparing.run(batch))
 
-        Raises:
-            SondeError: One text alone is too much for the device's memory.
-        """
+    def _run(self, batch: list[Tokens]) -> "torch.Tensor":
         import torch
 
-        try:
-            with torch.inference_mode():
-                return self._forward(self.features(batch))
-        except torch.OutOfMemoryError as error:
-            if len(batch) == 1:
-                raise SondeError(
-                    f"{self.device} has too little memory for one text: use {arg('device')} cpu"
-                ) from error
-        torch.cuda.empty_cache()
-        half = len(batch) // 2
-        return torch.cat([self.run(batch[:half]), self.run(batch[half:])])
+        with torch.inference_mode():
+            return self._forward(self.features(batch))
+
+    def _on_cpu(self) -> "Callable[[list[Tokens]], torch.Tensor]":
+        import torch
+
+        self.model, self.device = self.model.to("cpu", torch.float32), "cpu"
+        return self._run
 
     def features(self, batch: list[Tokens]) -> dict[str, Any]:
         """Return what the library's model takes, on its device."""
@@ -161,12 +183,20 @@ class Replica:
 
 
 def fetch_vectors(results: "list[tuple[np.ndarray, torch.Tensor]]", into: np.ndarray) -> None:
-    """Copy the vectors of all batches of one device to their places, in one transfer."""
+    """Copy the vectors of all batches to their places, in one transfer from each device."""
     import torch
 
-    if results:
-        places = np.concatenate([places for places, _ in results])
-        into[places] = torch.cat([vectors for _, vectors in results]).cpu().numpy()
+    for device in {vectors.device for _, vectors in results}:
+        there = [(places, vectors) for places, vectors in results if vectors.device == device]
+        places = np.concatenate([places for places, _ in there])
+        into[places] = torch.cat([vectors for _, vectors in there]).cpu().numpy()
+
+
+def joined(pieces: "list[torch.Tensor]") -> "torch.Tensor":
+    """Return the results of a batch's pieces as one."""
+    import torch
+
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
 
 def _static(model: Any, text: Tokens, special: np.ndarray) -> TokenVectors:

@@ -4,22 +4,22 @@ import contextlib
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ..errors import SondeError, arg
-from .assembly import assemble_encoder, assemble_plain, quantize
+from ..errors import SondeError
+from .assembly import assemble_encoder, assemble_packed, assemble_plain, quantize
 from .encoder import Encoder
+from .memory import DeviceFullError, Notify, fitting
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
+from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
 from .precision import multiplies_in_bfloat16
 from .settings import EncoderSettings, ModelSpec
 from .static import distil, static_digest
 from .weights import cache_folder, new_folder, weights_digest
-
-Notify = Callable[[str], object]
 
 
 def load_encoder(
@@ -48,7 +48,8 @@ def load_encoder(
         document_prompt: In place of the model's own; "" for none.
         normalize: Whether vectors get length 1.
         max_tokens: A window smaller than the model's.
-        engine: "auto" (ONNX Runtime for BERT-like models in float32 on a CPU, otherwise torch) or "torch".
+        engine: "torch" runs the library's model. "auto" is faster with BERT-like models: ONNX Runtime in float32 on a
+            CPU, and "packed" (torch without padding) in half precision on an NVIDIA GPU. "packed" also runs on a CPU.
         notify: Receives sentences that the user should read: a download, a distillation.
 
     Raises:
@@ -110,21 +111,35 @@ def _load(
     _check_kind(located, notify)
     if static:
         located = _static(located, weights, name, notify)
-    plain = _plain(located, settings) if engine == "auto" else None
-    if plain:
-        return assemble_plain(plain, located, digest, settings, cache(lambda: load_model(located, settings)))
-    encoder = assemble_encoder(load_model(located, settings), located, digest, settings)
+    try:
+        return _assembled(located, digest, settings, notify, engine)
+    except DeviceFullError:
+        notify(f"{located.name} does not fit into the memory of {settings.devices[0]}: using the CPU")
+        return _assembled(located, digest, replace(settings, devices=["cpu"], compute="float32"), notify, engine)
+
+
+def _assembled(located: Located, digest: str, settings: EncoderSettings, notify: Notify, engine: str) -> Encoder:
+    """Return the encoder that computes in the fastest way that the model and the device allow.
+
+    Raises:
+        DeviceFullError: The model does not fit into the device's memory.
+    """
+    library = cache(lambda: load_model(located, settings))
+    plain = read_plain(located.folder) if engine != "torch" and settings.dtype != "int8" else None
+    if plain and (engine == "packed" or _all_run_flash(plain, settings)):
+        with fitting(located.name, settings.devices[0]):
+            return assemble_packed(plain, located, digest, settings, library, notify)
+    if plain and settings.devices == ["cpu"] and settings.compute == "float32":
+        return assemble_plain(plain, located, digest, settings, library)
+    encoder = assemble_encoder(library(), located, digest, settings, notify)
     if settings.dtype == "int8":
         with quiet():
             quantize(encoder, notify)
     return encoder
 
 
-def _plain(located: Located, settings: EncoderSettings) -> PlainModel | None:
-    """Return the model if ONNX Runtime can run it under these settings."""
-    if settings.devices != ["cpu"] or settings.dtype == "int8" or settings.compute != "float32":
-        return None
-    return read_plain(located.folder)
+def _all_run_flash(model: PlainModel, settings: EncoderSettings) -> bool:
+    return all(runs_flash(model.shape, device, settings.compute) for device in settings.devices)
 
 
 def _check_kind(located: Located, notify: Notify) -> None:
@@ -172,11 +187,11 @@ def load_model(located: Located, settings: EncoderSettings) -> Any:
     precision, device = getattr(torch, settings.compute), settings.devices[0]
     options = {"dtype": precision, "use_safetensors": True}
     try:
-        with quiet():
+        with quiet(), fitting(located.name, device):
             model = SentenceTransformer(str(located.folder), device=device, local_files_only=True, model_kwargs=options)
             return model.to(precision).eval()
-    except torch.OutOfMemoryError as error:
-        raise SondeError(f"{located.name} does not fit into the memory of {device}: use {arg('device')} cpu") from error
+    except DeviceFullError:
+        raise
     except Exception as error:  # a damaged folder fails in as many ways as there are files in it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SondeError(f"{located.folder} cannot be loaded as a Sentence-Transformers model: {reason}") from error

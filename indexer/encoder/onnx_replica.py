@@ -1,5 +1,6 @@
 """Runs plain models in ONNX Runtime on the CPU, without torch."""
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -72,6 +73,7 @@ class OnnxReplica:
     """Runs batches of a plain model, as `Replica` does with torch."""
 
     device = "cpu"
+    ahead = sys.maxsize
 
     def __init__(
         self, model: PlainModel, session: BertSession, tokenizer: PlainTokenizer, truncate: int | None, normalize: bool
@@ -92,12 +94,7 @@ class OnnxReplica:
 
     def features(self, batch: list[Tokens]) -> dict[str, Any]:
         """Return what the library's model takes."""
-        import torch
-
-        found = self.tokenizer.collate(batch)
-        mask = np.arange(found["ids"].shape[1]) < found["lengths"][:, None]
-        features = {"input_ids": found["ids"], "attention_mask": mask}
-        return {name: torch.from_numpy(value.astype(np.int64)) for name, value in features.items()}
+        return self.tokenizer.features(batch)
 
     def fetch(self, results: Sequence[tuple[np.ndarray, np.ndarray]], into: np.ndarray) -> None:
         """Copy the vectors of batches, with the places of their texts, to these places."""

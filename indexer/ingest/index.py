@@ -137,7 +137,7 @@ def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) 
         return load_encoder(settings.model_name, device=settings.device, notify=notify, **options)  # type: ignore[arg-type]
     spec = _spec(folder)
     _refuse_other_model(folder, spec, settings)
-    return load_encoder_for(spec, device=settings.device, passages=True)
+    return load_encoder_for(spec, device=settings.device, passages=True, notify=notify)
 
 
 def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder:

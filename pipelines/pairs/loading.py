@@ -3,12 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ...indexer.encoder import models
 from ...indexer.encoder.loading import quiet
+from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
@@ -16,7 +16,6 @@ from ...indexer.errors import SondeError, UsageError, arg
 from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
-Notify = Callable[[str], object]
 
 
 def load_pair_model(
@@ -44,9 +43,16 @@ def load_pair_model(
         said = f"int8 is for bi-encoders: give {arg('dtype')} float32, bfloat16 or float16"
         raise UsageError(said, code="conflict", field="dtype", value=dtype)
     located = locate_pair_model(name, notify, field)
-    model, tokenizer = load_folder(located, precision, devices[0])
+    try:
+        model, tokenizer = load_folder(located, precision, devices[0])
+    except DeviceFullError:
+        notify(f"{located.name} does not fit into the memory of {devices[0]}: using the CPU")
+        devices = ["cpu"]
+        model, tokenizer = load_folder(located)
     activation = stored_activation(located.folder)
-    return PairModel(model, tokenizer, name=located.name, devices=devices, window=window, activation=activation)
+    return PairModel(
+        model, tokenizer, name=located.name, devices=devices, window=window, activation=activation, notify=notify
+    )
 
 
 def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Located:
@@ -71,6 +77,7 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
     """Return the model and the tokenizer of a local folder.
 
     Raises:
+        DeviceFullError: It does not fit into the device's memory.
         SondeError: It is damaged, has only pickled weights, or is no sequence-classification model.
     """
     import torch
@@ -79,14 +86,14 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
     _check(located.folder)
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        with quiet():
+        with quiet(), fitting(located.name, device):
             tokenizer = AutoTokenizer.from_pretrained(located.folder, **options)
             model, report = AutoModelForSequenceClassification.from_pretrained(
                 located.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
             )
             model = model.to(device).eval()
-    except torch.OutOfMemoryError as error:
-        raise SondeError(f"{located.name} does not fit into the memory of {device}: use {arg('device')} cpu") from error
+    except DeviceFullError:
+        raise
     except Exception as error:  # a damaged folder fails in as many ways as there are files in it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SondeError(f"{located.name} cannot be loaded as a model of pairs: {reason}") from error

@@ -5,6 +5,7 @@ import inspect
 import json
 import queue
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_TOKENS
 from ...indexer.encoder.encoder import SMALLEST_BATCH
-from ...indexer.encoder.forward import Crew, by_length, fetch_vectors
+from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
+from ...indexer.encoder.memory import Notify, Sparing
 from ...indexer.encoder.settings import cores
 from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.progress import silent
 from .first_token import first_token_only
 from .onnx_body import with_onnx_body
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
@@ -72,38 +75,49 @@ def _class(path: object) -> str | None:
     return path.rpartition(".")[2] if isinstance(path, str) and path.startswith("torch.") else None
 
 
+@dataclass(frozen=True, slots=True)
+class PairBatch:
+    """Some of the tokenised pairs, by their places."""
+
+    pairs: TokenPairs
+    places: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, part: slice) -> "PairBatch":
+        return PairBatch(self.pairs, self.places[part])
+
+
 class PairReplica:
     """Runs batches on its device; logits stay there until they are fetched, so that a GPU never waits."""
 
-    def __init__(self, model: Any, tokenizer: PairTokenizer, device: str) -> None:
+    def __init__(self, model: Any, tokenizer: PairTokenizer, device: str, notify: Notify = silent) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.device = device
         # Decoders would build a cache that nothing reads.
         cached = "use_cache" in inspect.signature(model.forward).parameters
         self._options = {"use_cache": False} if cached else {}
+        self._sparing: Sparing[PairBatch, torch.Tensor] = Sparing(device, self._run, self._on_cpu, notify)
 
     def run(self, pairs: TokenPairs, batch: np.ndarray) -> "torch.Tensor":
-        """Return float32 [pairs, labels] on the device, without waiting for it.
+        """Return float32 [pairs, labels] on the device, without waiting for it."""
+        return joined(self._sparing.run(PairBatch(pairs, batch)))
 
-        Raises:
-            SondeError: One pair alone is too much for the device's memory.
-        """
+    def _run(self, batch: "PairBatch") -> "torch.Tensor":
         import torch
 
-        try:
-            with torch.inference_mode():
-                features = self.tokenizer.collate(pairs, batch)
-                moved = {name: self._moved(value) for name, value in features.items()}
-                return self.model(**moved, **self._options).logits.float()
-        except torch.OutOfMemoryError as error:
-            if len(batch) == 1:
-                raise SondeError(
-                    f"{self.device} has too little memory for one pair: use {arg('device')} cpu"
-                ) from error
-        torch.cuda.empty_cache()
-        half = len(batch) // 2
-        return torch.cat([self.run(pairs, batch[:half]), self.run(pairs, batch[half:])])
+        with torch.inference_mode():
+            features = self.tokenizer.collate(batch.pairs, batch.places)
+            moved = {name: self._moved(value) for name, value in features.items()}
+            return self.model(**moved, **self._options).logits.float()
+
+    def _on_cpu(self) -> "Callable[[PairBatch], torch.Tensor]":
+        import torch
+
+        self.model, self.device = self.model.to("cpu", torch.float32), "cpu"
+        return self._run
 
     def _moved(self, value: "torch.Tensor") -> "torch.Tensor":
         if self.device == "cpu":
@@ -130,6 +144,7 @@ class PairModel:
     def __init__(
         self, model: Any, tokenizer: Any, *, name: str = "model", devices: Sequence[str] = ("cpu",),
         window: int | None = None, batch_tokens: int | None = None, activation: str | None = None,
+        notify: Notify = silent,
     ) -> None:  # fmt: skip
         """Take a finished model and its tokenizer.
 
@@ -141,6 +156,7 @@ class PairModel:
             window: The most tokens of a pair; the model's own where None.
             batch_tokens: The most tokens of a batch, padding included; by device where None.
             activation: The class in torch.nn that makes a score of a logit; what the configuration says where None.
+            notify: Receives a sentence where a device's memory is too small.
         """
         self.name = name
         self.config = model.config
@@ -152,7 +168,7 @@ class PairModel:
         fast = with_onnx_body(model.eval()) if list(devices) == ["cpu"] and tokenizer.padding_side == "right" else None
         self.batch_tokens = batch_tokens or (ONNX_BATCH_TOKENS if fast else BATCH_TOKENS[devices[0].partition(":")[0]])
         copies = _copies(fast or first_token_only(model.eval()), list(devices))
-        self._replicas = [PairReplica(each, self.tokenizer, device) for each, device in copies]
+        self._replicas = [PairReplica(each, self.tokenizer, device, notify) for each, device in copies]
         self._crew = Crew(len(self._replicas), max(1, cores() // len(self._replicas)))
 
     @property
@@ -185,7 +201,7 @@ class PairModel:
 
         Raises:
             UsageError: There is no such `cut`.
-            SondeError: The model gives numbers that are not finite, or a device's memory is too small for one pair.
+            SondeError: The model gives numbers that are not finite.
         """
         if cut not in CUTS:
             raise UsageError(f"there is no cut {cut!r}: use {' or '.join(CUTS)}")

@@ -1,5 +1,6 @@
 """The encoder on a GPU: half precision near float32, and several replicas on one card."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import torch
 from tiny_models import TEXTS, save_transformer
 
 from sonde.indexer.encoder import load_encoder, load_encoder_for
+from sonde.indexer.encoder.packed_bert import flash
+from sonde.indexer.encoder.packed_replica import MOST_GRAPHS, PackedReplica
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -35,8 +38,39 @@ def test_two_replicas_on_one_card_and_back_on_the_cpu():
     assert (again.encode_texts(texts) * one.encode_texts(texts)).sum(axis=1).min() > 0.999
 
 
-def test_a_batch_that_is_too_large_is_halved(monkeypatch):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_streams_without_padding_are_captured_and_near_float32(dtype):
+    encoder, exact = load_encoder(device="cuda", dtype=dtype), load_encoder(device="cpu")
+    replica = encoder.replicas[0]
+    assert isinstance(replica, PackedReplica)
+    assert replica._bert._attention is flash
+    texts = [*TEXTS, "", "word " * 600, *(f"Sentence number {number}. " * (number % 30 + 1) for number in range(3_000))]
+    expected = exact.encode_texts(texts[:300])
+    for _ in range(3):
+        found = encoder.encode_texts(texts)
+        assert (found[:300] * expected).sum(axis=1).min() >= 0.9995
+    assert 0 < len(replica._captured) <= MOST_GRAPHS
+    assert replica._graphs is not None
+
+
+def test_tokens_have_the_library_s_vectors():
+    ours, library = (load_encoder(device="cuda", engine=engine) for engine in ("auto", "torch"))
+    for found, expected in zip(*(each.token_vectors(each.tokenize(TEXTS)) for each in (ours, library)), strict=True):
+        assert found.places.tolist() == expected.places.tolist()
+        assert (found.vectors * expected.vectors).sum(axis=1).min() >= 0.999
+
+
+def test_threads_share_a_replica():
     encoder = load_encoder(device="cuda")
+    texts = [f"Question {number}?" for number in range(64)]
+    expected = encoder.encode_texts(texts)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: encoder.encode_texts([text])[0], texts * 4))
+    assert (np.array(found) * np.tile(expected, (4, 1))).sum(axis=1).min() >= 0.999
+
+
+def test_a_batch_that_is_too_large_is_split(monkeypatch):
+    encoder = load_encoder(device="cuda", engine="torch")
     replica: Any = encoder.replicas[0]
     forward, refused = replica._forward, []
 

@@ -48,6 +48,47 @@ def test_logits_equal_those_of_one_pair_at_a_time(built: Any) -> None:
     assert naive.std() > 0.01
 
 
+@pytest.mark.parametrize("room", [2, 0])
+def test_too_little_memory_means_smaller_batches_and_then_the_cpu(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    model: Any
+    model, tokenizer = build_pairs("bert")
+    naive, said = one_by_one(model, tokenizer, FEW), []
+    pairs = PairModel(model.to(torch.bfloat16), tokenizer, notify=said.append)
+    replica: Any = pairs._replicas[0]
+    forward = replica.model.forward
+
+    def small(input_ids: torch.Tensor, **given: Any) -> Any:
+        if len(input_ids) > room and replica.model.dtype == torch.bfloat16:
+            raise torch.OutOfMemoryError("too large")
+        return forward(input_ids, **given)
+
+    monkeypatch.setattr(replica.model, "forward", small)
+    np.testing.assert_allclose(pairs.logits(FEW), naive, atol=0.1)
+    assert said[:1] == ["cpu has too little memory for batches of the usual size: using smaller ones"]
+    assert said[1:] == ([] if room else ["cpu has too little memory even for one text: using the CPU"])
+    assert replica.model.dtype == (torch.bfloat16 if room else torch.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_model_that_does_not_fit_is_loaded_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    folder, said = str(save_pairs(tmp_path, "bert")), []
+    monkeypatch.setattr("sonde.indexer.encoder.settings.available_devices", lambda: ["cuda:0", "cpu"])
+    to = torch.nn.Module.to
+
+    def full(module: torch.nn.Module, *given: Any, **named: Any) -> torch.nn.Module:
+        if "cuda:0" in given:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return to(module, *given, **named)
+
+    monkeypatch.setattr(torch.nn.Module, "to", full)
+    model = load_pair_model(folder, device="cuda", dtype=dtype, notify=said.append)
+    assert said == [f"{folder} does not fit into the memory of cuda:0: using the CPU"]
+    assert (model.devices, model.dtype) == (["cpu"], "float32")
+    np.testing.assert_allclose(model.logits(FEW), load_pair_model(folder, device="cpu").logits(FEW), atol=1e-6)
+
+
 def test_the_last_layer_is_computed_for_the_first_token_alone() -> None:
     model: Any = build_pairs("bert")[0]
     lean = first_token_only(model)
