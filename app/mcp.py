@@ -70,7 +70,11 @@ class _Tools:
         where: Annotated[str | None, "SQL condition on metadata, such as: year >= 2020"] = None,
         mode: Annotated[str, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
     ) -> dict[str, Any]:
-        """Find the documents that answer a query best; each with its best passage, id, score and metadata."""
+        """Find the documents that answer a query best; each with its best passage, id, relevance and metadata.
+
+        Relevance is the estimated chance that a document answers, 0 to 1. If every hit is weak, the notes begin with
+        "nothing here seems to answer this".
+        """
         return _answer(lambda: self._collection.search(query, k=min(k, MOST_HITS), where=where, mode=mode))
 
     def similar(
@@ -129,17 +133,25 @@ def _answer(search: Any) -> dict[str, Any]:
         results: Results = search()
     except SondeError as error:
         raise _tool_error(str(error)) from None
-    return {"hits": [_hit(hit) for hit in results], "notes": list(results.notes)}
+    return {"notes": list(results.notes), "hits": [_hit(hit) for hit in results]}
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
     return {
         "id": hit.id,
         "title": hit.title,
-        "score": round(hit.score, 4),
+        "relevance": round(hit.relevance, 4),
+        "weak": hit.weak,
+        "scores": {name: round(value, 4) for name, value in _scores(hit).items()},
         "passage": hit.passage.text[:SHOWN],
         "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
     }
+
+
+def _scores(hit: Hit) -> dict[str, float]:
+    """Return what stands behind the relevance; "score" orders the hits."""
+    parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical, "rerank": hit.scores.rerank}
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 def _tool_error(message: str) -> Exception:
