@@ -1,5 +1,6 @@
 """An MCP server over one collection, for assistants (Model Context Protocol, over standard input and output)."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..indexer.errors import MissingExtraError, SondeError
@@ -142,16 +143,11 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "title": hit.title,
         "relevance": round(hit.relevance, 4),
         "weak": hit.weak,
-        "scores": {name: round(value, 4) for name, value in _scores(hit).items()},
+        "score": round(hit.score, 4),
+        "scores": {name: round(value, 4) for name, value in asdict(hit.scores).items() if value is not None},
         "passage": hit.passage.text[:SHOWN],
         "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
     }
-
-
-def _scores(hit: Hit) -> dict[str, float]:
-    """Return what stands behind the relevance; "score" orders the hits."""
-    parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical, "rerank": hit.scores.rerank}
-    return {name: value for name, value in parts.items() if value is not None}
 
 
 def _tool_error(message: str) -> Exception:

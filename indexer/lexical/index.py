@@ -59,7 +59,7 @@ class QueryWords:
         count: Number of distinct terms that are not function words; of all terms if there are no others.
         information: Sum of all terms' weights times their rarity (inverse document frequency), 0 or more. A passage of
             average length that has each term once gets this score. A term that no passage has counts most.
-        rarity: Mean rarity of the counted terms as a share of the greatest rarity, 0 to 1.
+        rarity: Mean rarity of the counted terms, 0 to 1: 1 if each is in one passage at most.
     """
 
     count: int
@@ -181,8 +181,9 @@ class LexicalIndex:
         rows = self.rows
         rarity = {term: math.log1p((rows - count + 0.5) / (count + 0.5)) for term, count in found.items()}
         information = sum(weight * rarity[term] for term, weight in weights.items())
-        most = math.log1p(2 * rows + 1) * len(telling)
-        return QueryWords(len(telling), information, sum(rarity[term] for term in telling) / most if most else 0.0)
+        most = math.log1p(max(rows - 0.5, 0.5) / 1.5)  # that of a term which one passage has
+        mean = sum(min(rarity[term] / most, 1.0) for term in telling) / max(1, len(telling))
+        return QueryWords(len(telling), information, mean)
 
     def terms(self, query: str, language: str | None = None) -> list[str]:
         """Return the distinct terms that a query is searched by."""

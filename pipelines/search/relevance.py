@@ -19,16 +19,18 @@ BEST = 5
 """Passages whose mean similarity tells whether there is an answer; fewer in a small collection."""
 NEIGHBOURS = 10
 """Passages near the best one that tell how crowded its surroundings are."""
-CROWDED, CROWDING = 1.43, 0.5
+CROWDED, CROWDING = 1.42, 0.5
 """Similarity among passages above which they are crowded, and the share of the excess that is subtracted."""
 WORDS = 0.13
-"""What a passage that has all of the query's words adds to the similarity."""
-MIDDLE, STEEP = 0.5, 7.5
+"""What the nearest passage adds to the similarity if it has all of the query's words."""
+MIDDLE, STEEP = 0.52, 7.75
 """Where the chance of an answer is one half, and how fast it rises there."""
-BASE, CLOSE, USUAL = 0.4, 0.56, 0.9
+BASE, CLOSE, USUAL = 0.35, 0.58, 0.9
 """The best hit's chance: its log odds at the usual similarity, and how much they rise with it."""
-DROP, DROP_OF_WORDS, MARGIN = 3.5, 3.0, 0.7
-"""How fast the log odds fall with the fused score, with it where the best hit has all words, and with similarity."""
+DROP, DROP_OF_WORDS, MARGIN = 4.0, 5.5, 0.74
+"""How fast the log odds fall with the fused score, with it where one hit has all words, and with similarity."""
+MOST_WORDS = 4
+"""The power of the share of words in one hit: only if it has nearly all of them are the others much less likely."""
 LEXICAL_MIDDLE, LEXICAL_STEEP = 0.43, 5.4
 """The same as `MIDDLE` and `STEEP` for a search by words alone: the share of the query's words in the best hit."""
 
@@ -111,7 +113,7 @@ class Surroundings:
         return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0, float(standard[0]))
 
     def evidence(self, words: float) -> float:
-        """Return how near the collection comes to the query; `words` is the share of its words in the best hit."""
+        """Return how near the collection comes; `words` is the share of the query's words in the nearest passage."""
         return self.best - CROWDING * max(0.0, self.crowding - CROWDED) + WORDS * words
 
 
@@ -130,9 +132,9 @@ def relevance(
     if not len(standing):
         return np.empty(0)
     first = int(np.argmax(standing))
-    evidence = surroundings.evidence(float(words[first]))
+    evidence = surroundings.evidence(float(words[np.argmax(standard)]))
     drop, margin = standing - standing[first], np.minimum(standard - surroundings.top, 0.0)
-    odds = BASE + CLOSE * (evidence - USUAL) + (DROP + DROP_OF_WORDS * cover) * drop + MARGIN * margin
+    odds = BASE + CLOSE * (evidence - USUAL) + (DROP + DROP_OF_WORDS * cover**MOST_WORDS) * drop + MARGIN * margin
     return _chance(STEEP * (evidence - MIDDLE)) * _chance(odds)
 
 

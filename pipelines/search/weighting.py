@@ -7,7 +7,7 @@ LEAST = 0.4
 """The share of the dense half never falls below this one."""
 BASE, LENGTH, COVER = 0.65, 1.3, 2.4
 """The log odds of that share for a usual query, and how much they fall with the query's length and with the cover."""
-RARE, RARE_COVER = 10.0, 0.6
+RARE, RARE_COVER = 10.0, 0.65
 """How much the log odds fall with the cover times the rarity of the words, and above which product."""
 USUAL_LENGTH, USUAL_COVER = 2.0, 0.6
 """A usual query: the logarithm of its number of words, and the share of them that the best lexical hit has."""
@@ -21,7 +21,7 @@ class FusionWeight:
         dense: Share of the dense half, 0 to 1.
         words: Number of words of the query that are not function words.
         cover: Share of them, weighted by rarity, that the best lexical hit has, 0 to 1.
-        rarity: How rare they are in the collection, 0 to 1; 1 if no passage has any.
+        rarity: How rare they are in the collection, 0 to 1; 1 if each is in one passage at most.
         chosen: Whether the share was chosen for this query, and not set by the user or by `sonde tune`.
     """
 
