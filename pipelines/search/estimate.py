@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.encoder.scale import DEFAULT_SCALE, SimilarityScale, known_scale, scale_of
+from ...indexer.errors import SondeError
 from ...indexer.lexical import QueryWords
 from ...indexer.store.view import View
 from .candidates import Candidates
@@ -65,11 +66,15 @@ class Estimate:
         return relevance(surroundings, standard, standing, given, float(given.max(initial=0.0)))
 
     def _scale(self) -> SimilarityScale:
+        """Return the levels of the collection's model; those of the default model if it is not available."""
         collection = self.view.collection
         known = known_scale(collection.spec)
         if known is not None:
             return known
-        return scale_of(collection.encoder) if collection.encoder_at_hand else DEFAULT_SCALE
+        try:
+            return scale_of(collection.encoder) if collection.encoder_at_hand else DEFAULT_SCALE
+        except SondeError:  # `similar` works without the model, so it must not fail for the model's sake
+            return DEFAULT_SCALE
 
 
 def shares(told: QueryWords, bm25: np.ndarray) -> np.ndarray:
