@@ -161,7 +161,9 @@ class Evaluating(Opened):
         seed: int = 0,
         keep: bool = True,
     ) -> "ThresholdReport":
-        """Find and store the similarity threshold below which `ask` returns no answer.
+        """Find and store the similarity threshold below which `ask` returns no answer and a hit is weak.
+
+        The same questions show how similarity becomes relevance in this collection; that is stored too.
 
         Args:
             answered: Ten or more questions that the collection answers: a text file with one question on each line, or
@@ -191,7 +193,8 @@ class Evaluating(Opened):
         found = find_threshold(self.stored, asked, others, mode=mode, seed=seed)
         if not keep:
             return found
-        store_defaults(self.stored, replace(stored_defaults(self.stored), threshold=found.threshold))
+        tuned = {"threshold": found.threshold, "slope": found.slope, "middle": found.middle}
+        store_defaults(self.stored, replace(stored_defaults(self.stored), **tuned))
         return replace(found, stored=True)
 
     def search_defaults(self) -> SearchDefaults:

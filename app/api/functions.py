@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
-    from ...pipelines.search.results import to_csv, to_jsonl
+    from ...pipelines.search.results import NOTHING_ANSWERS, to_csv, to_jsonl
     from ...pipelines.topics import seed_words
     from ...pipelines.train import train_nli, train_reranker
     from ...pipelines.train.biencoder import train_biencoder
@@ -53,7 +53,7 @@ _HOMES = {
     "pipelines.map.regions": ("density", "inside", "read_outlines", "spread_sample", "write_outlines"),
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
-    "pipelines.search.results": ("to_csv", "to_jsonl"),
+    "pipelines.search.results": ("NOTHING_ANSWERS", "to_csv", "to_jsonl"),
     "pipelines.topics": ("seed_words",),
     "pipelines.train": ("train_nli", "train_reranker"),
     "pipelines.train.biencoder": ("train_biencoder",),
@@ -61,6 +61,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "NOTHING_ANSWERS",
     "Patience",
     "among",
     "being_written",

@@ -40,12 +40,13 @@ def search(
         str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")
     ] = "convex",
     weight: Annotated[
-        float | None, typer.Option("--weight", help="Weight of the dense score in hybrid, 0 to 1.")
+        float | None,
+        typer.Option("--weight", help="Weight of the dense score in hybrid, 0 to 1; by default chosen for each query."),
     ] = None,
     where: Where = None,
     threshold: Threshold = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show why each hit matched: terms and closest sentences.")
+        bool, typer.Option("--explain", help="Show why each hit matched: weights, terms and closest sentences.")
     ] = False,
     rerank: Annotated[bool, typer.Option("--rerank", help="Reorder the best documents with a second stage.")] = False,
     rerank_model: Annotated[
@@ -75,8 +76,11 @@ def search(
 ) -> None:
     """Search a collection by meaning, by words, or by both.
 
-    A hit is a document; its best passage is shown. Scores: "dense" is the cosine (higher is closer), "lexical" is BM25,
-    and "rerank" is the score of the second stage. The last line names its unit: a similarity, probability or logit.
+    A hit is a document; its best passage is shown. The first number is its relevance: an estimate of the chance that it
+    is an answer, 0 to 1, comparable between searches. A hit of low relevance is marked "weak".
+
+    Hits are ordered by other scores. "dense" is the cosine (higher is closer), "lexical" is BM25, "rerank" is the score
+    of the second stage, and "fusion" combines them. The last line names the unit of "rerank".
 
     \b
     Examples:
@@ -195,27 +199,31 @@ def standard_input() -> str:
 
 
 def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:
-    """Print hits on stdout, notes and how the search went on stderr."""
+    """Print hits on stdout, notes and how the search went on stderr; that nothing answers comes first, on stdout."""
+    from ..api.functions import NOTHING_ANSWERS
+
     if extra is None:
         say_loading(results.loading_seconds)
     for note in results.notes:
-        say(f"note: {note}")
+        print(note) if note.startswith(NOTHING_ANSWERS) and not json else say(f"note: {note}")
+    if results.fusion and not json and any(hit.why for hit in results):
+        print(f"fusion: {results.fusion}")
     for hit in results:
-        print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit)
+        print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit, results.mode)
     if not json:
         hits = "1 hit" if len(results) == 1 else f"{len(results)} hits"
         stage = f" · {results.reranking}, {results.reranking.unit}" if results.reranking else ""
         say(f"{hits} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
 
 
-def _print_hit(hit: "Hit") -> None:
-    parts = [
-        f"{name} {value:.3f}"
-        for name in ("dense", "lexical", "rerank")
-        if (value := getattr(hit.scores, name)) is not None
-    ]
+def _print_hit(hit: "Hit", mode: "Mode") -> None:
+    scores = hit.scores
+    fused = hit.score if mode == "hybrid" or scores.rerank is not None else None
+    named = {"fusion": fused, "dense": scores.dense, "lexical": scores.lexical, "rerank": scores.rerank}
+    parts = [f"{name} {value:.3f}" for name, value in named.items() if value is not None]
+    weak = " weak" if hit.weak else ""
     title = "" if hit.title in hit.id else f" · {snippet(hit.title, 80)}"
-    print(f"{hit.rank:>3}. {hit.score:.3f}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)})")
+    print(f"{hit.rank:>3}. {hit.relevance:.2f}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)})")
     if hit.passage.text.strip():
         print(f"     {snippet(hit.passage.text)}")
     if hit.why:

@@ -106,13 +106,17 @@ def tune_search(
         print_json(found.to_dict())
         return
     print(f"tuned on half of: {found.source}")
-    print(f"best on that half: {', '.join(f'{name} {value:g}' for name, value in found.chosen.items())}")
+    print(f"best on that half: {', '.join(_told(*each) for each in found.chosen.items())}")
     for gain in found.gains:
         print(f"other half ({gain.examples}): {gain}")
     for note in found.notes:
         say(f"note: {note}")
     if found.stored:
         print(f"stored: {found.stored}")
+
+
+def _told(name: str, value: float | None) -> str:
+    return f"{name} chosen for each query" if value is None else f"{name} {value:g}"
 
 
 def tune_threshold(

@@ -87,8 +87,35 @@ class SimilarRequest(Found):
     text: str | None = Field(None, examples=["Arrived broken, and nobody answers my mails."])
 
 
+class FoundHit(BaseModel):
+    """A document that was found, as `sonde search --json` prints it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    rank: int = Field(ge=1)
+    id: str
+    relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable between searches.")
+    weak: bool = Field(description="Whether the relevance is below the collection's threshold.")
+    score: float = Field(description="What orders the hits; not comparable between searches.")
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    scores: dict[str, float | None] = Field(description="The parts of the score: dense, lexical, rerank.")
+
+
+class FusionUsed(BaseModel):
+    """How a hybrid search weighted meaning and words."""
+
+    dense: float = Field(ge=0, le=1, description="Share of the dense half.")
+    words: int = Field(description="Words of the query that are not function words.")
+    cover: float = Field(description="Share of them, weighted by rarity, that the best text has.")
+    rarity: float = Field(description="How rare they are in the collection, 0 to 1.")
+    chosen: bool = Field(description="Whether the share was chosen for this query.")
+    why: str
+
+
 class Hits(BaseModel):
-    """Hits, best first, and details of the search."""
+    """Hits, best first, and details of the search. The notes begin with "nothing here seems to answer this" if so."""
 
     query: str
     mode: str
@@ -96,7 +123,8 @@ class Hits(BaseModel):
     notes: list[str]
     seconds: float
     loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
-    hits: list[dict[str, Any]] = Field(description="As `sonde search --json` prints them.")
+    fusion: FusionUsed | None = Field(description="Null if the mode has one half.")
+    hits: list[FoundHit]
 
 
 class EmbedRequest(Body):

@@ -41,6 +41,7 @@ TYPES = {
         "Hit", "Match", "Passage", "Reranking", "Results", "Scores", "Sentence", "Why",
     ),
     "pipelines.search.settings": ("SearchDefaults",),
+    "pipelines.search.weighting": ("FusionWeight",),
     "pipelines.topics.over": ("Breakdown", "Cell"),
     "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
 }  # fmt: skip

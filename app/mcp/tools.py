@@ -1,6 +1,7 @@
 """The tools of the MCP server; their docstrings and annotations are what an assistant reads."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec
 
@@ -94,7 +95,11 @@ class Tools:
         rerank: Annotated[bool, "Read the best hits again with a slower, more exact second stage."] = False,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Find the documents that answer a query best; each with its best passage, id, scores and metadata."""
+        """Find the documents that answer a query best; each with its best passage, id, relevance and metadata.
+
+        Relevance is the estimated chance that a document answers, 0 to 1. If every hit is weak, the notes begin with
+        "nothing here seems to answer this".
+        """
         found = self._one(collection).search(
             query, k=_checked(k), where=where, mode=mode, threshold=threshold, rerank=rerank
         )
@@ -278,16 +283,17 @@ def _items(collection: Collection, kind: RunKind, name: str | None) -> dict[str,
 
 
 def _answer(results: Results) -> dict[str, Any]:
-    return {"hits": [_hit(hit) for hit in results], "notes": list(results.notes)}
+    return {"notes": list(results.notes), "hits": [_hit(hit) for hit in results]}
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    scores = {"dense": hit.scores.dense, "lexical": hit.scores.lexical, "rerank": hit.scores.rerank}
     return {
         "id": hit.id,
         "title": hit.title,
+        "relevance": round(hit.relevance, 4),
+        "weak": hit.weak,
         "score": round(hit.score, 4),
-        "scores": {name: round(score, 4) for name, score in scores.items() if score is not None},
+        "scores": {name: round(value, 4) for name, value in asdict(hit.scores).items() if value is not None},
         "passage": hit.passage.text[:SHOWN],
         "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
     }

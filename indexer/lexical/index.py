@@ -1,6 +1,8 @@
 """BM25 search over the passages of a collection."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ from tantivy import Index, Occur, Query, Schema, SchemaBuilder, Searcher
 
 from ..errors import SondeError
 from ..languages import normalise
-from .analysis import UNKNOWN, analyzer, query_counts, stop_words, telling_terms
+from .analysis import UNKNOWN, analyzer, query_counts, query_weights, stop_words, telling_terms
 from .writer import (
     LexicalState,
     LexicalWriter,
@@ -25,9 +27,9 @@ UNION_ROWS = 1_000
 """Up to this many rows, a union of single terms is faster than Tantivy's term set."""
 
 
-def any_term(schema: Schema, counts: Mapping[str, int]) -> Query:
-    """Match what has any of the terms, scored by BM25; a term that the query repeats counts as often."""
-    return Query.boolean_query([(Occur.Should, _term(schema, term, count)) for term, count in counts.items()])
+def any_term(schema: Schema, weights: Mapping[str, float]) -> Query:
+    """Match what has any of the terms, scored by BM25 times the term's weight."""
+    return Query.boolean_query([(Occur.Should, _term(schema, term, weight)) for term, weight in weights.items()])
 
 
 def within(schema: Schema, query: Query, rows: Sequence[int]) -> Query:
@@ -39,14 +41,30 @@ def within(schema: Schema, query: Query, rows: Sequence[int]) -> Query:
     return Query.boolean_query([(Occur.Must, Query.const_score_query(chosen, 0.0)), (Occur.Must, query)])
 
 
-def _term(schema: Schema, term: str, count: int) -> Query:
-    # A boost costs the block-max shortcut, so the usual query, which repeats nothing, goes without.
+def _term(schema: Schema, term: str, weight: float) -> Query:
+    # A boost costs the block-max shortcut, so a query of telling words that repeats nothing goes without.
     query = Query.term_query(schema, "text", term, index_option="freq")
-    return query if count == 1 else Query.boost_query(query, float(count))
+    return query if weight == 1 else Query.boost_query(query, weight)
 
 
 # Hits fetched beyond k, so that ties at the end are usually all in hand.
 MARGIN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """What the words of a query tell in one index.
+
+    Attributes:
+        count: Number of distinct terms that are not function words; of all terms if there are no others.
+        information: Sum of all terms' weights times their rarity (inverse document frequency), 0 or more. A passage of
+            average length that has each term once gets this score. A term that no passage has counts most.
+        rarity: Mean rarity of the counted terms, 0 to 1: 1 if each is in one passage at most.
+    """
+
+    count: int
+    information: float
+    rarity: float
 
 
 class LexicalIndex:
@@ -131,11 +149,11 @@ class LexicalIndex:
         Returns:
             (scores float32 [<= k], rows int64 [<= k]), best first, ties by the lower row.
         """
-        counts = query_counts(query, self._languages(language))
+        weights = query_weights(query, self._languages(language))
         permitted = self.rows if allowed is None else int(np.count_nonzero(allowed))
-        if k < 1 or not counts or not permitted:
+        if k < 1 or not weights or not permitted:
             return np.empty(0, np.float32), np.empty(0, np.int64)
-        wanted = any_term(self._schema, counts)
+        wanted = any_term(self._schema, weights)
         if allowed is not None and permitted <= UNION_ROWS:
             wanted, allowed = within(self._schema, wanted, np.flatnonzero(allowed).tolist()), None
         return self._best(wanted, k, allowed, permitted)
@@ -143,16 +161,29 @@ class LexicalIndex:
     def score_rows(self, query: str, rows: np.ndarray | Sequence[int], language: str | None = None) -> np.ndarray:
         """Return the scores that `search` gives to these rows, float32 [len(rows)]; 0 where nothing matches."""
         rows = np.asarray(rows, dtype=np.int64)
-        counts = query_counts(query, self._languages(language))
-        if not counts or not len(rows) or not self.rows:
+        weights = query_weights(query, self._languages(language))
+        if not weights or not len(rows) or not self.rows:
             return np.zeros(len(rows), np.float32)
         distinct, places = np.unique(rows, return_inverse=True)
         found_scores, found = self._hits(
-            within(self._schema, any_term(self._schema, counts), distinct.tolist()), len(distinct)
+            within(self._schema, any_term(self._schema, weights), distinct.tolist()), len(distinct)
         )
         scores = np.zeros(len(distinct), np.float32)
         scores[np.searchsorted(distinct, found)] = found_scores
         return scores[places]
+
+    def words(self, query: str, language: str | None = None) -> "QueryWords":
+        """Return what the words of a query tell here, before any passage is looked at."""
+        languages = self._languages(language)
+        weights, telling = query_weights(query, languages), telling_terms(query, languages)
+        with tantivy_errors(self.folder):
+            found = {term: self._searcher.doc_freq("text", term) for term in weights}
+        rows = self.rows
+        rarity = {term: math.log1p((rows - count + 0.5) / (count + 0.5)) for term, count in found.items()}
+        information = sum(weight * rarity[term] for term, weight in weights.items())
+        most = math.log1p(max(rows - 0.5, 0.5) / 1.5)  # that of a term which one passage has
+        mean = sum(min(rarity[term] / most, 1.0) for term in telling) / max(1, len(telling))
+        return QueryWords(len(telling), information, mean)
 
     def terms(self, query: str, language: str | None = None) -> list[str]:
         """Return the distinct terms that a query is searched by."""

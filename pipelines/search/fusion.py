@@ -1,14 +1,15 @@
 """Fuse dense and lexical candidates into one ranking of passages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .results import Scores
+from .weighting import FusionWeight
 
 WEIGHT = 0.5
-"""Share of the dense score in the convex combination; chosen on the development sets (docs/retrieval.md)."""
+"""Share of the dense score where nothing is known of the query."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, as in the paper."""
@@ -56,6 +57,7 @@ class Ranked:
     """Passages for one query, best first, with the parts of their scores; `candidates` is how many one half found.
 
     `second` holds the second stage's scores, NaN for passages that it did not read; None if no second stage ran.
+    `relevance` is known after a first stage, `weight` if two halves were fused.
     """
 
     rows: np.ndarray
@@ -64,16 +66,27 @@ class Ranked:
     lexical: np.ndarray | None
     candidates: int
     second: np.ndarray | None = None
+    relevance: np.ndarray | None = None
+    weight: FusionWeight | None = None
 
     def take(self, places: np.ndarray) -> "Ranked":
         """Return the passages at these positions."""
-        parts = (self.dense, self.lexical, self.second)
-        dense, lexical, second = (None if part is None else part[places] for part in parts)
-        return Ranked(self.rows[places], self.scores[places], dense, lexical, self.candidates, second)
+        parts = (self.dense, self.lexical, self.second, self.relevance)
+        dense, lexical, second, relevance = (None if part is None else part[places] for part in parts)
+        scores = self.scores[places]
+        return replace(
+            self,
+            rows=self.rows[places],
+            scores=scores,
+            dense=dense,
+            lexical=lexical,
+            second=second,
+            relevance=relevance,
+        )
 
     def reranked(self, scores: np.ndarray, second: np.ndarray) -> "Ranked":
         """Return the same passages in the same order, with new scores and the second stage's own scores."""
-        return Ranked(self.rows, scores, self.dense, self.lexical, self.candidates, second)
+        return replace(self, scores=scores, second=second)
 
     @classmethod
     def joined(cls, parts: Sequence["Ranked"]) -> "Ranked":
@@ -82,7 +95,8 @@ class Ranked:
         columns += [[part.lexical for part in parts], [part.second for part in parts]]
         rows, scores, dense, lexical, second = (_column(column) for column in columns)
         assert rows is not None and scores is not None
-        return cls(rows, scores, dense, lexical, max(part.candidates for part in parts), second)
+        most, relevance = max(part.candidates for part in parts), _column([part.relevance for part in parts])
+        return cls(rows, scores, dense, lexical, most, second, relevance, parts[0].weight)
 
     def grouped(self, owners: np.ndarray) -> "Ranked":
         """Keep only the best passage of each document."""
@@ -95,10 +109,11 @@ class Ranked:
             return other
         more = other.take(np.flatnonzero(~np.isin(owners[other.rows], owners[self.rows])))
         last, top = float(self.scores[-1]), float(more.scores.max(initial=0.0))
-        pairs = [(self.dense, more.dense), (self.lexical, more.lexical)]
-        dense, lexical = (None if a is None or b is None else np.concatenate([a, b]) for a, b in pairs)
+        dense, lexical = _column([self.dense, more.dense]), _column([self.lexical, more.lexical])
+        relevance = _column([self.relevance, more.relevance])
         scores = np.concatenate([self.scores, more.scores * (last / top if top > last >= 0 else 1.0)])
-        return Ranked(np.concatenate([self.rows, more.rows]), scores, dense, lexical, other.candidates)
+        rows = np.concatenate([self.rows, more.rows])
+        return Ranked(rows, scores, dense, lexical, other.candidates, None, relevance, self.weight)
 
     def above(self, threshold: float | None) -> "Ranked":
         """Keep passages whose similarity reaches the threshold: the cosine if available, else BM25."""

@@ -10,8 +10,11 @@ from typing import Any, Literal, overload
 from ...indexer.document import Value
 from ...indexer.store.fields import distinct_names, json_value, stored_text
 from ...indexer.store.formulas import Formulas
+from .weighting import FusionWeight
 
 Mode = Literal["dense", "lexical", "hybrid"]
+NOTHING_ANSWERS = "nothing here seems to answer this"
+"""How the first note of a result begins in which every hit is weak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,9 @@ class Why:
 class Hit:
     """One document that a search found; rank 1 is the best.
 
+    `relevance` is an estimate of the chance that a person would call the hit an answer, 0 to 1. It can be compared
+    between queries, collections and models. A hit is `weak` if its relevance is below the collection's threshold.
+
     `score` orders the hits. Its meaning depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid the
     fused score of this query, which cannot be compared between queries. After a second stage, named by `reranker`, it
     is the score fused with that stage: 0.5 to 1 for documents that the stage read, below 0.5 for the others.
@@ -130,10 +136,13 @@ class Hit:
     passage: Passage
     why: Why | None = None
     reranker: Reranking | None = None
+    relevance: float = 0.0
+    weak: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON values, with the stable names of `--json`."""
-        found = asdict(self)
+        leading = {"rank": self.rank, "id": self.id, "relevance": self.relevance, "weak": self.weak}
+        found = leading | asdict(self)
         found["metadata"] = {name: json_value(value) for name, value in self.metadata.items()}
         for name in ("why", "reranker"):
             if found[name] is None:
@@ -158,6 +167,7 @@ class Results(Sequence[Hit]):
         reranking: The second stage, if one ran.
         loading_seconds: Time in seconds to load the models and the indexes, shared in the same way; 0.0 if nothing was
             loaded.
+        fusion: How both halves were weighted, and why; None if the mode has one half.
     """
 
     query: str
@@ -168,6 +178,7 @@ class Results(Sequence[Hit]):
     seconds: float
     reranking: Reranking | None = None
     loading_seconds: float = 0.0
+    fusion: FusionWeight | None = None
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -183,7 +194,7 @@ class Results(Sequence[Hit]):
         return iter(self.hits)
 
 
-BEFORE = ("rank", "id", "title", "score", "dense", "lexical", "rerank", "passage", "text")
+BEFORE = ("rank", "id", "title", "relevance", "score", "dense", "lexical", "rerank", "passage", "text")
 
 
 def to_jsonl(results: Results) -> bytes:
@@ -192,7 +203,7 @@ def to_jsonl(results: Results) -> bytes:
 
 
 def to_csv(results: Results) -> bytes:
-    """Return rows with rank, id, title, score and its parts, passage, text, then the metadata in columns.
+    """Return rows with rank, id, title, relevance, score and its parts, passage, text, then the metadata in columns.
 
     A metadata column whose name clashes with one of these columns becomes `metadata.NAME`. A cell that a spreadsheet
     would run as a formula gets an apostrophe in front.
@@ -208,7 +219,7 @@ def to_csv(results: Results) -> bytes:
 
 
 def _cells(hit: Hit) -> list[Any]:
-    scores = (hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
+    scores = (hit.relevance, hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
     return [hit.rank, hit.id, hit.title, *(None if one is None else f"{one:.6f}" for one in scores),
             hit.passage.text, hit.text]  # fmt: skip
 

@@ -8,19 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...indexer.errors import Texts, UsageError, as_text, as_texts
+from ...indexer.lexical import QueryWords
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
+from .estimate import Estimate, shares
 from .filters import check_filter
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
+from .relevance import lexical_relevance
 from .rerank.models import is_loaded, reranker_for
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage, parse_budget
-from .results import Hit, Mode, Passage, Results
-from .settings import DEPTH, SearchSettings, _first
+from .results import NOTHING_ANSWERS, Hit, Mode, Passage, Results
+from .settings import DEPTH, SearchSettings
+from .weighting import FusionWeight
 from .why import explain
 
 LEXICAL_SHARE = 2
@@ -137,6 +141,7 @@ class FirstStage:
     settings: SearchSettings
     dense: DenseSearch
     allowed: np.ndarray | None
+    estimate: Estimate
 
     @classmethod
     def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
@@ -149,7 +154,8 @@ class FirstStage:
         if without is not None:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
         settings = settings.resolved(view)
-        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed)
+        estimate = Estimate.over(view, allowed)
+        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed, estimate)
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
         """Return the ranked documents for every query, searching deeper until there are enough.
@@ -158,7 +164,7 @@ class FirstStage:
         pages of a search are therefore the same no matter how many pages follow.
         """
         passages = max(1, len(self.view.generation.owners))
-        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else PER_HIT * self._wanted
+        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else max(PER_HIT * self._wanted, DEPTH)
         depth = min(depth, passages)
         found: list[Ranked] = [NOTHING] * len(queries)
         waiting = list(range(len(queries)))
@@ -204,15 +210,41 @@ class FirstStage:
 
     def _fuse(self, query: str, vector: np.ndarray, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
         if dense is None or lexical is None:
-            return _alone(dense, lexical)
+            return self._alone(query, dense, lexical)
         rows = np.union1d(dense.rows, lexical.rows)
         similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
-        fuse = convex if self.settings.fusion == "convex" else reciprocal_rank
-        fused = fuse(similarity, bm25, _first(self.settings.weight, WEIGHT))
+        told = self.estimate.query_words(query)
+        words = shares(told, bm25)
+        weight = self._weight(told, float(words.max(initial=0.0)))
+        standing = convex(similarity, bm25, weight.dense)
+        relevant = self.estimate.relevance(dense, similarity, standing, words)
+        fused = standing if self.settings.fusion == "convex" else reciprocal_rank(similarity, bm25, weight.dense)
         order = np.lexsort((rows, -fused))
         candidates = max(len(dense.rows), len(lexical.rows) // LEXICAL_SHARE)
-        return Ranked(rows[order], fused[order], similarity[order], bm25[order], candidates)
+        relevant = None if relevant is None else relevant[order]
+        return Ranked(
+            rows[order], fused[order], similarity[order], bm25[order], candidates, relevance=relevant, weight=weight
+        )
+
+    def _weight(self, told: QueryWords, cover: float) -> FusionWeight:
+        """Return the share of the dense half: the one that is set, or one chosen for the query."""
+        chosen = FusionWeight.of(told.count, cover, told.rarity)
+        if self.settings.weight is None and self.settings.fusion == "convex":
+            return chosen
+        return replace(chosen, dense=WEIGHT if self.settings.weight is None else self.settings.weight, chosen=False)
+
+    def _alone(self, query: str, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+        """Return the candidates of the only half, with their relevance."""
+        if dense is not None:
+            relevant = self.estimate.relevance(
+                dense, dense.scores, convex(dense.scores, np.zeros(len(dense.rows)), 1.0)
+            )
+            return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows), relevance=relevant)
+        if lexical is None:
+            return NOTHING
+        relevant = lexical_relevance(shares(self.estimate.query_words(query), lexical.scores))
+        return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows), relevance=relevant)
 
     def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
         """Return the similarity of ascending `rows`: from the dense search if it found them, else computed."""
@@ -230,12 +262,6 @@ class FirstStage:
         return scores
 
 
-def _alone(dense: Candidates | None, lexical: Candidates | None) -> Ranked:
-    if dense is not None:
-        return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows))
-    return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows)) if lexical else NOTHING
-
-
 def build_results(
     view: View,
     stage: FirstStage,
@@ -244,29 +270,30 @@ def build_results(
     ranked: Ranked,
     notes: tuple[str, ...],
     second: SecondStage | None = None,
+    asked: bool = True,
 ) -> Results:
-    """Return one page of ranked documents as hits, with notes for the user."""
+    """Return one page of ranked documents as hits, with notes for the user; `asked` is whether answers are wanted."""
     settings = stage.settings
     kept, reranking = (
         second.run(query, ranked, settings.threshold) if second else (ranked.above(settings.threshold), None)
     )
     page = kept.take(np.arange(len(kept.rows))[settings.offset : settings.offset + settings.k])
-    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, settings.offset)]
+    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, settings.offset, stage.estimate.weak)]
     if settings.explain:
         reranker = second.reranker if second else None
         reasons = explain(view, hits, query, vector, reranker)
         hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
-    notes += _notes(view, settings, ranked, kept)
+    notes = (_nothing(kept, stage.estimate.weak) if asked else ()) + notes + _notes(view, settings, ranked, kept)
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
             "the others follow in the first stage's order",
         )
-    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking)
+    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight)
 
 
-def _hits(view: View, page: Ranked, offset: int) -> list[Hit]:
+def _hits(view: View, page: Ranked, offset: int, weak: float) -> list[Hit]:
     passages = view.passages(page.rows.tolist())
     documents = view.documents([passage.doc for passage in passages.values()])
     hits = []
@@ -275,9 +302,17 @@ def _hits(view: View, page: Ranked, offset: int) -> list[Hit]:
         document = documents[passage.doc]
         best = Passage(passage.start, passage.end, document.text[passage.start : passage.end])
         score, scores = float(page.scores[place]), page.scores_at(place)
-        rank = offset + place + 1
-        hits.append(Hit(rank, document.id, score, document.title, document.text, document.metadata, scores, best))
+        rank, relevant = offset + place + 1, 0.0 if page.relevance is None else round(float(page.relevance[place]), 6)
+        hit = Hit(rank, document.id, score, document.title, document.text, document.metadata, scores, best)
+        hits.append(replace(hit, relevance=relevant, weak=relevant < weak))
     return hits
+
+
+def _nothing(kept: Ranked, weak: float) -> tuple[str, ...]:
+    """Return the note that stands before all others if every hit is weak."""
+    if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
+        return ()
+    return (f"{NOTHING_ANSWERS}: the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak",)
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

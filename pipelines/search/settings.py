@@ -9,7 +9,7 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
 from ...indexer.store.view import View
-from .fusion import WEIGHT
+from .relevance import Calibration
 from .rerank.models import check_reranker_name
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import parse_budget
@@ -28,7 +28,9 @@ class SearchDefaults:
         breadth: efSearch or nprobe of the approximate index; it applies only to the kind of index that was tuned.
         rerank_depth: Number of documents that the second stage reads.
         rerank_weight: Share of the second stage's score, 0 to 1.
-        threshold: Cosine below which `sonde ask` returns no answer.
+        threshold: Cosine below which `sonde ask` returns no answer, and a hit is weak.
+        slope: How fast the log odds of an answer rise with the cosine, on the user's own questions.
+        middle: The cosine at which the chance of an answer is one half, on the same questions.
         found: How the settings were found: queries, gains, date.
     """
 
@@ -38,6 +40,8 @@ class SearchDefaults:
     rerank_depth: int | None = None
     rerank_weight: float | None = None
     threshold: float | None = None
+    slope: float | None = None
+    middle: float | None = None
     found: dict[str, Any] | None = None
 
     @classmethod
@@ -45,6 +49,13 @@ class SearchDefaults:
         """Return the stored settings; unknown settings from a newer version are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in (stored or {}).items() if name in names})
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How similarities become chances here, if `sonde tune threshold` has found that."""
+        if self.threshold is None or self.slope is None or self.middle is None:
+            return None
+        return Calibration(self.slope, self.middle, self.threshold)
 
     @property
     def empty(self) -> bool:
@@ -103,7 +114,8 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1. Here and below, None uses the value that `sonde tune`
-            stored in the collection, or Sonde's own default if none is stored.
+            stored in the collection, or Sonde's own default if none is stored. That of the weight is a choice for each
+            query.
         depth: Number of passages that the dense half of hybrid passes to the fusion at first. The number grows
             fourfold until there are 4 for each hit. The lexical half passes twice as many.
         breadth: efSearch or nprobe of an approximate index; None uses the value to which the index was tuned.
@@ -140,7 +152,7 @@ class SearchSettings:
         weight = own.weight if self.fusion == "convex" else None
         return replace(
             self,
-            weight=_first(self.weight, weight, WEIGHT),
+            weight=_first(self.weight, weight),
             depth=_first(self.depth, own.depth, DEPTH),
             breadth=_first(self.breadth, own.breadth),
             rerank_depth=_first(self.rerank_depth, own.rerank_depth, RERANK_DEPTH),

@@ -78,6 +78,6 @@ def _closest(
 ) -> Results:
     stage = FirstStage.over(view, dense, without)
     [ranked] = stage.run([query], vector[None])
-    results = build_results(view, stage, query, vector, ranked, ())
+    results = build_results(view, stage, query, vector, ranked, (), asked=False)
     began, loading = times
     return replace(results, seconds=time.perf_counter() - began - loading, loading_seconds=loading)

@@ -14,6 +14,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.wording import counted
 from ..plots.colors import escaped
 from ..plots.file import new_figure, plotly
+from ..search.relevance import fitted
 from ..search.search import search_many
 from ..search.settings import SearchSettings
 from .queries import check_seed
@@ -66,6 +67,8 @@ class ThresholdReport:
         unanswerable: Questions without.
         aware: Whether the right documents' ids were known; if not, every hit above the threshold counts as right.
         stored: Whether it is now the collection's.
+        slope: How fast the log odds of a right answer rise with the cosine.
+        middle: The cosine at which the chance of a right answer is one half.
     """
 
     threshold: float
@@ -76,6 +79,8 @@ class ThresholdReport:
     unanswerable: int
     aware: bool
     stored: bool
+    slope: float
+    middle: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -159,6 +164,7 @@ def find_threshold(
         _candidates(scores[half]), key=lambda t: (round(_point(t, scores[half], right[half], has[half]).f1, 6), t)
     )
     best = round(best, 3)
+    calibration = fitted(scores, right & has, best)
     grid = np.arange(np.floor(scores.min() / EVERY), np.floor(scores.max() / EVERY) + 1) * EVERY
     return ThresholdReport(
         threshold=best,
@@ -169,6 +175,8 @@ def find_threshold(
         unanswerable=len(unanswerable),
         aware=aware,
         stored=False,
+        slope=calibration.slope,
+        middle=calibration.middle,
     )
 
 

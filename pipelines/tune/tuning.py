@@ -20,7 +20,7 @@ from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
 from ..evaluate.search import Gain, gain, per_query
 from ..search.candidates import DenseSearch
-from ..search.fusion import WEIGHT, Ranked
+from ..search.fusion import Ranked
 from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
@@ -132,14 +132,14 @@ class TuneReport:
 
     Attributes:
         source: Where the queries come from.
-        chosen: The best settings on the first half, by name.
+        chosen: The best settings on the first half, by name; a weight of None is chosen for each query.
         gains: On the other half, for each part that was tuned: the first stage, the index, the second stage.
         stored: The settings that the collection now has; None where nothing was stored.
         notes: What is to be said.
     """
 
     source: str
-    chosen: dict[str, float]
+    chosen: dict[str, float | None]
     gains: tuple[Gain, ...]
     stored: SearchDefaults | None
     notes: tuple[str, ...]
@@ -228,14 +228,14 @@ class _Tuning:
         encoder = collection.encoder
         self.vectors = [encoder.encode(encoder.tokenize(half.texts, query=True)) for half in self.halves]
         self.trials = [TuneTrial(view, half, vectors) for half, vectors in zip(self.halves, self.vectors, strict=True)]
-        self.plain = SearchSettings(weight=WEIGHT, depth=DEPTH, rerank_depth=RERANK_DEPTH)
-        self.chosen: dict[str, float] = {}
+        self.plain = SearchSettings(depth=DEPTH, rerank_depth=RERANK_DEPTH)
+        self.chosen: dict[str, float | None] = {}
         self.gains: list[Gain] = []
-        self.sure: dict[str, float] = {}
+        self.sure: dict[str, float | None] = {}
 
     def run(self) -> "_Tuning":
         first = self.settings
-        best = self._best(self.plain, "weight", WEIGHTS, WEIGHT)
+        best = self._best(self.plain, "weight", (None, *WEIGHTS), None)
         best = self._best(best, "depth", DEPTHS, DEPTH)
         self._check("first stage ndcg@10", self.plain, best, ("weight", "depth"))
         if first.rerank:
@@ -261,17 +261,21 @@ class _Tuning:
             self.chosen["breadth"] = self.sure["breadth"] = best
 
     def _best(
-        self, settings: SearchSettings, name: str, tried: Sequence[float], default: float,
+        self, settings: SearchSettings, name: str, tried: Sequence[float | None], default: float | None,
         second: Remembering | None = None,
     ) -> SearchSettings:  # fmt: skip
-        """Return the settings with the best value of one of them; of equally good ones, the nearest to the default."""
+        """Return the settings with the best value of one of them; of equally good ones, the nearest to the default.
+
+        A weight of None is chosen by the search for each query.
+        """
         means = []
         for number, value in enumerate(tried, 1):
             self.notify(Progress(f"tune {name}", number, len(tried), "values"))
             means.append(self.trials[0].values(replace(settings, **{name: value}), second).mean())  # type: ignore[arg-type]
-        order = sorted(range(len(tried)), key=lambda place: (-round(means[place], 6), abs(tried[place] - default)))
-        self.chosen[name] = tried[order[0]]
-        return replace(settings, **{name: tried[order[0]]})  # type: ignore[arg-type]
+        far = [0.0 if value is None or default is None else abs(value - default) for value in tried]
+        best = min(range(len(tried)), key=lambda place: (-round(means[place], 6), far[place], place))
+        self.chosen[name] = tried[best]
+        return replace(settings, **{name: tried[best]})  # type: ignore[arg-type]
 
     def _check(
         self, what: str, before: SearchSettings, after: SearchSettings, names: tuple[str, ...],

@@ -1,6 +1,7 @@
 """The MCP server: an assistant finds what the Python API finds, and is told what is wrong."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,24 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
     assert found["hits"][0] == {
         "id": "1",
         "title": "",
+        "relevance": round(expected[0].relevance, 4),
+        "weak": expected[0].weak,
         "score": round(expected[0].score, 4),
-        "scores": {
-            "dense": round(float(expected[0].scores.dense or 0), 4),
-            "lexical": round(float(expected[0].scores.lexical or 0), 4),
-        },
+        "scores": {name: round(value, 4) for name, value in asdict(expected[0].scores).items() if value is not None},
         "passage": ROWS[0]["text"],
         "metadata": {"stars": 1},
     }
     near = call(server, "similar", id="3", k=1)
     assert [hit["id"] for hit in near["hits"]] == [hit.id for hit in reviews_collection.similar("3", k=1)]
+
+
+def test_that_nothing_answers_comes_first(reviews_collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(server_of(reviews_collection), "search", query="battery died")["notes"] == []
+    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    found = call(server_of(reviews_collection), "search", query="battery died")
+    assert found["notes"][0].startswith("nothing here seems to answer this: the highest relevance is ")
+    assert list(found) == ["notes", "hits"] and all(hit["weak"] for hit in found["hits"])
+    assert call(server_of(reviews_collection), "similar", id="3", k=1)["notes"] == [], "nobody asked"
 
 
 def test_a_document_and_topics(reviews_collection: Collection) -> None:

@@ -1,5 +1,6 @@
 """Routes for searching, and for judging texts that are not in a collection."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def answer(results: Results) -> dict[str, Any]:
         "notes": list(results.notes),
         "seconds": results.seconds,
         "loading_seconds": results.loading_seconds,
+        "fusion": asdict(results.fusion) | {"why": str(results.fusion)} if results.fusion else None,
         "hits": [hit.to_dict() for hit in results],
     }
 

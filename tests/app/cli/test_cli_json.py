@@ -13,7 +13,7 @@ ROWS = [
     {"id": "2", "title": "Lamp", "text": "Great light, lasts for days.", "stars": 5, "day": "2024-05-07"},
     {"id": "3", "title": "", "text": "The screen broke on the first day. ü", "stars": 2, "day": None},
 ]
-HIT = {"rank", "id", "score", "title", "text", "metadata", "scores"}
+HIT = {"rank", "id", "relevance", "weak", "score", "title", "text", "metadata", "scores"}
 
 
 @pytest.fixture

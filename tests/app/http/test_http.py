@@ -41,6 +41,19 @@ def _as_json(value: Any) -> Any:
     return [_as_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+def test_relevance_and_that_nothing_answers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = client.post("/search", json={"query": "battery died"}).json()
+    assert list(found["hits"][0])[:4] == ["rank", "id", "relevance", "weak"] and found["notes"] == []
+    assert found["fusion"]["chosen"] and found["fusion"]["why"].startswith("meaning counts 0.")
+    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    weak = client.post("/search", json={"query": "battery died"}).json()
+    assert weak["notes"][0].startswith("nothing here seems to answer this: ")
+    assert [hit["weak"] for hit in weak["hits"]] == [True] * len(found["hits"])
+    assert client.post("/search", json={"query": "battery", "mode": "dense"}).json()["fusion"] is None
+    names = client.get("/openapi.json").json()["components"]["schemas"]["FoundHit"]["required"]
+    assert {"rank", "id", "relevance", "weak", "score"} <= set(names)
+
+
 def test_similar_by_id_and_by_text(client: TestClient, local: Collection) -> None:
     by_id = client.post("/similar", json={"id": "a/b", "k": 2}).json()
     assert [hit["id"] for hit in by_id["hits"]] == [hit.id for hit in local.similar("a/b", k=2)]

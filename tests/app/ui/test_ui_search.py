@@ -65,8 +65,22 @@ def test_hits_with_their_reasons(pages: Pages) -> None:
     page.session_state["why:1"] = True
     page.run()
     table = page.dataframe[0].value
-    assert table["part"].tolist() == ["Score", "Cosine of query and passage", "BM25"]
-    assert table["value"].tolist()[0] == f"{expected[0].score:.3f}"
+    assert table["part"].tolist() == [
+        "Relevance", "Score for the order", "Cosine of query and passage", "BM25"
+    ]  # fmt: skip
+    assert table["value"].tolist()[:2] == [f"{expected[0].relevance:.3f}", f"{expected[0].score:.3f}"]
+
+
+def test_relevance_leads_and_weak_hits_are_marked(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = pages.collection()
+    [first, *_] = collection.search("battery died")
+    page = pages.open("search", q="battery died")
+    assert any(f"<span class='sonde-score'>{first.relevance:.2f}</span>" in each.value for each in page.html)
+    assert "Nothing here seems to answer this" not in shown(page)
+    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    page = pages.open("search", q="the battery died")
+    assert page.info[0].value.startswith("Nothing here seems to answer this")
+    assert any("<span class='sonde-score'>weak 0." in each.value for each in page.html)
 
 
 def test_the_address_is_the_whole_state(pages: Pages) -> None:
@@ -221,7 +235,7 @@ def test_exports(tmp_path: Path) -> None:
     found = index(rows, tmp_path / "c.sonde", id="id", encoder=FakeEncoder()).search("parcel")  # type: ignore[arg-type]
     lines = to_csv(found).decode().splitlines()
     assert lines[0].startswith(
-        "rank,id,title,score,dense,lexical,rerank,passage,text,stars,price,day,ok,tags,code,kind"
+        "rank,id,title,relevance,score,dense,lexical,rerank,passage,text,stars,price,day,ok,tags,code,kind"
     )
     assert lines[0].endswith("metadata.score")
     assert '"a ""b"", c"' in "".join(lines)

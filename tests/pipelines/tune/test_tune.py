@@ -69,13 +69,15 @@ def test_what_is_better_for_sure_is_stored_and_heeded_by_those_who_read_already(
     noisy: StoredCollection, asked: tuple[Path, Path]
 ) -> None:
     reader = StoredCollection.open(noisy.path, encoder=noisy.encoder)
-    before = scores(reader)
+    before, plain = scores(reader), search(reader, "a parcel with a word201").fusion
+    assert plain is not None and plain.chosen
+    chosen = plain.dense
     found = tune_search(noisy, queries=asked[0], qrels=asked[1])
     assert found.stored is not None and found.stored.weight == found.chosen["weight"] < 0.5
     first = found.gains[0]
     assert (first.measure, first.examples, first.sure) == ("first stage ndcg@10", 30, True)
     assert scores(reader) == scores(reader, weight=found.stored.weight, depth=found.stored.depth)
-    assert before == scores(reader, weight=0.5, depth=50) != scores(reader)
+    assert before == scores(reader, weight=chosen, depth=50) != scores(reader)
     assert scores(reader, fusion="rrf") == scores(reader, fusion="rrf", weight=0.5)  # tuned for the other fusion
     assert forget_defaults(noisy).weight == found.stored.weight
     assert scores(reader) == before
@@ -87,7 +89,7 @@ def test_the_stored_gain_is_that_of_the_other_half(noisy: StoredCollection, aske
     assert stored_defaults(noisy).empty and found.stored is None
     other = judged(*asked).halves(0)[1]
     values = []
-    for weight, depth in ((0.5, 50), (found.chosen["weight"], int(found.chosen["depth"]))):
+    for weight, depth in ((None, 50), (found.chosen["weight"], int(found.chosen["depth"]))):
         hits = search_many(noisy, other.texts, SearchSettings(weight=weight, depth=depth))
         ranks = [
             next((hit.rank for hit in results if hit.id in truth), None)
@@ -99,7 +101,7 @@ def test_the_stored_gain_is_that_of_the_other_half(noisy: StoredCollection, aske
 
 def test_nothing_is_stored_where_nothing_is_gained(tmp_path: Path, asked: tuple[Path, Path]) -> None:
     encoder: Any = FakeEncoder()
-    easy = [{"id": str(n), "text": f"word{n + 200} alone"} for n in range(60)]
+    easy = [{"id": str(n), "text": f"{TOPICS[n % 6]} with a word{n + 200}"} for n in range(60)]
     collection: Any = package.index(easy, tmp_path / "easy.sonde", id="id", encoder=encoder).stored
     found = tune_search(collection, queries=asked[0], qrels=asked[1])
     assert found.stored is None

@@ -24,13 +24,14 @@ Span = tuple[int, int]
 
 
 def title_html(hit: Hit) -> str:
-    """Return rank, title and score in one line; a document without a title is called by its id."""
+    """Return rank, title and relevance in one line; a document without a title is called by its id."""
     title = hit.title.strip() or hit.id
     marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
     name = marked(title, marks) if marks else html.escape(title)
+    weak = "weak " if hit.weak else ""
     return (
         f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
-        f"<span class='sonde-title'>{name}</span><span class='sonde-score'>{hit.score:.3f}</span></div>"
+        f"<span class='sonde-title'>{name}</span><span class='sonde-score'>{weak}{hit.relevance:.2f}</span></div>"
     )
 
 
@@ -146,8 +147,13 @@ def _show_why(asked: SearchForm, hit: Hit) -> None:
 
 
 def _show_reasons(asked: SearchForm, hit: Hit) -> None:
-    parts = {"score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
-    names = {"score": "Score", "dense": "Cosine of query and passage", "lexical": "BM25"}
+    parts = {"relevance": hit.relevance, "score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
+    names = {
+        "relevance": "Relevance",
+        "score": "Score for the order",
+        "dense": "Cosine of query and passage",
+        "lexical": "BM25",
+    }
     if hit.reranker:
         parts["rerank"] = hit.scores.rerank
         names["rerank"] = f"{hit.reranker.kind}, {hit.reranker.unit}"
