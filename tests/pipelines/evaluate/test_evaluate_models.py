@@ -111,7 +111,7 @@ def test_pruning_sets_the_smallest_weights_of_each_layer_to_zero(tiny: str) -> N
 
 def test_a_static_model_has_nothing_to_prune(tiny: str) -> None:
     with pytest.raises(UsageError, match="no linear layer that could be pruned"):
-        prune(load_form(tiny, "static", "cpu").replicas[0].model, 0.2)
+        prune(load_form(tiny, "static", "cpu").library(), 0.2)
 
 
 def test_int8_by_matrix_and_by_channel(tiny: str) -> None:
