@@ -16,7 +16,9 @@ WEAK = 0.33
 """Relevance below which a hit is marked weak, unless the collection has a threshold of its own."""
 
 BEST = 5
-"""Passages whose mean similarity tells whether there is an answer; fewer in a small collection."""
+"""Passages whose mean similarity tells whether there is an answer; fewer where fewer are searched."""
+SMALL = 81
+"""Number of searched passages below which only the best one tells that: the others need not be on the subject."""
 NEIGHBOURS = 10
 """Passages near the best one that tell how crowded its surroundings are."""
 CROWDED, CROWDING = 1.42, 0.5
@@ -107,7 +109,7 @@ class Surroundings:
             searched: Number of passages that were searched. Of a small collection, fewer are averaged.
             scale: That of the model.
         """
-        count = max(1, min(BEST, int(searched**0.25)))
+        count = min(BEST, int(searched**0.25)) if searched >= SMALL else 1
         standard = scale.standard(np.asarray(similarities, np.float64))
         near = np.sort(scale.standard((vectors[1:] @ vectors[0]).astype(np.float64)))[::-1][:NEIGHBOURS]
         return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0, float(standard[0]))
