@@ -92,12 +92,10 @@ class Surroundings:
     Attributes:
         best: Mean similarity of the best passages, on the scale that all models share.
         crowding: Mean similarity of the best passage and its nearest ones, on the same scale.
-        top: Similarity of the best passage, on the same scale.
     """
 
     best: float
     crowding: float
-    top: float
 
     @classmethod
     def of(cls, similarities: np.ndarray, vectors: np.ndarray, searched: int, scale: SimilarityScale) -> "Surroundings":
@@ -112,7 +110,7 @@ class Surroundings:
         count = min(BEST, int(searched**0.25)) if searched >= SMALL else 1
         standard = scale.standard(np.asarray(similarities, np.float64))
         near = np.sort(scale.standard((vectors[1:] @ vectors[0]).astype(np.float64)))[::-1][:NEIGHBOURS]
-        return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0, float(standard[0]))
+        return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0)
 
     def evidence(self, words: float) -> float:
         """Return how near the collection comes; `words` is the share of the query's words in the nearest passage."""
@@ -135,7 +133,7 @@ def relevance(
         return np.empty(0)
     first = int(np.argmax(standing))
     evidence = surroundings.evidence(float(words[np.argmax(standard)]))
-    drop, margin = standing - standing[first], np.minimum(standard - surroundings.top, 0.0)
+    drop, margin = standing - standing[first], np.minimum(standard - standard[first], 0.0)
     odds = BASE + CLOSE * (evidence - USUAL) + (DROP + DROP_OF_WORDS * cover**MOST_WORDS) * drop + MARGIN * margin
     return _chance(STEEP * (evidence - MIDDLE)) * _chance(odds)
 
