@@ -8,7 +8,7 @@ from ...indexer.errors import UsageError, as_text
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
-from .results import Hit
+from .results import NOTHING_ANSWERS, Hit
 from .search import search
 from .settings import SearchSettings, stored_defaults
 
@@ -92,7 +92,8 @@ def ask(
     field = field or next((name for wanted in ANSWER_FIELDS for name in names if name.lower() == wanted), None)
     stored = stored_defaults(collection).threshold if threshold is None else threshold
     results = search(collection, question, SearchSettings(k=1, mode=mode), notify)  # type: ignore[arg-type]
-    notes = list(results.notes)
+    # Where there is a threshold, it decides what answers, and not the relevance.
+    notes = [note for note in results.notes if stored is None or not note.startswith(NOTHING_ANSWERS)]
     if stored is None:
         notes.append(
             "no threshold is known, so the nearest is given whatever it is: find one by `sonde tune threshold`"

@@ -16,7 +16,9 @@ WEAK = 0.33
 """Relevance below which a hit is marked weak, unless the collection has a threshold of its own."""
 
 BEST = 5
-"""Passages whose mean similarity tells whether there is an answer; fewer in a small collection."""
+"""Passages whose mean similarity tells whether there is an answer; fewer where fewer are searched."""
+SMALL = 81
+"""Number of searched passages below which only the best one tells that: the others need not be on the subject."""
 NEIGHBOURS = 10
 """Passages near the best one that tell how crowded its surroundings are."""
 CROWDED, CROWDING = 1.42, 0.5
@@ -90,12 +92,10 @@ class Surroundings:
     Attributes:
         best: Mean similarity of the best passages, on the scale that all models share.
         crowding: Mean similarity of the best passage and its nearest ones, on the same scale.
-        top: Similarity of the best passage, on the same scale.
     """
 
     best: float
     crowding: float
-    top: float
 
     @classmethod
     def of(cls, similarities: np.ndarray, vectors: np.ndarray, searched: int, scale: SimilarityScale) -> "Surroundings":
@@ -107,10 +107,10 @@ class Surroundings:
             searched: Number of passages that were searched. Of a small collection, fewer are averaged.
             scale: That of the model.
         """
-        count = max(1, min(BEST, int(searched**0.25)))
+        count = min(BEST, int(searched**0.25)) if searched >= SMALL else 1
         standard = scale.standard(np.asarray(similarities, np.float64))
         near = np.sort(scale.standard((vectors[1:] @ vectors[0]).astype(np.float64)))[::-1][:NEIGHBOURS]
-        return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0, float(standard[0]))
+        return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0)
 
     def evidence(self, words: float) -> float:
         """Return how near the collection comes; `words` is the share of the query's words in the nearest passage."""
@@ -133,7 +133,7 @@ def relevance(
         return np.empty(0)
     first = int(np.argmax(standing))
     evidence = surroundings.evidence(float(words[np.argmax(standard)]))
-    drop, margin = standing - standing[first], np.minimum(standard - surroundings.top, 0.0)
+    drop, margin = standing - standing[first], np.minimum(standard - standard[first], 0.0)
     odds = BASE + CLOSE * (evidence - USUAL) + (DROP + DROP_OF_WORDS * cover**MOST_WORDS) * drop + MARGIN * margin
     return _chance(STEEP * (evidence - MIDDLE)) * _chance(odds)
 

@@ -76,7 +76,7 @@ def test_it_is_shown_as_an_escape_and_json_keeps_its_value(sonde: Command, colle
     assert f"column {SHOWN}" in sonde("info", collection).out
     ran = sonde("info", collection, "--json")
     assert COLUMN in json.loads(ran.out)["fields"]
-    hits = [json.loads(each) for each in sonde("search", collection, "parcel", "-k", 30, "--json").out.splitlines()]
+    hits = [json.loads(each) for each in sonde("search", collection, "parcel", "-k", 100, "--json").out.splitlines()]
     assert ID in [hit["id"] for hit in hits]
 
 

@@ -66,7 +66,7 @@ def test_the_default_models_levels_are_those_that_are_written_down() -> None:
 def test_the_surroundings_of_a_query() -> None:
     vectors = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     few = Surroundings.of(np.array([0.6, 0.4, 0.2]), vectors, 3, SCALE)
-    assert (few.best, few.top) == pytest.approx((1.0, 1.0)), "of three passages only the best counts"
+    assert few.best == pytest.approx(1.0), "of three passages only the best counts"
     assert few.crowding == pytest.approx((1.0 + -0.5) / 2), "cosines 0.6 and 0 on the common scale"
     many = Surroundings.of(np.array([0.6, 0.4, 0.2]), vectors, 81, SCALE)
     assert many.best == pytest.approx(0.5), "of 81 passages the best three"
@@ -74,24 +74,24 @@ def test_the_surroundings_of_a_query() -> None:
 
 
 def test_evidence_is_less_where_passages_are_crowded_and_more_where_words_match() -> None:
-    assert Surroundings(1.0, 1.42, 1.2).evidence(0.0) == pytest.approx(1.0)
-    assert Surroundings(1.0, 1.82, 1.2).evidence(0.0) == pytest.approx(0.8)
-    assert Surroundings(1.0, 0.0, 1.2).evidence(1.0) == pytest.approx(1.13)
+    assert Surroundings(1.0, 1.42).evidence(0.0) == pytest.approx(1.0)
+    assert Surroundings(1.0, 1.82).evidence(0.0) == pytest.approx(0.8)
+    assert Surroundings(1.0, 0.0).evidence(1.0) == pytest.approx(1.13)
 
 
 def test_relevance_is_the_chance_of_an_answer_times_that_of_the_hit() -> None:
-    around = Surroundings(0.9, 0.0, 1.0)
+    around = Surroundings(0.9, 0.0)
     found = relevance(around, np.array([1.0, 0.5]), np.array([1.0, 0.6]), np.array([0.0, 0.0]), 0.5)
     assert found[0] == pytest.approx(chance(7.75 * 0.38) * chance(0.35))
     assert found[1] == pytest.approx(chance(7.75 * 0.38) * chance(0.35 - (4 + 5.5 * 0.5**4) * 0.4 - 0.74 * 0.5))
-    far = relevance(Surroundings(0.1, 0.0, 0.2), np.array([0.2]), np.array([1.0]), np.array([0.0]), 0.0)
+    far = relevance(Surroundings(0.1, 0.0), np.array([0.2]), np.array([1.0]), np.array([0.0]), 0.0)
     assert far[0] == pytest.approx(chance(7.75 * -0.42) * chance(0.35 + 0.58 * -0.8)) and far[0] < WEAK < found[0]
     assert len(relevance(around, np.empty(0), np.empty(0), np.empty(0), 0.0)) == 0
 
 
 def test_the_best_hits_relevance_never_falls_as_similarities_rise() -> None:
     best = [
-        relevance(Surroundings(s, 0.0, s), np.array([s]), np.array([1.0]), np.array([0.3]), 0.3)[0]
+        relevance(Surroundings(s, 0.0), np.array([s]), np.array([1.0]), np.array([0.3]), 0.3)[0]
         for s in np.linspace(-1, 3, 200)
     ]
     assert (np.diff(best) > 0).all() and 0 <= best[0] < best[-1] <= 1
