@@ -19,8 +19,12 @@ from sonde.pipelines.analysis.terms import Counts, to_arrays
 from sonde.pipelines.topics.model import TopicModel
 
 
+OWN_DEVICE = ["--device", "cpu"]
+"""What every job of these pages ends with: the device of their web UI (tests/app/ui/test_ui_device.py)."""
+
+
 class Started:
-    """The commands that pages asked for."""
+    """The commands that pages asked for, without the web UI's own device."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,7 +32,8 @@ class Started:
 
     def start(self, title: str, collection: str, command: Any) -> Job:
         del title, collection
-        self.commands.append([word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command])
+        words = [word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command]
+        self.commands.append(words[:-2] if words[-2:] == OWN_DEVICE else words)
         return Job(self.folder / "none", "none", "none", (), 0.0)
 
 
