@@ -4,6 +4,7 @@ from .build import build
 from .exact import ArraySource, VectorSource, exact_search, to_float32
 from .index import AnnIndex, load_index
 from .settings import AnnInfo, AnnSettings, Kind
+from .storage import checked_info
 
 __all__ = [
     "AnnIndex",
@@ -13,6 +14,7 @@ __all__ = [
     "Kind",
     "VectorSource",
     "build",
+    "checked_info",
     "exact_search",
     "load_index",
     "to_float32",

@@ -184,12 +184,35 @@ def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo
         ) from error
 
 
+def checked_info(folder: Path) -> AnnInfo | None:
+    """The description of an index that this process has read whole, if its files are still the same; else None.
+
+    Whoever only has to know what the index covers need not read hundreds of megabytes again.
+    """
+    try:
+        info = _info(folder)
+        return info if _CHECKED.get(folder) == _stamp(folder / info.digest[:16], info) else None
+    except UNREADABLE:
+        return None
+
+
+_Stamp = tuple[str, tuple[tuple[int, int, int], ...]]
+_CHECKED: dict[Path, _Stamp] = {}
+"""By folder: the digest of the index that was read there, and what its files looked like."""
+
+
+def _stamp(generation: Path, info: AnnInfo) -> _Stamp:
+    states = [(generation / name).stat() for name in (INDEX, ROWS)]
+    return info.digest, tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
+
+
 def _info(folder: Path) -> AnnInfo:
     return AnnInfo.from_dict(json.loads((folder / INFO).read_text("utf-8")))
 
 
 def _read(folder: Path, info: AnnInfo, mmap: bool) -> tuple[Any, Nodes, AnnInfo]:
     generation = folder / info.digest[:16]
+    before = _stamp(generation, info)
     if _digest(generation) != info.digest:
         raise SondeError("its content does not match its digest")
     nodes = _nodes(generation / ROWS, info)
@@ -197,6 +220,7 @@ def _read(folder: Path, info: AnnInfo, mmap: bool) -> tuple[Any, Nodes, AnnInfo]
     index = faiss().read_index(str(generation / INDEX), flags)
     if index.ntotal != len(nodes) or index.d != info.dimension:
         raise SondeError(f"it holds {index.ntotal} vectors of {index.d} numbers, not {len(nodes)} of {info.dimension}")
+    _CHECKED[folder] = before
     return index, nodes, info
 
 

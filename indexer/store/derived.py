@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..ann import AnnIndex, AnnSettings, build, load_index
+from ..ann import AnnIndex, AnnSettings, build, checked_info, load_index
 from ..ann.devices import search_device
 from ..ann.kinds import suits_cpu
 from ..ann.settings import GPU_KINDS, AnnInfo
@@ -220,16 +220,17 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
         shutil.rmtree(path, ignore_errors=True)
         catalog.set(BUILT, None)
         return
+    known = checked_info(path)
+    if known is not None and _fits(known, vectors, alive, settings) and _covers(known, vectors):
+        return
     steps = _Steps(notify)
     index = _usable(path, vectors, alive, settings, notify)
     if index is None:
         index = build(vectors, settings, alive=alive, notify=steps)
-    elif len(vectors) - index.info.rows <= max(TAIL_ROWS, TAIL_SHARE * len(vectors)) and index.info.kind != "exact":
+    elif _covers(index.info, vectors):
         return
-    elif len(vectors) > index.info.rows:
-        index.add(vectors, index.info.rows, len(vectors), alive=alive, notify=steps)
     else:
-        return
+        index.add(vectors, index.info.rows, len(vectors), alive=alive, notify=steps)
     info = index.save(path)
     catalog.set(BUILT, catalog.epoch())
     catalog.advance()
@@ -277,15 +278,29 @@ def _usable(path: Path, vectors: Segments, alive: np.ndarray, settings: AnnSetti
         index = load_index(path, device=settings.device)
     except SondeError:
         return None
-    info = index.info
-    behind = info.kind == "cagra" and len(vectors) > info.rows  # a CPU cannot add to it
-    if settings.device == "cpu" and settings.kind in (None, "auto") and (behind or _made_for_gpu(info)):
-        notify(f"the FAISS index ({info.kind}) was built for a GPU: building one for this CPU")
+    if _left_by_a_gpu(index.info, vectors, settings):
+        notify(f"the FAISS index ({index.info.kind}) was built for a GPU: building one for this CPU")
         return None
+    return index if _fits(index.info, vectors, alive, settings) else None
+
+
+def _fits(info: AnnInfo, vectors: Segments, alive: np.ndarray, settings: AnnSettings) -> bool:
+    """Return whether an index need not be rebuilt."""
     stale = info.rows > len(vectors) or (~alive[: info.rows]).mean() > DEAD_SHARE
     outgrown = info.vectors * 2 < alive.sum()  # another kind may suit twice as many vectors
     asked = settings.kind not in (None, "auto", info.kind) or settings.target_recall not in (None, info.target)
-    return None if stale or outgrown or asked else index
+    return not (stale or outgrown or asked or _left_by_a_gpu(info, vectors, settings))
+
+
+def _left_by_a_gpu(info: AnnInfo, vectors: Segments, settings: AnnSettings) -> bool:
+    behind = info.kind == "cagra" and len(vectors) > info.rows  # a CPU cannot add to it
+    return settings.device == "cpu" and settings.kind in (None, "auto") and (behind or _made_for_gpu(info))
+
+
+def _covers(info: AnnInfo, vectors: Segments) -> bool:
+    """Return whether there are no newer rows, or few enough for an exact scan beside an approximate index."""
+    newer = len(vectors) - info.rows
+    return newer == 0 or (newer <= max(TAIL_ROWS, TAIL_SHARE * len(vectors)) and info.kind != "exact")
 
 
 class _Steps:

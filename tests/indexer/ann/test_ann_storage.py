@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from clustered import KINDS, clustered, stored
 
-from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, Kind, build, load_index
+from sonde.indexer.ann import (
+    AnnIndex,
+    AnnInfo,
+    AnnSettings,
+    ArraySource,
+    Kind,
+    build,
+    checked_info,
+    load_index,
+)
 from sonde.indexer.errors import SondeError, UsageError
 
 faiss = pytest.importorskip("faiss")
@@ -40,6 +49,23 @@ def saved(indexes: dict[str, AnnIndex], tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("saved")
     indexes["hnsw"].save(folder)
     return folder
+
+
+def test_an_index_that_was_read_need_not_be_read_again(indexes: dict[str, AnnIndex], tmp_path: Path) -> None:
+    info = indexes["hnsw"].save(tmp_path)
+    assert checked_info(tmp_path) is None, "nobody has compared it with its digest yet"
+    load_index(tmp_path)
+    assert checked_info(tmp_path) == info
+    file = tmp_path / info.digest[:16] / "index.faiss"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert checked_info(tmp_path) is None
+    with pytest.raises(SondeError, match="its content does not match its digest"):
+        load_index(tmp_path)
+    assert checked_info(tmp_path) is None
+    newer = indexes["ivf"].save(tmp_path)
+    assert checked_info(tmp_path) is None and load_index(tmp_path).info == newer == checked_info(tmp_path)
 
 
 @pytest.mark.parametrize("mmap", [False, True])
