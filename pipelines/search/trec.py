@@ -64,9 +64,12 @@ def run_queries(
 
 
 def write_trec(path: Path, found: Sequence[tuple[str, Results]], tag: str) -> None:
-    """Write a TREC run: `query Q0 document rank score tag`. The format allows no spaces in ids, so they become `_`."""
+    """Write a TREC run: `query Q0 document rank score tag`. The format allows no spaces in ids, so they become `_`.
+
+    Scores have nine decimals: tools sort by them, and with fewer, near scores would be equal.
+    """
     lines = (
-        f"{_word(key)} Q0 {_word(hit.id)} {hit.rank} {hit.score:.6f} sonde-{tag}\n"
+        f"{_word(key)} Q0 {_word(hit.id)} {hit.rank} {hit.score:.9f} sonde-{tag}\n"
         for key, results in found
         for hit in results
     )

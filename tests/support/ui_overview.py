@@ -18,7 +18,6 @@ from sonde.indexer.store.view import document_vectors, normalized
 from sonde.pipelines.analysis.terms import Counts, to_arrays
 from sonde.pipelines.topics.model import TopicModel
 
-
 OWN_DEVICE = ["--device", "cpu"]
 """What every job of these pages ends with: the device of their web UI (tests/app/ui/test_ui_device.py)."""
 

@@ -18,7 +18,7 @@ from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.export import rows
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.analysis.corpus import delete
-from sonde.pipelines.search.results import Mode
+from sonde.pipelines.search.results import NOTHING_ANSWERS, Mode
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import MODES, SearchSettings
 
@@ -38,7 +38,8 @@ def check_search(collection: StoredCollection, mode: Mode, where: str | None) ->
     """Search for a word that every document has; return the versions that were found."""
     settings = SearchSettings(k=ALL, mode=mode, where=where)
     results = search(collection, "apples", settings)
-    assert results.notes == (), results.notes
+    # The vectors of these tests mean nothing, so neither does their relevance.
+    assert [note for note in results.notes if not note.startswith(NOTHING_ANSWERS)] == []
     assert whole([hit.id for hit in results]), [hit.id for hit in results]
     by_pair: dict[object, set[object]] = {}
     for hit in results:
