@@ -67,18 +67,21 @@ async def _read(request: Request, settings: ServeSettings) -> bytes:
     """Return the body.
 
     Raises:
-        ProblemError: It is too large (413) or comes too slowly (408).
+        ProblemError: It is too large or has too many values (413), or comes too slowly (408).
         ClientDisconnect: The client left.
     """
-    stated, size, parts = request.headers.get("content-length", ""), 0, list[bytes]()
+    stated, size, signs, parts = request.headers.get("content-length", ""), 0, 0, list[bytes]()
     if stated.isdecimal() and (len(stated) > 18 or int(stated) > settings.max_body):
         raise _too_large(settings)
     try:
         async with asyncio.timeout(settings.receive):
             async for part in request.stream():
                 size += len(part)
+                signs += part.count(b",") + BRACKETS_COUNT * (part.count(b"[") + part.count(b"{"))
                 if size > settings.max_body:
                     raise _too_large(settings)
+                if signs > MOST_SIGNS:  # known before the rest has come
+                    raise ProblemError(413, "the body has too many commas and brackets: send fewer values at once")
                 parts.append(part)
     except TimeoutError:
         said = f"the body did not arrive within {settings.receive:g} s: send it faster, or in parts"
@@ -94,11 +97,8 @@ async def _parsed(context: Context, body: bytes) -> Any:
     """Return the body's JSON.
 
     Raises:
-        ProblemError: It is not valid JSON (400), or has too many values (413).
+        ProblemError: It is not valid JSON (400).
     """
-    signs = body.count(b",") + BRACKETS_COUNT * (body.count(b"[") + body.count(b"{"))
-    if signs > MOST_SIGNS:
-        raise ProblemError(413, "the body has too many commas and brackets: send fewer values at once")
     try:
         return json.loads(body) if len(body) < LARGE else await context.lanes.slow.run(lambda: json.loads(body))
     except json.JSONDecodeError as error:
