@@ -74,7 +74,7 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 
 def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file that the user named, as `write_durably` does; a symbolic link stays, and its target is replaced."""
+    """Write a file that the user named, as `write_durably` does; a symbolic link stays; its target is replaced."""
     write_durably(path.resolve() if path.is_symlink() else path, write)
 
 

@@ -1,7 +1,7 @@
 """The options of methods, so that editors complete them and type checkers check them.
 
-Each dictionary has the fields of the settings class of the same name, without those that a method names itself. The
-classes say what they mean; a test compares them.
+Each dictionary has the fields of the settings class of the same name, without the arguments that a method names itself.
+The settings classes describe the fields; a test compares both.
 """
 
 from collections.abc import Sequence

@@ -77,7 +77,7 @@ def search(
     """Search a collection by meaning, by words, or by both.
 
     A hit is a document; its best passage is shown. The first number is its relevance: an estimate of the chance that it
-    is an answer, 0 to 1, comparable between searches. A hit of low relevance is marked "weak".
+    is an answer, from 0 to 1. You can compare it between searches. A hit of low relevance is marked "weak".
 
     Hits are ordered by other scores. "dense" is the cosine (higher is closer), "lexical" is BM25, "rerank" is the score
     of the second stage, and "fusion" combines them. The last line names the unit of "rerank".
@@ -199,7 +199,7 @@ def standard_input() -> str:
 
 
 def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:
-    """Print hits on stdout, notes and how the search went on stderr; that nothing answers comes first, on stdout."""
+    """Print hits on stdout, and notes and details on stderr; if nothing answers, that note comes first, on stdout."""
     from ..api.functions import NOTHING_ANSWERS
 
     if extra is None:

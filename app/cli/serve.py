@@ -97,7 +97,7 @@ def key(
 
 def mcp(
     collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.")],
-    http: Annotated[bool, typer.Option("--http", help="Listen for assistants over streamable HTTP instead.")] = False,
+    http: Annotated[bool, typer.Option("--http", help="Listen over streamable HTTP instead of stdin.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys, with --http.")] = None,

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def info(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Show a collection's counts, model, sizes, and FAISS index with its measured recall and latency.
 
-    An index that was measured on another device than --device is measured again.
+    If the index was measured on another device, it is measured again on --device.
 
     \b
     Examples:

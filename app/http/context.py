@@ -185,7 +185,7 @@ class Context:
 
 
 async def context(request: Request) -> Context:
-    """Return the parts of the running service. This and the two below are coroutines: others would run in a thread."""
+    """Return the parts of the running service. This and the two below are async: others would run in a thread."""
     return request.app.state.context
 
 

@@ -46,11 +46,11 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            SondeError: The file cannot be read, is not a key file, holds no keys, or may be changed by other users.
+            SondeError: The file cannot be read, is not a key file, holds no keys, or can be changed by other users.
         """
         try:
             if os.name == "posix" and path.stat().st_mode & 0o022:
-                raise SondeError(f"other users can add keys to {path}: run chmod 600 on it, and look at its keys")
+                raise SondeError(f"other users can add keys to {path}: run chmod 600 on it, then check its keys")
             keys = [Key(**entry) for entry in json.loads(path.read_text("utf-8"))["keys"]]
         except OSError as error:
             raise SondeError(f"cannot read the keys in {path}: {error.strerror}") from None
@@ -71,7 +71,7 @@ class Keys:
 
 
 class KeyFile:
-    """The keys of a file, read again when it changes, so that a key that was removed ends at once."""
+    """The keys of a file, read again when it changes, so that a removed key stops working at once."""
 
     def __init__(self, path: Path) -> None:
         """Read the file.
@@ -84,13 +84,13 @@ class KeyFile:
         self._keys = Keys.load(path)
 
     def find(self, given: str) -> Key | None:
-        """Return the stored key that matches `given`; if the file has become unusable, its last keys stay valid."""
+        """Return the stored key that matches `given`; if the file can no longer be used, its last keys stay valid."""
         if (now := self._now()) != self._state:
             self._state = now
             try:
                 self._keys = Keys.load(self._path)
             except SondeError as error:
-                log.error("the keys stay as they were: %s", error)
+                log.error("the keys were not read again, and the previous ones stay valid: %s", error)
         return self._keys.find(given)
 
     def _now(self) -> tuple[int, int, int] | None:

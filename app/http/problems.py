@@ -24,9 +24,9 @@ CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 
 """Default error codes by status; any other status uses its HTTP name."""
 FAILED = "the service failed: see its log"
 ON_DISK = {
-    "no-collection": (503, "the collection is not there at the moment: its folder was moved or removed"),
+    "no-collection": (503, "the collection is not available: its folder was moved or removed"),
     "disk-full": (507, "the disk of the service is full: nothing was written"),
-    "not-writable": (503, "the collection cannot be written to at the moment: its disk or folder is read-only"),
+    "not-writable": (503, "the collection cannot be written to: its disk or folder is read-only"),
     "damaged": (500, "the collection is damaged: `sonde verify` shows what is wrong"),
 }
 """Statuses and answers for errors whose own messages name folders of the service."""

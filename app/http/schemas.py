@@ -96,7 +96,7 @@ class FoundHit(BaseModel):
     id: str
     relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable between searches.")
     weak: bool = Field(description="Whether the relevance is below the collection's threshold.")
-    score: float = Field(description="What orders the hits; not comparable between searches.")
+    score: float = Field(description="Orders the hits of one search; not comparable between searches.")
     title: str
     text: str
     metadata: dict[str, Any]
@@ -115,7 +115,7 @@ class FusionUsed(BaseModel):
 
 
 class Hits(BaseModel):
-    """Hits, best first, and details of the search. The notes begin with "nothing here seems to answer this" if so."""
+    """Hits, best first, and details. If every hit is weak, the notes begin with "nothing here seems to answer this"."""
 
     query: str
     mode: str

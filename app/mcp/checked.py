@@ -1,4 +1,4 @@
-"""An MCP server that says in one line what is wrong with a request, and answers every request that has an id."""
+"""An MCP server that reports in one line what is wrong with a request, and answers every request that has an id."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ class CheckedServer(MCPServer[Any]):
             raise
 
     async def run_stdio_async(self) -> None:
-        """Serve one assistant on standard input and output; a line that is no valid request gets an error."""
+        """Serve one assistant on standard input and output; a line that is not a valid request gets an error."""
         async with stdio_server() as (lines, answers), _answering_all(lines, answers) as requests:
             server = self._lowlevel_server
             await server.run(requests, answers, server.create_initialization_options())
@@ -83,7 +83,7 @@ async def _answering_all(lines: Any, answers: Any) -> AsyncIterator[MemoryObject
 
 
 def _refusal(error: Exception) -> JSONRPCError:
-    """Return the answer to a line that is not valid: no JSON, or no message of JSON-RPC 2.0."""
+    """Return the answer to an invalid line: one that is not JSON, or not a message of JSON-RPC 2.0."""
     details = error.errors(include_url=False) if isinstance(error, ValidationError) else []
     if not details or details[0]["type"] == "json_invalid":
         return JSONRPCError(

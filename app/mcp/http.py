@@ -1,4 +1,4 @@
-"""The MCP server over streamable HTTP, behind the checks of `sonde serve`: names, pages, keys and rates."""
+"""The MCP server over streamable HTTP, behind the checks of `sonde serve`: host names, web pages, keys and rates."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ PATH = "/mcp"
 
 
 def http_app(server: "MCPServer[Any]", settings: ServeSettings) -> "Starlette":
-    """Return the application that answers at `PATH`; each request stands alone, so any process may answer it.
+    """Return the application that answers at `PATH`; each request is independent, so any process may answer it.
 
     Raises:
         SondeError: The key file cannot be read.
@@ -39,7 +39,7 @@ def http_app(server: "MCPServer[Any]", settings: ServeSettings) -> "Starlette":
 
 
 class Admitted:
-    """Middleware that asks for a key, where there are keys, and limits the rate; tools only read."""
+    """Middleware that asks for a key, if there are keys, and limits the rate; the tools only read."""
 
     def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self.app = app

@@ -20,7 +20,7 @@ LONGEST = 100_000
 SHOWN = 2_000
 """Characters of a passage in a list of hits; `get_document` gives the whole text."""
 TERMS = 20
-"""Words that tell the sides of a comparison apart."""
+"""Words that a comparison lists for each side, at most."""
 
 Where = Annotated[
     str | None,
@@ -29,7 +29,7 @@ Where = Annotated[
 Name = Annotated[str | None, "A collection's name, as `collections` lists it. Needed only if there are several."]
 Hits = Annotated[int, f"Documents to return, 1 to {MOST_HITS}."]
 Id = Annotated[str, "A document's id, as search returns it."]
-Run = Annotated[str | None, "A run's name, as `collections` lists it; the newest if left out."]
+Run = Annotated[str | None, "A run's name, as `collections` lists it; by default the newest run."]
 
 P = ParamSpec("P")
 
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 def _told(
     tool: Callable[Concatenate["Tools", P], dict[str, Any]],
 ) -> Callable[Concatenate["Tools", P], dict[str, Any]]:
-    """Let a tool raise what went wrong as an error that the assistant reads."""
+    """Let a tool raise its errors as `ToolError`, which the assistant reads."""
 
     @wraps(tool)
     def told(self: "Tools", *args: P.args, **given: P.kwargs) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _told(
 
 
 class Tools:
-    """Reading tools over collections by name."""
+    """Tools that read collections, each by its name."""
 
     def __init__(self, collections: Sequence[Collection]) -> None:
         """Take the collections; the name of each is its folder's name without `.sonde`.
@@ -92,13 +92,13 @@ class Tools:
         where: Where = None,
         mode: Annotated[Mode, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
         threshold: Annotated[float | None, "Keep only hits at least this similar: a cosine; BM25 for lexical."] = None,
-        rerank: Annotated[bool, "Read the best hits again with a slower, more exact second stage."] = False,
+        rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Find the documents that answer a query best; each with its best passage, id, relevance and metadata.
+        """Find the documents that answer a query best, each with its best passage, id, relevance and metadata.
 
-        Relevance is the estimated chance that a document answers, 0 to 1. If every hit is weak, the notes begin with
-        "nothing here seems to answer this".
+        Relevance is the estimated chance that a document is an answer, 0 to 1. If every hit is weak, the notes begin
+        with "nothing here seems to answer this".
         """
         found = self._one(collection).search(
             query, k=_checked(k), where=where, mode=mode, threshold=threshold, rerank=rerank
@@ -109,10 +109,10 @@ class Tools:
     def ask(
         self,
         question: Annotated[str, "A question."],
-        threshold: Annotated[float | None, "Least cosine of an answer; the collection's own if left out."] = None,
+        threshold: Annotated[float | None, "Minimum cosine of an answer; by default the collection's own."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Return the one answer to a question, or null if nothing in the collection is similar enough."""
+        """Return one answer to a question, or null if nothing in the collection is similar enough."""
         found = self._one(collection).ask(question, threshold)
         return {
             "answer": found.answer,
@@ -139,10 +139,10 @@ class Tools:
         self,
         where: Where = None,
         by: Annotated[str | None, "A metadata column, or a run's column such as: topic:topics name"] = None,
-        period: Annotated[Period | None, "To count a column of dates by period."] = None,
+        period: Annotated[Period | None, "Counts a column of dates by this period."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Count documents: all, those that pass a condition, or for each value of a column; numbers with their mean."""
+        """Count documents: all, those that pass a condition, or per value of a column. Numbers also get their mean."""
         chosen = self._one(collection)
         if by is None:
             return {"documents": len(chosen) if where is None else chosen.matching(where, k=0)[0]}
@@ -165,7 +165,7 @@ class Tools:
         second: Annotated[str, "SQL condition of the second part."],
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Say what tells two parts of a collection apart: their sizes and the words that each has more often."""
+        """Compare two parts of a collection: their sizes, and the words that are more frequent in each."""
         found = self._one(collection).contrast([first, second])
         sides = zip((first, second), found.sides, strict=True)
         return {
@@ -178,12 +178,12 @@ class Tools:
 
     @_told
     def list_topics(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
-        """List the topics that were found in a collection, with their sizes and terms."""
+        """List the topics of a run, with their sizes and terms."""
         return _items(self._one(collection), TOPIC, run)
 
     @_told
     def list_clusters(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
-        """List the clusters that were found in a collection, with their sizes and terms."""
+        """List the clusters of a run, with their sizes and terms."""
         return _items(self._one(collection), CLUSTER, run)
 
     @_told
@@ -208,9 +208,10 @@ class Tools:
         kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Say which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
+        """Show which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
 
-        `change` is the share of all documents in the later half of the periods minus that in the earlier half.
+        `change` is the item's share of the documents in the later half of the periods, minus its share in the earlier
+        half.
         """
         found = self._one(collection).breakdown(run, by, kind)
         if len(found.parts) < 2:
@@ -228,8 +229,8 @@ class Tools:
     @_told
     def label(
         self,
-        texts: Annotated[list[str], f"Texts to be labelled, {MOST_TEXTS} at most."],
-        labels: Annotated[dict[str, str], "Two or more labels, each with a description, which may be empty."],
+        texts: Annotated[list[str], f"Texts to label, {MOST_TEXTS} at most."],
+        labels: Annotated[dict[str, str], "Two or more labels, each with a description; a description may be empty."],
         collection: Name = None,
     ) -> dict[str, Any]:
         """Give each text the label that fits it best, from the labels' names and descriptions alone."""

@@ -32,8 +32,8 @@ def build(
     The queries of the tuning are vectors of the collection itself, left out of the index meanwhile. An HNSW graph
     grows on several threads whose order the system decides: two builds differ in their links, and where recall is
     below 1, now and then in an answer. With `threads=1`, and for every other kind, equal input gives an equal index.
-    Not so on a GPU, except for the exact kind: its sums come in another order each time. Where the GPU has no memory
-    left, the CPU builds the index, and a sentence says so.
+    On a GPU, this is true only for the exact kind, because the order of sums changes each time. If the GPU has no
+    memory left, the CPU builds the index, and a notice says so.
 
     Args:
         vectors: The stored vectors.
@@ -92,7 +92,7 @@ def _built(vectors: VectorSource, settings: AnnSettings, rows: np.ndarray, devic
 
 
 def _builder(kind: Kind, gpu: Gpu | None) -> Gpu | None:
-    """The GPU that builds an index of this kind, None for the CPU.
+    """The GPU that builds an index of this kind; None for the CPU.
 
     Raises:
         UsageError: Only a GPU with cuVS can, and there is none.

@@ -1,4 +1,4 @@
-"""Which device vectors are searched on, by name; and what is told and done when a GPU has no memory left."""
+"""The device on which vectors are searched, by name; and what happens if a GPU has no memory left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +16,12 @@ C = TypeVar("C")
 _ASKED: ContextVar[str] = ContextVar("device", default="auto")
 
 _OUT_OF_MEMORY = ("memory allocation error", "alloc fail", "out of memory", "out_of_memory")
-"""What FAISS says: the first with cuVS, the second without, the others when CUDA or RMM speaks through it."""
+"""Texts of FAISS's errors: the first with cuVS, the second without it, the others from CUDA or RMM."""
 
 
 @contextmanager
 def computing_on(device: str) -> Iterator[None]:
-    """Let the block compute on this device, as a user names it: "auto", "cpu", "cuda", "cuda:1" or a list of them."""
+    """Let the block compute on this device: "auto", "cpu", "cuda", "cuda:1" or a list of them."""
     token = _ASKED.set(device)
     try:
         yield
@@ -49,8 +49,8 @@ def _on_its_device(method: FunctionType) -> Callable[..., Any]:
 def search_device(device: str = "auto") -> str:
     """Return the device that vectors are searched on: "cpu", or "cuda:0", "cuda:1" and so on.
 
-    Of a list, the first one holds the index. "auto" is what the enclosing `computing_on` names, and without one the
-    first GPU, else the CPU. Where FAISS has no GPU support, a GPU that was asked for computes embeddings only.
+    The first device of a list holds the index. "auto" is the device of the enclosing `computing_on`. Without one, it is
+    the first GPU, or the CPU if there is none. If FAISS has no GPU support, a requested GPU computes only embeddings.
 
     Raises:
         UsageError: The machine has GPUs, but not this one.
@@ -71,7 +71,7 @@ def search_device(device: str = "auto") -> str:
 def _reaches_gpu() -> bool:
     try:
         return has_gpu()
-    except MissingExtraError:  # told by whoever needs FAISS
+    except MissingExtraError:  # the code that needs FAISS reports it
         return False
 
 
@@ -80,5 +80,5 @@ def _names(count: int) -> list[str]:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a GPU had no memory left, by what FAISS, CUDA or cuML raised."""
+    """Whether an error of FAISS, CUDA or cuML means that a GPU had no memory left."""
     return isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY)

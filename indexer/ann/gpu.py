@@ -1,4 +1,4 @@
-"""FAISS on one GPU: what it holds of an index, what it is asked, and building an index there."""
+"""FAISS on one GPU: its copy of an index, searches of this copy, and building an index there."""
 
 from collections.abc import Callable, Iterator
 from threading import RLock
@@ -16,11 +16,11 @@ from .settings import Kind
 T = TypeVar("T")
 
 MOST_CANDIDATES = 2048
-"""FAISS's own GPU code gives no more answers, and probes no more cells; beyond it the process would be aborted."""
+"""FAISS's own GPU code returns no more candidates and probes no more cells; with more, it ends the process."""
 MOST_OF_A_GRAPH = 1024
 """Longest list of candidates that cuVS keeps in a CAGRA search by each of its methods."""
 FILTERED: tuple[Kind, ...] = ("exact", "ivf-sq8", "ivf-pq", "cagra")
-"""Kinds that cuVS searches, and so filters. FAISS's own GPU code ignores a filter without a word."""
+"""Kinds that cuVS searches, and so filters. FAISS's own GPU code ignores a filter without an error."""
 WIDER_DEGREE = 128
 """Links of a vector in the graph that a CAGRA graph is pruned from: FAISS's own value."""
 
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     """What a GPU found.
 
     `nodes` (int64 [m, count]) are best first, -1 where there are none. `unseen` (float32 [m]) bounds the score of
-    everything else after an exact scan; it is -inf where nothing is left out, or where the scan is not exact.
+    everything else after an exact scan; it is -inf if nothing is left out, or if the scan is not exact.
     """
 
     nodes: np.ndarray
@@ -61,7 +61,7 @@ class Gpu:
     def put(self, kind: Kind, index: Any) -> Any:
         """A copy of an inverted file or a CAGRA graph.
 
-        In Python, FAISS 1.15 leaves cuVS off unless it is asked for.
+        In Python, cuVS is off by default in FAISS 1.15.
         """
         options = faiss().GpuClonerOptions()
         options.use_cuvs = self.filters(kind)
@@ -93,7 +93,7 @@ def gpu_of(device: str) -> Gpu:
 
 
 def gpu_here() -> Gpu | None:
-    """The GPU that `computing_on` names, or the first; None where there is none or the CPU was asked for."""
+    """The GPU that `computing_on` names, or the first; None if there is none or the CPU was requested."""
     device = search_device()
     return None if device == "cpu" else gpu_of(device)
 
@@ -113,7 +113,7 @@ def on_gpu(what: str, there: Callable[[Gpu], T], here: Callable[[], T]) -> T:
 
 
 class Scan:
-    """Vectors on a GPU that are all compared with; numbered from 0 in the order in which they were added."""
+    """Vectors on a GPU, all of which each query is compared with; numbered from 0 in the order of adding."""
 
     def __init__(self, gpu: Gpu, dimension: int, *, half: bool = True) -> None:
         self.gpu = gpu
@@ -126,15 +126,15 @@ class Scan:
         return int(self.index.ntotal)
 
     def add(self, vectors: np.ndarray) -> None:
-        """Add float32 [n, d] vectors, which float16 must hold exactly where that is the precision."""
+        """Add float32 [n, d] vectors; with float16 precision, each must be exact in float16."""
         with self.gpu.lock:
             self.index.add(np.ascontiguousarray(vectors))
         self.length = max(self.length, float(np.linalg.norm(vectors, axis=1).max(initial=0)))
 
     def search(self, queries: np.ndarray, count: int, bitmap: np.ndarray | None = None) -> Found | None:
-        """The best `count` vectors; None where the GPU cannot return that many.
+        """The best `count` vectors; None if the GPU cannot return that many.
 
-        The GPU rounds queries to float16. What that can add to a score that was left out is in `unseen`.
+        The GPU rounds queries to float16. `unseen` includes the most that this can change a score that was left out.
         """
         if count > MOST_CANDIDATES:
             return None
@@ -155,7 +155,7 @@ class Copy:
         self.gpu = gpu
         self.kind = kind
         self.batch = MOST_QUERIES
-        self._source = index  # a CAGRA graph on a GPU goes on reading the vectors of the index that it was copied from
+        self._source = index  # a CAGRA graph on a GPU keeps reading the vectors of the index it was copied from
         with gpu.lock:
             self.index = gpu.put(kind, index)
 
@@ -163,7 +163,7 @@ class Copy:
         return int(self.index.ntotal)
 
     def search(self, queries: np.ndarray, count: int, breadth: int, bitmap: np.ndarray | None) -> Found | None:
-        """The nearest `count` vectors; None where the GPU cannot return that many."""
+        """The nearest `count` vectors; None if the GPU cannot return that many."""
         params = self._parameters(count, breadth, bitmap)
         if params is None:
             return None
@@ -186,13 +186,13 @@ class Copy:
 
 
 MOST_QUERIES = 512
-"""Queries of one call; halved for as long as the GPU has no memory for them."""
+"""Queries in one call; halved until they fit the GPU's memory."""
 
 
 def _in_batches(
     held: Scan | Copy, queries: np.ndarray, search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and nodes of all queries, in batches that fit the GPU's memory; its error if not even one query does."""
+    """Scores and nodes of all queries, in batches that fit the GPU's memory; raises its error if one query does not."""
     while True:
         try:
             with held.gpu.lock:
@@ -232,8 +232,8 @@ def fill(gpu: Gpu, kind: Kind, index: Any, sample: np.ndarray, vectors: VectorSo
 def graph(gpu: Gpu, vectors: VectorSource, rows: np.ndarray) -> Any:
     """A CAGRA graph over the vectors of `rows`, built on the GPU, as the HNSW index that a CPU can search too.
 
-    CAGRA takes all vectors at once, and float32: FAISS's own tests leave out float16 with inner products, since that
-    search hangs. (Ootomo et al., CAGRA, ICDE 2024.)
+    CAGRA takes all vectors at once, in float32: FAISS's own tests skip float16 with inner products, because that search
+    hangs. (Ootomo et al., CAGRA, ICDE 2024.)
     """
     module = faiss()
     config = module.GpuIndexCagraConfig()
@@ -241,13 +241,13 @@ def graph(gpu: Gpu, vectors: VectorSource, rows: np.ndarray) -> Any:
     config.graph_degree, config.intermediate_graph_degree = kinds.DEGREE, WIDER_DEGREE
     with gpu.lock:
         built = module.GpuIndexCagra(gpu.resources, vectors.dimension, module.METRIC_INNER_PRODUCT, config)
-        values = vectors.read(rows)  # FAISS keeps no copy: it reads them again on the way back
+        values = vectors.read(rows)  # FAISS keeps no copy: it reads them again when it converts the index back
         built.train(values)
         return module.index_gpu_to_cpu(built)
 
 
 def free_bytes(gpu: Gpu) -> int | None:
-    """Free memory of a GPU in bytes; None where PyTorch, which is asked, does not see it."""
+    """Free memory of a GPU in bytes, from PyTorch; None if PyTorch does not see the GPU."""
     import torch
 
     if not torch.cuda.is_available() or gpu.number >= torch.cuda.device_count():

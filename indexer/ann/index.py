@@ -34,7 +34,7 @@ class AnnIndex:
 
     FAISS proposes candidates; their scores are then computed from the stored vectors, so that a score does not depend
     on the kind of index or on the device. Searching is safe from several threads at once. `place` is where the index
-    is asked; the FAISS index itself stays in main memory, is saved, and answers what a GPU cannot.
+    is searched. The FAISS index itself stays in main memory, is saved, and runs the searches that a GPU cannot run.
     """
 
     def __init__(self, index: Any, nodes: Nodes, info: AnnInfo, place: Place = IN_MEMORY, mapped: bool = False) -> None:
@@ -124,7 +124,7 @@ class AnnIndex:
         return best.scores, best.rows
 
     def _candidates(self, queries: np.ndarray, k: int, admitted: Admitted, vectors: VectorSource) -> Found:
-        """Nodes to be scored; none where reading the rows themselves is the better way."""
+        """Nodes to score; none if it is better to read the rows themselves."""
         kind, everything = self.info.kind, np.full(len(queries), -np.inf, np.float32)
         wanted = min(k * self.info.factor + SPARE, admitted.nodes)
         if wanted and (found := self._elsewhere(queries, k, wanted, admitted, vectors)):
@@ -139,9 +139,9 @@ class AnnIndex:
     def _elsewhere(
         self, queries: np.ndarray, k: int, wanted: int, admitted: Admitted, vectors: VectorSource
     ) -> Found | None:
-        """What the device of the index finds; None where main memory is asked.
+        """What the device of the index finds; None if main memory must be searched.
 
-        A filter goes to the GPU as a bitmap where FAISS heeds one there, else the admitted vectors do.
+        A filter goes to the GPU as a bitmap if FAISS applies one there; otherwise the admitted vectors go there.
         """
         kind, place = self.info.kind, self.place
         scanned = kind == "exact" or place.compares_all(kind)
@@ -235,8 +235,8 @@ class AnnIndex:
 def load_index(folder: Path, *, mmap: bool = False, device: str = "cpu") -> AnnIndex:
     """The index that was saved in `folder`, checked against its digest.
 
-    `mmap` leaves the codes on disk, to be paged in as they are needed. `device` is where it is searched, as a user
-    names it; a GPU gets a copy at the first search, if the kind has a form there.
+    `mmap` leaves the codes on disk, to be paged in as they are needed. `device` is where it is searched, with the name
+    that users give it. A GPU gets a copy at the first search, if the kind has a GPU form.
 
     Raises:
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
@@ -251,12 +251,12 @@ def load_index(folder: Path, *, mmap: bool = False, device: str = "cpu") -> AnnI
 
 
 def doubtful(best: Best, unseen: np.ndarray, expected: int) -> np.ndarray:
-    """Bool [m]: whether something that was not found may belong among the `expected` best of a query."""
+    """Bool [m]: whether something that was not found may be one of the `expected` best of a query."""
     return np.isfinite(unseen) & (best.scores[:, expected - 1] <= unseen)
 
 
 def _inside(nodes: np.ndarray, bitmap: np.ndarray | None) -> np.ndarray:
-    """The nodes, int64 [m, count], with -1 in place of those that a bitmap leaves out."""
+    """The nodes, int64 [m, count], with -1 for those that a bitmap leaves out."""
     if bitmap is None:
         return nodes
     kept = np.unpackbits(bitmap, bitorder="little").astype(bool)

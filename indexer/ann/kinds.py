@@ -25,7 +25,7 @@ _CODE_BITS: dict[Kind, int] = {
 PQ_CODES = (96, 64, 56, 48, 40, 32, 28, 24, 20, 16, 12, 8, 4, 3, 2, 1)
 """Bytes of a product quantiser's code for which FAISS has GPU code with and without cuVS."""
 PQ_LEAST = 256
-"""A product quantiser learns so many values for each byte, and wants a vector for each."""
+"""Values that a product quantiser learns for each byte; it needs a vector for each."""
 
 
 def is_lossless(kind: Kind) -> bool:
@@ -196,7 +196,7 @@ def choose_kind(settings: AnnSettings, dimension: int, vectors: int, gpu: OnGpu 
 
 
 def suits_cpu(kind: Kind, dimension: int, vectors: int) -> bool:
-    """Whether a CPU searches this kind fast: a scan of many vectors is for GPUs."""
+    """Whether a CPU searches this kind fast; a scan of many vectors needs a GPU."""
     return kind != "exact" or 2 * dimension * vectors <= EXACT_BYTES
 
 
@@ -215,7 +215,7 @@ def _on_cpu(dimension: int, vectors: int, budget: int) -> tuple[Kind, str]:
 
 
 def _on_gpu(dimension: int, vectors: int, budget: int, gpu: OnGpu) -> tuple[Kind, str]:
-    """A GPU compares with every vector in the time that a CPU takes for a graph, so it does while they fit.
+    """A GPU scans all vectors in the time that a CPU takes for a graph, so it does so while they fit.
 
     Main memory holds a second copy, which is saved, so the budget counts too.
     """
@@ -231,4 +231,4 @@ def _on_gpu(dimension: int, vectors: int, budget: int, gpu: OnGpu) -> tuple[Kind
 
 
 _GPU_ORDER: tuple[Kind, ...] = ("exact", "cagra", "ivf-sq8", "ivf-pq")
-"""Kinds for a GPU, the best first. "ivf" is left out: FAISS does not filter it there, and it is twice as large."""
+"""Kinds for a GPU, the best first. Not "ivf": FAISS does not filter it there, and it is twice as large."""

@@ -1,4 +1,4 @@
-"""Where vectors are searched: in main memory, or on a GPU for as long as it has memory for them."""
+"""Where vectors are searched: in main memory, or on a GPU while it has memory for them."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,11 +17,11 @@ from .storage import Admitted, Nodes
 T = TypeVar("T")
 
 SMALL_SUBSET = 5_000
-"""Vectors that are read and scored at once rather than looked for in an inverted file or sent to a GPU."""
+"""Up to this many vectors are read and scored directly, without an inverted file or a GPU."""
 LARGEST_SUBSET = 500_000
-"""Vectors that a filter may leave for a GPU to get a copy of them, where it takes no filter itself."""
+"""If a GPU takes no filter, it gets a copy of the vectors that pass the filter, up to this many."""
 WIDER = 4
-"""A scan on a GPU returns this many times the answers, since it rounds queries and so may swap near ties."""
+"""A scan on a GPU returns this many times the answers, because it rounds queries and may swap near ties."""
 AT_LEAST = 32
 
 
@@ -31,13 +31,13 @@ class Place:
     name = "cpu"
 
     def compares_all(self, kind: Kind) -> bool:
-        """Whether an index of this kind is scanned here, though it is no exact one."""
+        """Whether an index of this kind is scanned here, although it is not an exact one."""
         return False
 
     def find(
         self, kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, admitted: Admitted
     ) -> Found | None:
-        """The nodes that are nearest, or None: ask the index in main memory."""
+        """The nearest nodes; None: search the index in main memory."""
         return None
 
     def find_among(
@@ -53,22 +53,22 @@ class Place:
         return None
 
     def takes_filter(self, kind: Kind) -> bool:
-        """Whether `find` heeds a bitmap."""
+        """Whether `find` applies a bitmap."""
         return False
 
     def graph(self, vectors: VectorSource, rows: np.ndarray) -> Any:
         """A CAGRA graph over `rows`; UsageError on a CPU."""
-        raise UsageError("a graph of kind 'cagra' grows on a GPU: choose another kind for this CPU")
+        raise UsageError("a graph of kind 'cagra' is built on a GPU: choose another kind for this CPU")
 
 
 IN_MEMORY = Place()
 
 
 class OnGpu(Place):
-    """One GPU with what it holds of an index: its vectors, a filter's, and the newer rows.
+    """One GPU and what it holds: an index's vectors, those that pass a filter, and the newer rows.
 
-    Where its memory does not do, queries go in smaller batches; where that does not do either, the CPU answers from
-    then on, and a sentence says so once.
+    If its memory is too small, queries go in smaller batches. If that does not help either, the CPU answers from then
+    on, and a notice says so once.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -80,13 +80,13 @@ class OnGpu(Place):
         self._tail: tuple[int, Scan] | None = None
 
     def compares_all(self, kind: Kind) -> bool:
-        """An HNSW graph over float16 vectors has no GPU form; its vectors have."""
+        """An HNSW graph over float16 vectors has no GPU form, but its vectors have one."""
         return kind == "hnsw" and not self._full
 
     def find(
         self, kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, admitted: Admitted
     ) -> Found | None:
-        """The nodes that are nearest; None where the GPU cannot say."""
+        """The nearest nodes; None if the GPU cannot find them."""
 
         def ask() -> Found | None:
             held = self._of(kind, index)
@@ -99,7 +99,7 @@ class OnGpu(Place):
     def find_among(
         self, queries: np.ndarray, count: int, admitted: Admitted, nodes: Nodes, vectors: VectorSource
     ) -> Found | None:
-        """A scan of the admitted nodes, which are kept there for the next search with the same mask."""
+        """A scan of the admitted nodes, which stay on the GPU for the next search with the same mask."""
         bitmap = admitted.bitmap
         if bitmap is None or not SMALL_SUBSET < admitted.nodes <= LARGEST_SUBSET:
             return None
@@ -107,7 +107,7 @@ class OnGpu(Place):
 
         def ask() -> Found | None:
             if self._subset is None or self._subset[0] is not bitmap:
-                self._subset = None  # the memory of the old one is free before the new one is made
+                self._subset = None  # free the memory of the old one before the new one is made
                 scan = Scan(self.gpu, vectors.dimension)
                 for begin in range(0, len(chosen), 4 * BLOCK):
                     scan.add(vectors.read(nodes.first[chosen[begin : begin + 4 * BLOCK]]))
@@ -150,7 +150,7 @@ class OnGpu(Place):
         return graph(self.gpu, vectors, rows)
 
     def _of(self, kind: Kind, index: Any) -> Scan | Copy:
-        """What the GPU holds of the index, sent there again if vectors were added since."""
+        """The GPU's copy of the index, sent again if vectors were added since."""
         if self._held is None or self._held[0] is not index or self._held[1] != index.ntotal:
             self._held = self._subset = self._tail = None
             scanned = kind in ("exact", "hnsw")

@@ -25,7 +25,7 @@ class AnnSettings:
     `target_recall` is recall@10 against the exact scan, in (0, 1]. `memory_budget` is in bytes; None takes a quarter
     of the memory that is free. `metric` says what the inner product of the vectors means: "cosine" if they are
     normalised. `threads` of None leaves FAISS's own choice. `device` is "auto" (what the collection was opened for),
-    "cpu", "cuda" or "cuda:1"; of a list such as "cuda:0,cuda:1", the first builds the index.
+    "cpu", "cuda" or "cuda:1"; the first of a list such as "cuda:0,cuda:1" builds the index.
     """
 
     kind: Kind | Literal["auto"] | None = None

@@ -187,7 +187,7 @@ def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo
 def checked_info(folder: Path) -> AnnInfo | None:
     """The description of an index that this process has read whole, if its files are still the same; else None.
 
-    Whoever only has to know what the index covers need not read hundreds of megabytes again.
+    A caller that only needs to know what the index covers does not read hundreds of megabytes again.
     """
     try:
         info = _info(folder)

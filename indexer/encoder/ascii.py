@@ -1,7 +1,7 @@
-"""A shorter way from plain ASCII to the tokens of BERT-like tokenizers: nearly twice as fast, the same ids.
+"""A shortcut from plain ASCII to the tokens of BERT-like tokenizers: the same ids, 1.4 to 1.9 times as fast.
 
-Such a tokenizer cleans each text, looks for Chinese characters, removes accents and writes lower case, and for each of
-the four it notes where every character came from. For printable ASCII, `str.lower` does the same.
+A BERT tokenizer cleans each text, looks for Chinese characters, removes accents and converts to lower case. In each of
+these four passes, it records where every character came from. For printable ASCII, `str.lower` does the same.
 """
 
 import json
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _CONTROL = re.compile(r"[^\t\n\r -~]")
-"""White space of other kinds among them; the tokenizer removes some and keeps others."""
+"""These include other kinds of white space; the tokenizer removes some and keeps others."""
 
 
 class AsciiShortcut:
@@ -37,7 +37,7 @@ class AsciiShortcut:
         return cls(bare, bool(normalizer["lowercase"]), [token["content"].lower() for token in added])
 
     def prepared(self, text: str) -> str | None:
-        """Return what the second form takes; None if only the tokenizer itself treats the text rightly."""
+        """Return the text for the second form; None if only the tokenizer itself handles the text correctly."""
         if not text.isascii() or _CONTROL.search(text):
             return None
         lower = text.lower()

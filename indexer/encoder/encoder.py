@@ -22,7 +22,7 @@ AnyReplica = Replica | OnnxReplica | PackedReplica
 OnBatch = Callable[[int], object]
 Batches = Iterator[np.ndarray]
 AHEAD_TEXTS = 4_096
-"""Texts that are tokenised while a GPU encodes as many before them."""
+"""Texts that are tokenised while a GPU encodes the same number before them."""
 SMALLEST_BATCH = 256
 """Tokens below which a batch is not split further to give every worker some."""
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def plan_batches(tokens: Sequence[Tokens], budget: int, padded: bool = True) -> list[np.ndarray]:
     """Return the places of the texts of each batch, the longest texts first.
 
-    A batch holds one role (queries or documents) and at most `budget` tokens, `padded` to its longest text or not; a
-    text longer than that is a batch of its own.
+    A batch holds one role (queries or documents) and at most `budget` tokens, `padded` to its longest text or not. A
+    text with more tokens is a batch of its own.
     """
     lengths = np.fromiter((len(text.ids) for text in tokens), dtype=np.int64, count=len(tokens))
     queries = np.fromiter((text.query for text in tokens), dtype=bool, count=len(tokens))

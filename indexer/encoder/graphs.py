@@ -1,7 +1,7 @@
 """CUDA graphs: the launches of a forward pass, recorded once and started with one call.
 
-Each operation of torch gives Python's lock away and waits to get it back, up to five milliseconds where other threads
-run Python, as an index run's do. A forward pass has about seventy operations, a replay is one.
+Each operation of torch releases Python's lock and waits to get it back. If other threads run Python, as in an index
+run, it waits up to five milliseconds. A forward pass has about seventy operations; a replay is one.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Graphs(Protocol):
     """Records work on fixed tensors."""
 
     def capture(self, work: Work) -> Work:
-        """Return what repeats the work, which has run before; every call fills the same tensor.
+        """Return a function that repeats the work, which has run before; every call fills the same tensor.
 
         Raises:
             RuntimeError: The device cannot record the work.
@@ -32,7 +32,7 @@ class CudaGraphs:
         self._pool: Any = None
 
     def capture(self, work: Work) -> Work:
-        """Return what replays the work."""
+        """Return a function that replays the work."""
         import torch
 
         graph = torch.cuda.CUDAGraph()

@@ -42,7 +42,7 @@ def load_encoder(
             hub's "org/name". Only the last may reach the network, says so first, and only if it is not cached.
         device: "auto", "cpu", "cuda", "cuda:1", "mps", or a list: "cuda:0,cuda:1".
         dtype: "auto" (half precision on an NVIDIA GPU, else float32), "float32", "bfloat16", "float16", or "int8"
-            (CPU only; `Encoder.loss` says what it loses).
+            (CPU only; `Encoder.loss` is the measured loss).
         truncate_dim: Matryoshka: keep this many dimensions.
         query_prompt: In place of the model's own; "" for none.
         document_prompt: In place of the model's own; "" for none.

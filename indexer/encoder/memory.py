@@ -27,7 +27,7 @@ class DeviceFullError(SondeError):
 
 @contextmanager
 def fitting(name: str, device: str) -> Iterator[None]:
-    """Load a model, of this name, inside.
+    """Within the block, load the model of this name.
 
     Raises:
         DeviceFullError: The device has too little memory for it.
@@ -43,7 +43,7 @@ def fitting(name: str, device: str) -> Iterator[None]:
 class Sparing(Generic[Batch, Result]):
     """Runs batches whole, or in as many pieces as the device's memory needs, or on the CPU if one text does not fit.
 
-    What was found to be needed stays for all later batches. Each of the two steps is reported once.
+    Later batches use the same number of pieces, or the CPU. Each of the two steps is reported once.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Sparing(Generic[Batch, Result]):
         on_cpu: Callable[[], Callable[[Batch], Result]],
         notify: Notify,
     ) -> None:
-        """Take what runs a batch on the device, and what makes the same for the CPU when it is first needed."""
+        """Take a function that runs a batch on the device, and one that makes the same for the CPU when needed."""
         self.device = device
         self._run = run
         self._on_cpu = on_cpu
@@ -71,7 +71,7 @@ class Sparing(Generic[Batch, Result]):
                 return [self._run(batch[start : start + size]) for start in range(0, len(batch), size)]
             except torch.OutOfMemoryError:
                 torch.cuda.empty_cache()
-            # The traceback, which holds the tensors of the failed batch, is gone here.
+            # Here the traceback, which holds the tensors of the failed batch, has been released.
             self._give_way(size)
         return [self._spare(batch)]
 

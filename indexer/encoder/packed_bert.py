@@ -20,7 +20,7 @@ Attention = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", "torch.Ten
 
 FEWEST_TOKENS, FEWEST_TEXTS, SHORTEST = 64, 8, 32
 WIDEST_HEAD, HEAD_STEP = 256, 8
-"""Numbers of a head that the flash kernels take: at most, and a multiple of."""
+"""Size of a head for the flash kernels: the maximum, and the number that it must be a multiple of."""
 OLDEST_CARD = (8, 0)
 """Compute capability of the oldest cards that the flash kernels run on (Ampere)."""
 
@@ -30,9 +30,9 @@ class Room:
     """The size of a stream, in powers of two: few sizes occur, so each can be captured as a CUDA graph.
 
     Attributes:
-        tokens: Of all texts together.
-        texts: How many.
-        longest: Tokens of one text.
+        tokens: Tokens of all texts together.
+        texts: Number of texts.
+        longest: Tokens of the longest text.
     """
 
     tokens: int
@@ -41,13 +41,13 @@ class Room:
 
     @classmethod
     def of(cls, batch: Sequence[Tokens]) -> Self:
-        """Return the least room that holds a batch."""
+        """Return the smallest room that holds a batch."""
         lengths = [len(text.ids) for text in batch]
         total, longest = sum(lengths), max(lengths)
         return cls(_power(total, FEWEST_TOKENS), _power(len(batch), FEWEST_TEXTS), _power(longest, SHORTEST))
 
     def pack(self, batch: Sequence[Tokens]) -> np.ndarray:
-        """Return int32 [2 * tokens + texts + 1], as `parts` divides it; what is left is room of no text."""
+        """Return int32 [2 * tokens + texts + 1], as `parts` divides it; the rest belongs to no text."""
         stream = np.zeros(2 * self.tokens + self.texts + 1, np.int32)
         ids, places, bounds = self.parts(stream)
         ends = np.cumsum([len(text.ids) for text in batch], dtype=np.int32)
@@ -79,7 +79,7 @@ def flash(
 def one_by_one(
     query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor", bounds: "torch.Tensor", longest: int
 ) -> "torch.Tensor":
-    """The same on any device and in any precision, a text after the other."""
+    """The same on any device and in any precision, one text after the other."""
     import torch
 
     found = torch.zeros_like(query)

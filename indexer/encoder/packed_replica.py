@@ -23,7 +23,7 @@ MOST_GRAPHS = 32
 
 
 class Coming(NamedTuple):
-    """Vectors that a device is copying to this memory; `done` tells when, None where they are there."""
+    """Vectors that a device is copying to this memory; `done` is the event at the end, None if they have arrived."""
 
     vectors: "torch.Tensor"
     done: Any
@@ -33,7 +33,7 @@ class PackedReplica:
     """Runs batches on its device without waiting for them; their vectors are fetched a few batches later."""
 
     ahead = 8
-    """Batches that the device is given before the first one's vectors are fetched."""
+    """Batches that the device gets before the vectors of the first one are fetched."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class PackedReplica:
             into[places] = np.concatenate([piece.vectors.numpy() for piece in pieces])
 
     def features(self, batch: list[Tokens]) -> dict[str, Any]:
-        """Return what the library's model takes, on its device."""
+        """Return the input of the library's model, on its device."""
         return {name: value.to(self.device) for name, value in self.tokenizer.features(batch).items()}
 
     def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:

@@ -1,4 +1,4 @@
-"""Where a model's similarities lie: between a question and a passage that answers it, and between unrelated ones.
+"""A model's levels of similarity: between a question and a passage that answers it, and between unrelated texts.
 
 Models differ: unrelated texts have a cosine near 0 with one model and near 0.8 with another. The same reference texts
 are embedded with each, so that one mapping from similarity to relevance serves all of them.
@@ -38,10 +38,10 @@ REFERENCE = (
     ("what is a neural network", "Layers of connected units learn from examples by adjusting their weights."),
     ("how do I remove a wine stain from a carpet", "Blot the red spot, then rub salt or soapy water into the rug."),
 )  # fmt: skip
-"""Questions with passages that answer them, each on a subject of its own. They were written for this purpose."""
+"""Questions with passages that answer them, each on a different subject. They were written for this purpose."""
 
 NARROWEST = 0.02
-"""The least distance between both levels: a model without meaning has none, and nothing is divided by 0."""
+"""The least distance between both levels, so that a model that knows no meaning causes no division by 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class SimilarityScale:
 
 
 DEFAULT_SCALE = SimilarityScale(unrelated=0.150, related=0.538)
-"""That of the default model; a test computes it again."""
+"""The scale of the default model; a test computes it again."""
 
 
 class Embeds(Protocol):

@@ -36,7 +36,7 @@ _FURTHER = """
     """
 ENGLISH = frozenset(_FURTHER.split())
 FUNCTION_WORD = 0.15
-"""How much such a word counts beside others, which count 1. On questions, 0.1 to 0.3 were about equally good."""
+"""How much such a word counts; other words count 1. On questions, 0.1 to 0.3 were about equally good."""
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = rf"[{_UNSPACED}ー々]+|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}ー々]]+"
@@ -118,8 +118,8 @@ def query_counts(query: str, languages: Collection[str]) -> dict[str, int]:
 def query_weights(query: str, languages: Collection[str]) -> dict[str, float]:
     """Return the terms of `query_counts` with their weights: the count, times `FUNCTION_WORD` for a function word.
 
-    In a query such as "how do I …", the words that every question has would otherwise lead. They count in full if the
-    query has nothing else.
+    Otherwise, the words that every question has would dominate a query such as "how do I …". They count in full if the
+    query has no other words.
     """
     counts, telling = query_counts(query, languages), telling_terms(query, languages)
     return {term: count * (1.0 if term in telling else FUNCTION_WORD) for term, count in counts.items()}

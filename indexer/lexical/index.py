@@ -28,7 +28,7 @@ UNION_ROWS = 1_000
 
 
 def any_term(schema: Schema, weights: Mapping[str, float]) -> Query:
-    """Match what has any of the terms, scored by BM25 times the term's weight."""
+    """Match passages with any of the terms, scored by BM25 times the term's weight."""
     return Query.boolean_query([(Occur.Should, _term(schema, term, weight)) for term, weight in weights.items()])
 
 
@@ -42,7 +42,7 @@ def within(schema: Schema, query: Query, rows: Sequence[int]) -> Query:
 
 
 def _term(schema: Schema, term: str, weight: float) -> Query:
-    # A boost costs the block-max shortcut, so a query of telling words that repeats nothing goes without.
+    # A boost disables the block-max shortcut, so a query of content words without repeats gets no boost.
     query = Query.term_query(schema, "text", term, index_option="freq")
     return query if weight == 1 else Query.boost_query(query, weight)
 
@@ -53,7 +53,7 @@ MARGIN = 16
 
 @dataclass(frozen=True, slots=True)
 class QueryWords:
-    """What the words of a query tell in one index.
+    """What the words of a query are worth in one index.
 
     Attributes:
         count: Number of distinct terms that are not function words; of all terms if there are no others.
@@ -173,7 +173,7 @@ class LexicalIndex:
         return scores[places]
 
     def words(self, query: str, language: str | None = None) -> "QueryWords":
-        """Return what the words of a query tell here, before any passage is looked at."""
+        """Return what the words of a query are worth here, before any passage is read."""
         languages = self._languages(language)
         weights, telling = query_weights(query, languages), telling_terms(query, languages)
         with tantivy_errors(self.folder):

@@ -65,7 +65,7 @@ class Loaded:
         self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def ann(self, epoch: int) -> AnnIndex | None:
-        """Return the FAISS index on the device, None where none can be read: vectors are then scanned exactly.
+        """Return the FAISS index on the device; None if none can be read: vectors are then scanned exactly.
 
         Raises:
             UsageError: The machine has GPUs, but not this one.
@@ -249,7 +249,7 @@ def remembered(catalog: Catalog, given: AnnSettings) -> AnnSettings:
     if kept.get("kind", "auto") not in ("auto", *GPU_KINDS):
         device = "cpu"
     if device == "cpu" and kept.get("kind") == "cagra" and given.kind != "cagra":
-        kept["kind"] = "auto"  # asked for where there was a GPU
+        kept["kind"] = "auto"  # requested on a machine with a GPU
     return replace(given, **kept, device=device)
 
 

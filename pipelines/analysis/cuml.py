@@ -1,7 +1,7 @@
-"""UMAP and HDBSCAN on a GPU through cuML, the extra `cuml`; without it, or without a GPU, the CPU's are used.
+"""UMAP and HDBSCAN on a GPU through cuML, the extra `cuml`; without it, or without a GPU, the CPU's libraries are used.
 
-With a seed, cuML gives the same result again on the same GPU with the same versions, and is slower for it. It never
-gives that of the CPU's libraries: the groups are alike, their numbers, edges and places are not.
+With a seed, cuML gives the same result again on the same GPU with the same versions, but it is slower. Its results
+differ from those of the CPU's libraries: the groups are similar, but their numbers, edges and places differ.
 """
 
 from collections.abc import Callable

@@ -23,7 +23,7 @@ def silhouettes(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
     Args:
         vectors: float32 [n, d], of length 1.
-        labels: int64 [n], the cluster of each; outliers (-1) get NaN and count for nobody else.
+        labels: int64 [n], the cluster of each; outliers (-1) get NaN and do not affect other rows.
     """
     found = np.full(len(labels), np.nan)
     inside = np.flatnonzero(labels >= 0)
@@ -40,7 +40,7 @@ def silhouettes(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _sums_of_products(vectors: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return float64 [n, k] products with the sums; a GPU takes the means, so that float32 does for large clusters."""
+    """Return float64 [n, k] products with the sums; a GPU takes the means, so float32 suffices for large clusters."""
     return on_gpu(
         "silhouettes",
         lambda gpu: gpu.products(vectors, (sums / sizes[:, None]).astype(np.float32)) * sizes,

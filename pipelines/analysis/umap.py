@@ -284,8 +284,8 @@ def project(
 ) -> np.ndarray:
     """Return float32 [n, dimensions] places in which near vectors are near.
 
-    The same vectors, settings and versions give the same places, in any process and with any number of threads. On a
-    GPU with cuML they are other places, the same again only on that GPU.
+    The same vectors, settings and versions give the same places, in any process and with any number of threads. With
+    cuML, the places differ from the CPU's, and are the same again only on the same GPU.
 
     Args:
         vectors: float32 [n, d], of length 1, best all distinct.

@@ -2,7 +2,7 @@
 
 Seeds are drawn by greedy k-means++ (Arthur and Vassilvitskii, SODA 2007), FAISS moves them, and the best of several
 restarts is kept. Everything runs in one thread: the sums, and with them the clusters, then do not
-depend on the number of threads. A GPU adds in another order each time, so there the clusters may differ a little.
+depend on the number of threads. A GPU adds in a different order each time, so clusters may differ slightly.
 """
 
 from dataclasses import dataclass

@@ -229,7 +229,7 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
 
     Args:
         collection: The collection.
-        run: The run's name; None for the run whose labels match the column's values best, of equal ones the newest.
+        run: The run's name; None for the run whose labels match the column's values best; if several do, the newest.
         truth: A metadata column: a text, or a list of texts for a run with several labels per text.
 
     Raises:

@@ -78,7 +78,7 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
 
     Raises:
         DeviceFullError: It does not fit into the device's memory.
-        SondeError: It is damaged, has only pickled weights, or is no sequence-classification model.
+        SondeError: It is damaged, has only pickled weights, or is not a sequence-classification model.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

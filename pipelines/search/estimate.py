@@ -20,7 +20,7 @@ class Estimate:
     Attributes:
         view: The view that is searched.
         searched: Number of passages that the filter allows.
-        calibration: What the user's own questions have shown; it replaces Sonde's estimate.
+        calibration: Fitted on the user's own questions; it replaces Sonde's estimate.
     """
 
     view: View
@@ -39,7 +39,7 @@ class Estimate:
         return self.calibration.weak if self.calibration else WEAK
 
     def query_words(self, query: str) -> QueryWords:
-        """Return what the words of a query tell in this collection."""
+        """Return what the words of a query are worth in this collection."""
         index = self.view.generation.lexical
         return index.words(query) if index else QueryWords(0, 0.0, 0.0)
 

@@ -9,7 +9,7 @@ from .results import Scores
 from .weighting import FusionWeight
 
 WEIGHT = 0.5
-"""Share of the dense score where nothing is known of the query."""
+"""Share of the dense score if nothing is known about the query."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, as in the paper."""

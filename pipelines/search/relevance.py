@@ -1,8 +1,8 @@
 """Relevance: an estimate of the chance that a person would call a hit an answer, the same scale for every search.
 
-It is the product of two chances: that the collection has an answer at all, and that this hit is one if so. The first is
-read from the similarities themselves, on a scale that all models share. It may not be relative to the query's other
-hits, because the best of many unrelated texts looks like an answer beside the others. The second is relative: it falls
+It is the product of two chances: that the collection has an answer, and that this hit is one if so. The first is
+computed from the similarities themselves, on a scale that all models share. It must not be relative to the query's
+other hits: compared with many unrelated texts, the best of them looks like an answer. The second is relative: it falls
 with the distance from the best hit. The constants were fitted on the sets that docs/decisions/0035 names.
 """
 
@@ -16,11 +16,11 @@ WEAK = 0.33
 """Relevance below which a hit is marked weak, unless the collection has a threshold of its own."""
 
 BEST = 5
-"""Passages whose mean similarity tells whether there is an answer; fewer where fewer are searched."""
+"""Passages whose mean similarity shows whether there is an answer; fewer if fewer are searched."""
 SMALL = 81
-"""Number of searched passages below which only the best one tells that: the others need not be on the subject."""
+"""Number of searched passages below which only the best one is used: the others need not be on the subject."""
 NEIGHBOURS = 10
-"""Passages near the best one that tell how crowded its surroundings are."""
+"""Passages near the best one that show how crowded its surroundings are."""
 CROWDED, CROWDING = 1.42, 0.5
 """Similarity among passages above which they are crowded, and the share of the excess that is subtracted."""
 WORDS = 0.13
@@ -30,9 +30,9 @@ MIDDLE, STEEP = 0.52, 7.75
 BASE, CLOSE, USUAL = 0.35, 0.58, 0.9
 """The best hit's chance: its log odds at the usual similarity, and how much they rise with it."""
 DROP, DROP_OF_WORDS, MARGIN = 4.0, 5.5, 0.74
-"""How fast the log odds fall with the fused score, with it where one hit has all words, and with similarity."""
+"""How fast the log odds fall with the fused score, the same if one hit has all words, and with the similarity."""
 MOST_WORDS = 4
-"""The power of the share of words in one hit: only if it has nearly all of them are the others much less likely."""
+"""The power of the share of words in one hit: the others are much less likely only if it has nearly all words."""
 LEXICAL_MIDDLE, LEXICAL_STEEP = 0.43, 5.4
 """The same as `MIDDLE` and `STEEP` for a search by words alone: the share of the query's words in the best hit."""
 
@@ -62,7 +62,7 @@ class Calibration:
 
 
 def fitted(similarities: np.ndarray, right: np.ndarray, threshold: float) -> Calibration:
-    """Return the calibration that questions with known answers show, by logistic regression.
+    """Return the calibration of questions with known answers, by logistic regression.
 
     Platt, "Probabilistic Outputs for Support Vector Machines", 1999: the targets are moved a little from 0 and 1, so
     that perfectly separated questions do not give an infinite slope.
@@ -87,7 +87,7 @@ def fitted(similarities: np.ndarray, right: np.ndarray, threshold: float) -> Cal
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a query's dense candidates tell about the whole result.
+    """What a query's dense candidates show about the whole result.
 
     Attributes:
         best: Mean similarity of the best passages, on the scale that all models share.
@@ -113,7 +113,7 @@ class Surroundings:
         return cls(float(standard[:count].mean()), float(near.mean()) if len(near) else 0.0)
 
     def evidence(self, words: float) -> float:
-        """Return how near the collection comes; `words` is the share of the query's words in the nearest passage."""
+        """Return how near the passages are to the query; `words` is the share of its words in the nearest passage."""
         return self.best - CROWDING * max(0.0, self.crowding - CROWDED) + WORDS * words
 
 

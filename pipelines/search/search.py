@@ -309,7 +309,7 @@ def _hits(view: View, page: Ranked, offset: int, weak: float) -> list[Hit]:
 
 
 def _nothing(kept: Ranked, weak: float) -> tuple[str, ...]:
-    """Return the note that stands before all others if every hit is weak."""
+    """Return the note that comes before all others if every hit is weak."""
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
     return (f"{NOTHING_ANSWERS}: the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak",)

@@ -52,7 +52,7 @@ class SearchDefaults:
 
     @property
     def calibration(self) -> Calibration | None:
-        """How similarities become chances here, if `sonde tune threshold` has found that."""
+        """How similarities become chances here, if `sonde tune threshold` has stored it."""
         if self.threshold is None or self.slope is None or self.middle is None:
             return None
         return Calibration(self.slope, self.middle, self.threshold)
@@ -114,7 +114,7 @@ class SearchSettings:
         threshold: Keep only hits at least this similar: the cosine for dense and hybrid, BM25 for lexical.
         fusion: How hybrid joins both lists: "convex" (a convex combination of both scores) or "rrf".
         weight: Share of the dense half in the fusion, 0 to 1. Here and below, None uses the value that `sonde tune`
-            stored in the collection, or Sonde's own default if none is stored. That of the weight is a choice for each
+            stored in the collection, or Sonde's own default if none is stored. The default weight is chosen for each
             query.
         depth: Number of passages that the dense half of hybrid passes to the fusion at first. The number grows
             fourfold until there are 4 for each hit. The lexical half passes twice as many.

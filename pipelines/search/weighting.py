@@ -35,9 +35,9 @@ class FusionWeight:
     def of(cls, words: int, cover: float, rarity: float) -> "FusionWeight":
         """Choose the share of the dense half.
 
-        It is less for a long query, since a few words match by chance; less if one text has most of the words; and less
-        again if those words are rare, as names and part numbers are. Function words count little in all of these, so
-        they never lead. The constants were fitted on the sets of docs/decisions/0036.
+        It is lower for a long query, because a few words match by chance. It is lower if one text has most of the
+        words, and lower still if those words are rare, as names and part numbers are. Function words count little in
+        all of these, so they never dominate. The constants were fitted on the sets of docs/decisions/0036.
         """
         length, cover = math.log(max(words, 1)) - USUAL_LENGTH, min(cover, 1.0)
         odds = BASE - LENGTH * length - COVER * (cover - USUAL_COVER) - RARE * max(0.0, cover * rarity - RARE_COVER)
@@ -47,5 +47,5 @@ class FusionWeight:
         share = f"meaning counts {self.dense:.2f} and words {1 - self.dense:.2f}"
         if not self.chosen:
             return f"{share}, as set"
-        told = "1 telling word" if self.words == 1 else f"{self.words} telling words"
+        told = "1 content word" if self.words == 1 else f"{self.words} content words"
         return f"{share}: the query has {told} of rarity {self.rarity:.2f}, and one text has {self.cover:.0%} of them"

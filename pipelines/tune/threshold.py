@@ -66,7 +66,7 @@ class ThresholdReport:
         answered: Questions with an answer.
         unanswerable: Questions without.
         aware: Whether the right documents' ids were known; if not, every hit above the threshold counts as right.
-        stored: Whether it is now the collection's.
+        stored: Whether the collection now has it.
         slope: How fast the log odds of a right answer rise with the cosine.
         middle: The cosine at which the chance of a right answer is one half.
     """

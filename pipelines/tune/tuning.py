@@ -135,7 +135,7 @@ class TuneReport:
         chosen: The best settings on the first half, by name; a weight of None is chosen for each query.
         gains: On the other half, for each part that was tuned: the first stage, the index, the second stage.
         stored: The settings that the collection now has; None where nothing was stored.
-        notes: What is to be said.
+        notes: Notes for the user.
     """
 
     source: str

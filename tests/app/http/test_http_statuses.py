@@ -46,7 +46,7 @@ def test_a_collection_that_was_moved_away(client: TestClient, folder: Path, capl
     away = folder.rename(folder.with_name("away.sonde"))
     new = {"documents": [{"id": "9", "text": "new"}]}
     for answer in (client.post("/search", json={"query": "battery"}), client.put("/documents", json=new)):
-        refused(answer, 503, "the collection is not there at the moment: its folder was moved or removed")
+        refused(answer, 503, "the collection is not available: its folder was moved or removed")
         assert answer.json()["code"] == "no-collection" and str(folder) not in answer.text
     assert not folder.exists() and f"{folder}" in caplog.text
     away.rename(folder)

@@ -122,7 +122,7 @@ def test_the_weight_of_the_dense_half() -> None:
     assert FusionWeight.of(1, 1.0, 0.8).dense == pytest.approx(chance(0.65 + 2.6 - 2.4 * 0.4 - 10 * 0.15))
     assert FusionWeight.of(1, 1.0, 1.0).dense == LEAST, "a part number"
     assert str(FusionWeight(0.8, 1, 0.5, 0.75)) == (
-        "meaning counts 0.80 and words 0.20: the query has 1 telling word of rarity 0.75, and one text has 50% of them"
+        "meaning counts 0.80 and words 0.20: the query has 1 content word of rarity 0.75, and one text has 50% of them"
     )
     assert str(FusionWeight(0.5, 2, 1.0, 0.5, chosen=False)) == "meaning counts 0.50 and words 0.50, as set"
 
@@ -189,7 +189,7 @@ def test_that_nothing_answers_is_said_first(sonde: Command, reviews: Path, monke
 
 def test_explain_says_what_the_weight_was_and_why(sonde: Command, reviews: Path) -> None:
     told = sonde("search", reviews, "the battery died", "--explain").out.splitlines()[0]
-    assert told.startswith("fusion: meaning counts 0.") and "the query has 2 telling words of rarity 1.00" in told
+    assert told.startswith("fusion: meaning counts 0.") and "the query has 2 content words of rarity 1.00" in told
     given = sonde("search", reviews, "the battery died", "--explain", "--weight", "0.3").out.splitlines()[0]
     assert given == "fusion: meaning counts 0.30 and words 0.70, as set"
     assert "fusion:" not in sonde("search", reviews, "the battery died", "--explain", "--mode", "dense").out

@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 
 def title_html(hit: Hit) -> str:
-    """Return rank, title and relevance in one line; a document without a title is called by its id."""
+    """Return rank, title and relevance in one line; a document without a title shows its id."""
     title = hit.title.strip() or hit.id
     marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
     name = marked(title, marks) if marks else html.escape(title)
