@@ -58,7 +58,8 @@ class Keys:
             said = f"{path} is not a key file: create one under another name with `sonde key FILE --name NAME`"
             raise SondeError(said, code="not-keys") from None
         if not keys:
-            raise SondeError(f"{path} has no keys: create one with `sonde key {path} --name NAME`")
+            said = f"{path} has no keys: create one with `sonde key {path} --name NAME`"
+            raise SondeError(said, code="no-keys")
         return cls(keys)
 
     def find(self, given: str) -> Key | None:
@@ -90,7 +91,10 @@ class KeyFile:
             try:
                 self._keys = Keys.load(self._path)
             except SondeError as error:
-                log.error("the keys were not read again, and the previous ones stay valid: %s", error)
+                if error.code == "no-keys":  # the last one was removed, on purpose
+                    self._keys = Keys([])
+                else:
+                    log.error("the keys were not read again, and the previous ones stay valid: %s", error)
         return self._keys.find(given)
 
     def _now(self) -> tuple[int, int, int] | None:

@@ -73,6 +73,8 @@ def test_a_removed_key_ends_at_once(keys: tuple[Path, str, str], caplog: pytest.
     assert "the previous ones stay valid" in caplog.text
     path.unlink()
     assert found.find(writing) and found.find(reading) is None
+    path.write_text('{"keys": []}')
+    assert found.find(writing) is None, "the last key was removed too"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
