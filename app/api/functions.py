@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
-    from ...pipelines.search.results import NOTHING_ANSWERS, to_csv, to_jsonl
+    from ...pipelines.search.results import NOTHING_ANSWERS
+    from ...pipelines.search.tables import to_csv, to_jsonl
     from ...pipelines.topics import seed_words
     from ...pipelines.train import train_nli, train_reranker
     from ...pipelines.train.biencoder import train_biencoder

@@ -1,16 +1,15 @@
-"""The results of a search, and their export as CSV or JSON lines."""
+"""The results of a search."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ...indexer.document import Value
-from ...indexer.store.fields import distinct_names, json_value, stored_text
-from ...indexer.store.formulas import Formulas
+from ...indexer.store.fields import json_value
 from .weighting import FusionWeight
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Mode = Literal["dense", "lexical", "hybrid"]
 NOTHING_ANSWERS = "nothing here seems to answer this"
@@ -193,36 +192,20 @@ class Results(Sequence[Hit]):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return one row per hit: rank, id, title, relevance, score and its parts, passage, text, then the metadata.
 
-BEFORE = ("rank", "id", "title", "relevance", "score", "dense", "lexical", "rerank", "passage", "text")
+        A metadata column whose name clashes with one of these columns becomes `metadata.NAME`.
 
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        from .tables import to_pandas
 
-def to_jsonl(results: Results) -> bytes:
-    """Return one JSON object per line, in the format of `sonde search --json`."""
-    return "".join(json.dumps(hit.to_dict(), ensure_ascii=False) + "\n" for hit in results).encode()
+        return to_pandas(self)
 
+    def _repr_html_(self) -> str:
+        """Return the hits as an HTML table for notebooks; all text in it is escaped."""
+        from .tables import to_html
 
-def to_csv(results: Results) -> bytes:
-    """Return rows with rank, id, title, relevance, score and its parts, passage, text, then the metadata in columns.
-
-    A metadata column whose name clashes with one of these columns becomes `metadata.NAME`. A cell that a spreadsheet
-    would run as a formula gets an apostrophe in front.
-    """
-    quote = Formulas().cell
-    names = list(dict.fromkeys(name for hit in results for name in hit.metadata))
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    rows = [[*BEFORE, *distinct_names(names, BEFORE).values()]]
-    rows += [[*_cells(hit), *(_cell(hit.metadata.get(name)) for name in names)] for hit in results]
-    table.writerows([quote(cell) for cell in row] for row in rows)
-    return stream.getvalue().encode()
-
-
-def _cells(hit: Hit) -> list[Any]:
-    scores = (hit.relevance, hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
-    return [hit.rank, hit.id, hit.title, *(None if one is None else f"{one:.6f}" for one in scores),
-            hit.passage.text, hit.text]  # fmt: skip
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else stored_text(value)
+        return to_html(self)

@@ -24,7 +24,7 @@ from sonde.pipelines.analysis.describe import example_queries
 from sonde.pipelines.search.facets import Facet, choices_among, facets
 from sonde.pipelines.search.filters import documents_where
 from sonde.pipelines.search.filters.compile import among, between, containing, every
-from sonde.pipelines.search.results import to_csv, to_jsonl
+from sonde.pipelines.search.tables import to_csv, to_jsonl
 
 DAYS = [
     {"id": str(n), "text": f"Parcel number {n} came late to the door.", "title": f"Ticket {n}", "stars": n % 5,

@@ -16,7 +16,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.store.formulas import Formulas, unquoted
 from sonde.pipelines.label.corrections import Correction, read_corrections, write_corrections
-from sonde.pipelines.search.results import to_csv
+from sonde.pipelines.search.tables import to_csv
 
 RUN = ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "  =1", "\u00a0=1", "＝1", "-", "--5",
        "+1e", "-5 apples", "-1,2;=x", "=1"]  # fmt: skip
