@@ -157,7 +157,7 @@ def test_damaged_collections_are_read_or_refused_in_one_line(sound: Path, tmp_pa
     with closing(opened(sound)) as collection:
         expected = seen(collection)
     found = {}
-    for number in range(30):
+    for number in range(15):
         folder, what = mutated(sound, tmp_path, kind, 15, number)
         if problem := problem_of(folder, None if kind in ("sql", "json") else expected):
             found[number, what] = problem
