@@ -41,4 +41,5 @@ def _instructions(collections: dict[str, Collection]) -> str:
         info = collection.info()
         columns = ", ".join(f"{column} ({kind})" for column, kind in info.fields.items()) or "none"
         parts.append(f"{name}: {counted(info.documents, 'document')}; metadata columns for `where`: {columns}.")
-    return "Search collections of documents by meaning and by words, count and compare them, and look at their groups. " + " ".join(parts)
+    said = "Search collections of documents by meaning and by words, count and compare them, and look at their groups."
+    return " ".join([said, *parts])

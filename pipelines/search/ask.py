@@ -96,7 +96,8 @@ def ask(
     notes = [note for note in results.notes if stored is None or not note.startswith(NOTHING_ANSWERS)]
     if stored is None:
         notes.append(
-            "no threshold is stored, so the nearest document is shown even if it does not answer: run `sonde tune threshold`"
+            "no threshold is stored, so the nearest document is shown even if it does not answer: run "
+            "`sonde tune threshold`"
         )
     best = results[0] if len(results) else None
     similarity = best.scores.dense if best else None
