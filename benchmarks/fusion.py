@@ -14,8 +14,9 @@ from _judged_sets import SETS, JudgedSet, collection_of
 from _side_by_side import machine
 
 import sonde
+from sonde.pipelines.search.results import Mode
 
-MODES = ("dense", "lexical", "hybrid")
+MODES: tuple[Mode, ...] = ("dense", "lexical", "hybrid")
 DISCOUNT = 1 / np.log2(np.arange(2, 12))
 
 
@@ -37,7 +38,7 @@ def main() -> None:
         print(f"| {name} | {judged.measure} | {dense:.3f} | {lexical:.3f} | {hybrid:.3f} | {hybrid - better:+.3f} |")
 
 
-def values(collection: sonde.Collection, judged: JudgedSet, mode: str) -> np.ndarray:
+def values(collection: sonde.Collection, judged: JudgedSet, mode: Mode) -> np.ndarray:
     """Return float64 [queries], the measure of each query."""
     found = collection.search_many(judged.queries, k=10, mode=mode)
     measure = precision if judged.measure == "P@5" else ndcg

@@ -73,7 +73,8 @@ def test_what_is_better_for_sure_is_stored_and_heeded_by_those_who_read_already(
     assert plain is not None and plain.chosen
     chosen = plain.dense
     found = tune_search(noisy, queries=asked[0], qrels=asked[1])
-    assert found.stored is not None and found.stored.weight == found.chosen["weight"] < 0.5
+    assert found.stored is not None and found.stored.weight == found.chosen["weight"]
+    assert found.stored.weight is not None and found.stored.weight < 0.5
     first = found.gains[0]
     assert (first.measure, first.examples, first.sure) == ("first stage ndcg@10", 30, True)
     assert scores(reader) == scores(reader, weight=found.stored.weight, depth=found.stored.depth)
@@ -89,7 +90,7 @@ def test_the_stored_gain_is_that_of_the_other_half(noisy: StoredCollection, aske
     assert stored_defaults(noisy).empty and found.stored is None
     other = judged(*asked).halves(0)[1]
     values = []
-    for weight, depth in ((None, 50), (found.chosen["weight"], int(found.chosen["depth"]))):
+    for weight, depth in ((None, 50), (found.chosen["weight"], int(found.chosen["depth"] or 0))):
         hits = search_many(noisy, other.texts, SearchSettings(weight=weight, depth=depth))
         ranks = [
             next((hit.rank for hit in results if hit.id in truth), None)
