@@ -153,7 +153,7 @@ class Tools:
             "distinct": found.distinct,
             "low": json_value(found.low),
             "high": json_value(found.high),
-            "mean": found.mean,
+            "mean": json_value(found.mean),
             "values": [{"value": json_value(value), "documents": count} for value, count in found.values],
         }
         return {name: value for name, value in counted.items() if value is not None}

@@ -111,6 +111,14 @@ def test_what_is_wrong_is_said(
     assert "\n" not in said and "Error executing" not in said
 
 
+def test_a_mean_that_json_cannot_hold_is_left_out(tmp_path: Path) -> None:
+    rows = [{"id": str(number), "text": str(number), "price": (1 + number / 10) * 1e308} for number in range(3)]
+    index(rows, tmp_path / "p.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    found = call(server_of(Collection.open(tmp_path / "p.sonde")), "count", by="price")
+    assert "mean" not in found, "the sum is infinite"
+    assert (found["low"], found["documents"], found["distinct"]) == (1e308, 3, 3)
+
+
 def test_labels(reviews_collection: Collection) -> None:
     asked = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": ""}}
     assert call(server_of(reviews_collection), "label", **asked) == {"labels": ["battery", "screen"]}

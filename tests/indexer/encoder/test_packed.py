@@ -47,7 +47,7 @@ class Recorded:
 
 
 class Small:
-    """A device that holds so many tokens at once."""
+    """A device with memory for a given number of tokens."""
 
     def __init__(self, encoder: Encoder, monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
         self.refused: list[int] = []
