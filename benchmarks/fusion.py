@@ -40,7 +40,7 @@ def main() -> None:
 
 def values(collection: sonde.Collection, judged: JudgedSet, mode: Mode) -> np.ndarray:
     """Return float64 [queries], the measure of each query."""
-    found = collection.search_many(judged.queries, k=10, mode=mode)
+    found = collection.search_many(judged.queries, k=10, mode=mode, collapse=False)
     measure = precision if judged.measure == "P@5" else ndcg
     return np.array([measure([hit.id for hit in r], truth) for r, truth in zip(found, judged.truth, strict=True)])
 

@@ -56,7 +56,9 @@ def best(collection: sonde.Collection, queries: Sequence[str]) -> Best:
     """Return what the best hit of each query is worth: its greatest relevance, and the greatest cosine."""
     relevance, cosine, weak = [], [], []
     for hybrid, dense in zip(
-        collection.search_many(queries, k=10), collection.search_many(queries, k=1, mode="dense"), strict=True
+        collection.search_many(queries, k=10, collapse=False),
+        collection.search_many(queries, k=1, mode="dense", collapse=False),
+        strict=True,
     ):
         worth = [getattr(hit, "relevance", hit.score) for hit in hybrid]
         relevance.append(max(worth))
@@ -140,7 +142,7 @@ def part_of(name: str, folder: Path, model: str, seed: int, kept: list[dict[str,
 def _calibration(folder: Path, model: str) -> None:
     for name in CALIBRATED:
         judged, chances, right, first = SETS[name](), [], [], []
-        found = collection_of(name, folder, model).search_many(judged.queries, k=10)
+        found = collection_of(name, folder, model).search_many(judged.queries, k=10, collapse=False)
         for results, truth in zip(found, judged.truth, strict=True):
             for hit in results:
                 chances.append(getattr(hit, "relevance", hit.score))

@@ -102,7 +102,8 @@ def query(collection: Path) -> None:
     import sonde
     from sonde.indexer.ann import exact_search
     from sonde.pipelines.search.candidates import DenseSearch
-    from sonde.pipelines.search.search import FirstStage, build_results
+    from sonde.pipelines.search.first_stage import FirstStage
+    from sonde.pipelines.search.hits import build_results
     from sonde.pipelines.search.settings import DEPTH, SearchSettings
 
     opened = sonde.open(collection)

@@ -107,7 +107,9 @@ def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int
     from .search.search import search_many
     from .search.settings import SearchSettings
 
-    found = [[hit.id for hit in results] for results in search_many(collection, queries, SearchSettings(k=k))]
+    found = [
+        [hit.id for hit in results] for results in search_many(collection, queries, SearchSettings(k=k, collapse=False))
+    ]
     with collection.view() as view:
         numbers = [sorted(n for key in keys if (n := view.document_number(key)) is not None) for keys in found]
         return _contrast(view, queries, [np.array(some, np.int64) for some in numbers])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
     from ...pipelines.search.results import NOTHING_ANSWERS
+    from ...pipelines.search.shown import shown_metadata, telling_fields
     from ...pipelines.search.tables import to_csv, to_jsonl
     from ...pipelines.topics import seed_words
     from ...pipelines.train import train_nli, train_reranker
@@ -55,6 +56,7 @@ _HOMES = {
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
     "pipelines.search.results": ("NOTHING_ANSWERS",),
+    "pipelines.search.shown": ("shown_metadata", "telling_fields"),
     "pipelines.search.tables": ("to_csv", "to_jsonl"),
     "pipelines.topics": ("seed_words",),
     "pipelines.train": ("train_nli", "train_reranker"),
@@ -93,8 +95,10 @@ __all__ = [
     "read_outlines",
     "remove_collection",
     "seed_words",
+    "shown_metadata",
     "size",
     "spread_sample",
+    "telling_fields",
     "to_csv",
     "to_jsonl",
     "train_biencoder",

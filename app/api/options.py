@@ -42,6 +42,7 @@ class SearchOptions(TypedDict, total=False):
     depth: int | None
     breadth: int | None
     explain: bool
+    collapse: bool
     rerank: bool
     rerank_model: str | None
     rerank_depth: int | None

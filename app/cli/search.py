@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from ...indexer.progress import Progress
     from ...pipelines.search.results import Hit, Mode, Results
     from ...pipelines.search.settings import Fusion
+    from ..api import Collection
 
+LENGTH = 400
+"""Characters of an excerpt that are printed; it has no more than 300."""
 SLOW = 1.0
 """Seconds of loading above which the command line reports them."""
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
@@ -22,6 +25,10 @@ Threshold = Annotated[
 ]
 K = Annotated[int, typer.Option("-k", help="Number of documents to return.")]
 Offset = Annotated[int, typer.Option("--offset", help="Number of top documents to skip, for paging.")]
+Show = Annotated[
+    str | None,
+    typer.Option("--show", metavar="A,B", help="Metadata fields to print; by default, those in which the hits differ."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,6 +55,10 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show why each hit matched: weights, terms and closest sentences.")
     ] = False,
+    collapse: Annotated[
+        bool, typer.Option("--collapse/--no-collapse", help="Show documents with the same text as one hit.")
+    ] = True,
+    show: Show = None,
     rerank: Annotated[bool, typer.Option("--rerank", help="Reorder the best documents with a second stage.")] = False,
     rerank_model: Annotated[
         str | None,
@@ -76,8 +87,11 @@ def search(
 ) -> None:
     """Search a collection by meaning, by words, or by both.
 
-    A hit is a document; its best passage is shown. The first number is its relevance: an estimate of the chance that it
-    is an answer, from 0 to 1. You can compare it between searches. A hit of low relevance is marked "weak".
+    A hit is a document. The part of its best passage with most of the query's words is shown. Documents with the same
+    text, or nearly so, are one hit with a note such as "and 2 more".
+
+    The first number is the relevance: an estimate of the chance that the hit is an answer, from 0 to 1. You can compare
+    it between searches. A hit of low relevance is marked "weak".
 
     Hits are ordered by other scores. "dense" is the cosine (higher is closer), "lexical" is BM25, "rerank" is the score
     of the second stage, and "fusion" combines them. The last line names the unit of "rerank".
@@ -88,6 +102,7 @@ def search(
       sonde search reviews.sonde "late delivery" --where "stars <= 2" -k 5
       sonde search reviews.sonde "refund" --mode lexical --json
       sonde search reviews.sonde "how to descale" --threshold 0.4
+      sonde search reviews.sonde "refund" --show stars,date
       sonde search reviews.sonde "it stopped working" --rerank --explain
       sonde search reviews.sonde "it stopped working" --rerank-depth 20 --rerank-budget 300ms
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
@@ -106,18 +121,19 @@ def search(
         check_file(run)
     settings = SearchSettings(
         k=k, offset=offset, mode=cast("Mode", mode), where=where, threshold=threshold, explain=explain,
-        fusion=cast("Fusion", fusion), weight=weight,
+        fusion=cast("Fusion", fusion), weight=weight, collapse=collapse,
         rerank=rerank or (rerank_model, rerank_depth, rerank_budget) != (None, None, None),
         rerank_model=rerank_model, rerank_depth=rerank_depth,
         rerank_budget=rerank_budget,
     )  # fmt: skip
     settings.check()
     opened = open_collection(collection, device=device)
+    fields = fields_to_show(show, opened)
     if queries is None:
         assert query is not None
-        print_results(opened.search(query, settings=settings, progress=say_it), json)
+        print_results(opened.search(query, settings=settings, progress=say_it), json, fields=fields)
         return
-    print_run(opened.search_queries(queries, run=run, settings=settings, progress=say_it), run, json)
+    print_run(opened.search_queries(queries, run=run, settings=settings, progress=say_it), run, json, fields)
 
 
 def say_it(message: "Progress | str") -> None:
@@ -132,7 +148,27 @@ def say_loading(seconds: float) -> None:
         say(f"loading the model and the indexes took {seconds:,.1f} s")
 
 
-def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) -> None:
+def fields_to_show(show: str | None, collection: "Collection") -> list[str] | None:
+    """Return the fields that `--show` names; None without it.
+
+    Raises:
+        UsageError: The collection has no such field.
+    """
+    from ...indexer.errors import UsageError
+
+    if show is None:
+        return None
+    known, names = list(collection.fields()), [name.strip() for name in show.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            said = f"there is no field {name!r} in {collection.path}; it has {', '.join(known) or 'none'}"
+            raise UsageError(said, code="unknown-field", field="show", value=name, alternatives=known)
+    return names
+
+
+def print_run(
+    found: "list[tuple[str, Results]]", run: Path | None, json: bool, fields: list[str] | None = None
+) -> None:
     """Print the hits of many queries, or where they were written."""
     say_loading(sum(results.loading_seconds for _, results in found))
     if run:
@@ -143,7 +179,7 @@ def print_run(found: "list[tuple[str, Results]]", run: Path | None, json: bool) 
     for key, results in found:
         if not json:
             print(f"query {key}: {snippet(results.query, 100)}")
-        print_results(results, json, {"query": key})
+        print_results(results, json, {"query": key}, fields)
 
 
 def similar(
@@ -156,6 +192,7 @@ def similar(
     offset: Offset = 0,
     where: Where = None,
     threshold: Threshold = None,
+    show: Show = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -174,11 +211,12 @@ def similar(
         raise UsageError("give a document's id, or an example with --text")
     opened = open_collection(collection, device=device)
     given = {"k": k, "offset": offset, "where": where, "threshold": threshold}
+    fields = fields_to_show(show, opened)
     if id is not None:
-        print_results(opened.similar(id, **given), json)
+        found = opened.similar(id, **given)
     else:
-        example = standard_input() if text == "-" else text
-        print_results(opened.like(example or "", **given), json)
+        found = opened.like((standard_input() if text == "-" else text) or "", **given)
+    print_results(found, json, fields=fields)
 
 
 def standard_input() -> str:
@@ -198,9 +236,11 @@ def standard_input() -> str:
         raise UsageError(f"standard input is not {encoding}: {error.reason} at byte {error.start}") from None
 
 
-def print_results(results: "Results", json: bool, extra: dict[str, str] | None = None) -> None:
+def print_results(
+    results: "Results", json: bool, extra: dict[str, str] | None = None, fields: list[str] | None = None
+) -> None:
     """Print hits on stdout, and notes and details on stderr; if nothing answers, that note comes first, on stdout."""
-    from ..api.functions import NOTHING_ANSWERS
+    from ..api.functions import NOTHING_ANSWERS, telling_fields
 
     if extra is None:
         say_loading(results.loading_seconds)
@@ -208,28 +248,32 @@ def print_results(results: "Results", json: bool, extra: dict[str, str] | None =
         print(note) if note.startswith(NOTHING_ANSWERS) and not json else say(f"note: {note}")
     if results.fusion and not json and any(hit.why for hit in results):
         print(f"fusion: {results.fusion}")
+    fields = telling_fields(results) if fields is None else fields
     for hit in results:
-        print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit, results.mode)
+        print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit, results.mode, fields)
     if not json:
         hits = "1 hit" if len(results) == 1 else f"{len(results)} hits"
         stage = f" · {results.reranking}, {results.reranking.unit}" if results.reranking else ""
         say(f"{hits} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
 
 
-def _print_hit(hit: "Hit", mode: "Mode") -> None:
+def _print_hit(hit: "Hit", mode: "Mode", fields: list[str]) -> None:
+    from ..api.functions import shown_metadata
+
     scores = hit.scores
     fused = hit.score if mode == "hybrid" or scores.rerank is not None else None
     named = {"fusion": fused, "dense": scores.dense, "lexical": scores.lexical, "rerank": scores.rerank}
     parts = [f"{name} {value:.3f}" for name, value in named.items() if value is not None]
     weak = " weak" if hit.weak else ""
     title = "" if hit.title in hit.id else f" · {snippet(hit.title, 80)}"
-    print(f"{hit.rank:>3}. {hit.relevance:.2f}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)})")
-    if hit.passage.text.strip():
-        print(f"     {snippet(hit.passage.text)}")
+    more = f"  and {len(hit.copies):,} more" if hit.copies else ""
+    print(f"{hit.rank:>3}. {hit.relevance:.2f}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)}){more}")
+    if hit.excerpt.text.strip():
+        print(f"     {snippet(hit.shown, LENGTH)}")
     if hit.why:
         _print_why(hit)
-    if hit.metadata:
-        print(f"     {snippet(' · '.join(f'{name}: {value}' for name, value in hit.metadata.items()), 200)}")
+    if metadata := shown_metadata(hit, fields):
+        print(f"     {snippet(' · '.join(f'{name}: {value}' for name, value in metadata), 200)}")
 
 
 def _print_why(hit: "Hit") -> None:

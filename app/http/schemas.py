@@ -68,6 +68,7 @@ class SearchRequest(Found):
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
     explain: bool = Field(False, description="Explain why each hit matched.")
+    collapse: bool = Field(True, description="Return documents with the same text, or nearly so, as one hit.")
     rerank: bool = Field(False, description="Rerank the best documents with a second stage.")
     rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
     rerank_depth: int | None = Field(
@@ -87,6 +88,14 @@ class SimilarRequest(Found):
     text: str | None = Field(None, examples=["Arrived broken, and nobody answers my mails."])
 
 
+class TextRange(BaseModel):
+    """A part of a document: offsets in characters of its text, and the text."""
+
+    start: int
+    end: int
+    text: str
+
+
 class FoundHit(BaseModel):
     """A document that was found, as `sonde search --json` prints it."""
 
@@ -101,6 +110,9 @@ class FoundHit(BaseModel):
     text: str
     metadata: dict[str, Any]
     scores: dict[str, float | None] = Field(description="The parts of the score: dense, lexical, rerank.")
+    passage: TextRange = Field(description="The best passage.")
+    excerpt: TextRange = Field(description="The part of it with most of the query's words; 300 characters at most.")
+    copies: list[str] = Field(description="Ids of documents with the same text, left out of the hits.")
 
 
 class FusionUsed(BaseModel):

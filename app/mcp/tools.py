@@ -295,6 +295,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "weak": hit.weak,
         "score": round(hit.score, 4),
         "scores": {name: round(value, 4) for name, value in asdict(hit.scores).items() if value is not None},
-        "passage": hit.passage.text[:SHOWN],
+        "excerpt": hit.excerpt.text,
+        "copies": list(hit.copies),
         "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
     }

@@ -1,7 +1,7 @@
 """BM25 search over the passages of a collection."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,14 +176,20 @@ class LexicalIndex:
         """Return what the words of a query are worth here, before any passage is read."""
         languages = self._languages(language)
         weights, telling = query_weights(query, languages), telling_terms(query, languages)
-        with tantivy_errors(self.folder):
-            found = {term: self._searcher.doc_freq("text", term) for term in weights}
-        rows = self.rows
-        rarity = {term: math.log1p((rows - count + 0.5) / (count + 0.5)) for term, count in found.items()}
+        rarity = self._rarity(weights)
         information = sum(weight * rarity[term] for term, weight in weights.items())
-        most = math.log1p(max(rows - 0.5, 0.5) / 1.5)  # that of a term which one passage has
+        most = math.log1p(max(self.rows - 0.5, 0.5) / 1.5)  # that of a term which one passage has
         mean = sum(min(rarity[term] / most, 1.0) for term in telling) / max(1, len(telling))
         return QueryWords(len(telling), information, mean)
+
+    def rarity(self, query: str, language: str | None = None) -> dict[str, float]:
+        """Return the query's content terms with their inverse document frequencies, greater than 0."""
+        return self._rarity(telling_terms(query, self._languages(language)))
+
+    def _rarity(self, terms: Iterable[str]) -> dict[str, float]:
+        with tantivy_errors(self.folder):
+            found = {term: self._searcher.doc_freq("text", term) for term in terms}
+        return {term: math.log1p((self.rows - count + 0.5) / (count + 0.5)) for term, count in found.items()}
 
     def terms(self, query: str, language: str | None = None) -> list[str]:
         """Return the distinct terms that a query is searched by."""

@@ -54,6 +54,16 @@ def passage_texts(catalog: Catalog, rows: Sequence[int]) -> list[tuple[str, str]
     return [(title, text) for _, title, text in catalog.select_in(sql, rows)]
 
 
+def passage_surroundings(catalog: Catalog, rows: Sequence[int], margin: int) -> list[tuple[int, str, str, str]]:
+    """Return row, title, the passage, and the passage with up to `margin` characters before and after it."""
+    sql = (
+        "SELECT p.row, d.title, substr(d.text, p.start + 1, p.end - p.start), "
+        f"substr(d.text, max(p.start - {margin:d}, 0) + 1, p.end - max(p.start - {margin:d}, 0) + {margin:d}) "
+        "FROM passages p JOIN documents d ON d.doc = p.doc WHERE p.row IN (?)"
+    )
+    return list(catalog.select_in(sql, rows))
+
+
 def rows_by_digest(catalog: Catalog, digests: Iterable[bytes]) -> dict[bytes, int]:
     """Return the first row, a tombstone or not, that holds the embedding of each digest; others are left out."""
     sql = "SELECT digest, min(row) FROM passages WHERE digest IN (?) GROUP BY digest"

@@ -231,7 +231,7 @@ def _scores(
     collection: StoredCollection, queries: Sequence[Query], truth: Qrels, settings: SearchSettings
 ) -> tuple[dict[str, dict[str, float]], str | None]:
     """Return for every measure the score of every query, and the second stage that ran, in words."""
-    deep = replace(settings, k=max(DEPTH, settings.k))
+    deep = replace(settings, k=max(DEPTH, settings.k), collapse=False)
     found = run_queries(collection, queries, deep)
     run = {key: {hit.id: hit.score for hit in results} for key, results in found}
     ir_measures, measures = _measures()

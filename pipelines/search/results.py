@@ -33,7 +33,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The best passage of a hit: its text and its character offsets in the document's text."""
+    """A part of a document: its text and its character offsets in the document's text."""
 
     start: int
     end: int
@@ -123,6 +123,10 @@ class Hit:
     `score` orders the hits. Its meaning depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid the
     fused score of this query, which cannot be compared between queries. After a second stage, named by `reranker`, it
     is the score fused with that stage: 0.5 to 1 for documents that the stage read, below 0.5 for the others.
+
+    `passage` is the best passage, and `excerpt` the part of it to show: at most 300 characters around the sentence with
+    most of the query's words. `copies` are the ids of documents further down that have the same text, or nearly so.
+    They were left out of the hits.
     """
 
     rank: int
@@ -133,10 +137,18 @@ class Hit:
     metadata: Mapping[str, Value]
     scores: Scores
     passage: Passage
+    excerpt: Passage
     why: Why | None = None
     reranker: Reranking | None = None
     relevance: float = 0.0
     weak: bool = False
+    copies: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The excerpt, with "…" where the passage goes on."""
+        before = "… " if self.excerpt.start > self.passage.start else ""
+        return f"{before}{self.excerpt.text}{' …' if self.excerpt.end < self.passage.end else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON values, with the stable names of `--json`."""

@@ -120,6 +120,7 @@ class SearchSettings:
             fourfold until there are 4 for each hit. The lexical half passes twice as many.
         breadth: efSearch or nprobe of an approximate index; None uses the value to which the index was tuned.
         explain: Whether to explain why each hit matched.
+        collapse: Whether documents with the same text, or nearly so, become one hit: the best of them.
         rerank: Rerank the best documents with a second stage.
         rerank_model: "late" (the bi-encoder's own token vectors), or the folder or hub name "org/name" of a
             cross-encoder or a multi-vector model; None uses the default, which needs no network.
@@ -140,6 +141,7 @@ class SearchSettings:
     depth: int | None = None
     breadth: int | None = None
     explain: bool = False
+    collapse: bool = True
     rerank: bool = False
     rerank_model: str | None = None
     rerank_depth: int | None = None

@@ -12,8 +12,9 @@ from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View, document_vectors, normalized
 from .filters import check_filter
+from .first_stage import FirstStage
+from .hits import build_results
 from .results import Results
-from .search import FirstStage, build_results
 from .settings import SearchSettings
 
 

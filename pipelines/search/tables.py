@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BEFORE = ("rank", "id", "title", "relevance", "score", "dense", "lexical", "rerank", "passage", "text")
-SHOWN = 300
-"""Characters of a passage in a notebook's table."""
 
 
 def to_jsonl(results: Results) -> bytes:
@@ -58,14 +56,14 @@ def to_pandas(results: Results) -> "pd.DataFrame":
 
 
 def to_html(results: Results) -> str:
-    """Return notes and hits as HTML, every text escaped: rank, relevance, title or id, and the best passage."""
+    """Return notes and hits as HTML, every text escaped: rank, relevance, title or id, and the excerpt."""
     rows = "".join(
         f"<tr><td>{hit.rank}</td><td>{hit.relevance:.2f}{' weak' if hit.weak else ''}</td>"
-        f"<td>{escape(hit.title or hit.id)}</td><td>{escape(_beginning(hit.passage.text))}</td></tr>"
+        f"<td>{escape(hit.title or hit.id)}{_copies(hit)}</td><td>{escape(hit.shown)}</td></tr>"
         for hit in results
     )
     notes = "".join(f"<p>{escape(note)}</p>" for note in results.notes)
-    head = "<tr><th>rank</th><th>relevance</th><th>document</th><th>passage</th></tr>"
+    head = "<tr><th>rank</th><th>relevance</th><th>document</th><th>excerpt</th></tr>"
     return f"<p>{escape(results.query)}</p>{notes}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
@@ -79,8 +77,8 @@ def _cells(hit: Hit) -> list[Any]:
     return [hit.rank, hit.id, hit.title, *scores, hit.passage.text, hit.text]
 
 
-def _beginning(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+def _copies(hit: Hit) -> str:
+    return f" and {len(hit.copies):,} more" if hit.copies else ""
 
 
 def _cell(value: Any) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...indexer.errors import SondeError
@@ -52,10 +53,13 @@ def run_queries(
 ) -> list[tuple[str, Results]]:
     """Search for every query and, if `run` is given, write the hits as a TREC run file.
 
+    A run file has every document, also those with the same text: judgements count them all.
+
     Raises:
         UsageError: A setting, the filter or a query is not valid.
         SondeError: The collection's model, or the second stage's, is not available.
     """
+    settings = replace(settings, collapse=settings.collapse and run is None)
     results = search_many(collection, [text for _, text in queries], settings, notify)
     found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]
     if run:

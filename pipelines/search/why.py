@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
 from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import passage_text
 from ...indexer.lexical.analysis import stop_words
 from ...indexer.store.documents import languages_by_id
 from ...indexer.store.view import View
+from .excerpts import sentence_bounds
 from .rerank.stage import Reranker
 from .results import Hit, Match, Sentence, Why
 
@@ -86,7 +86,7 @@ def _sentences(
     view: View, hits: Sequence[Hit], vector: np.ndarray, languages: Sequence[str | None]
 ) -> list[tuple[Sentence, ...]]:
     """Return the best sentences of each hit's passage; the sentences of all hits are encoded in one call."""
-    bounds = [_bounds(hit.passage.text, language or "en") for hit, language in zip(hits, languages, strict=True)]
+    bounds = [sentence_bounds(hit.passage.text, language) for hit, language in zip(hits, languages, strict=True)]
     texts = [[hit.passage.text[start:end].strip() for start, end in one] for hit, one in zip(hits, bounds, strict=True)]
     flat = [text for one in texts for text in one]
     if not flat:
@@ -97,11 +97,6 @@ def _sentences(
         _best(hit.passage.start, one, spans, scores)
         for hit, one, spans, scores in zip(hits, texts, bounds, np.split(similarities, ends), strict=True)
     ]
-
-
-def _bounds(text: str, language: str) -> list[tuple[int, int]]:
-    found = get_sentence_boundaries(language, text)
-    return [(one["start_index"], one["end_index"]) for one in found if one["text"].strip()]
 
 
 def _best(

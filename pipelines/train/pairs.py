@@ -180,7 +180,7 @@ def mine_negatives(
         found = [
             [
                 [int(hit.id) for hit in hits]
-                for hits in search_many(collection, asked, SearchSettings(k=DEPTH, mode=mode))
+                for hits in search_many(collection, asked, SearchSettings(k=DEPTH, mode=mode, collapse=False))
             ]
             for mode in ("dense", "lexical")
         ]

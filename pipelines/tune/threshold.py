@@ -148,7 +148,7 @@ def find_threshold(
         if len(questions) < FEWEST:
             raise SondeError(f"{counted(len(questions), what + ' question')} given: at least {FEWEST} are needed")
     questions = [*answered, *unanswerable]
-    settings = SearchSettings(k=1, mode=mode)  # type: ignore[arg-type]
+    settings = SearchSettings(k=1, mode=mode, collapse=False)  # type: ignore[arg-type]
     hits = [
         results[0] if len(results) else None
         for results in search_many(collection, [q.text for q in questions], settings)

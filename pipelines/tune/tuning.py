@@ -20,11 +20,11 @@ from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
 from ..evaluate.search import Gain, gain, per_query
 from ..search.candidates import DenseSearch
+from ..search.first_stage import FirstStage
 from ..search.fusion import Ranked
 from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
-from ..search.search import FirstStage
 from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .queries import FEWEST, KnownQuery, check_seed, checked, clicked, judged, made
 

@@ -43,7 +43,8 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
         "weak": expected[0].weak,
         "score": round(expected[0].score, 4),
         "scores": {name: round(value, 4) for name, value in asdict(expected[0].scores).items() if value is not None},
-        "passage": ROWS[0]["text"],
+        "excerpt": ROWS[0]["text"],
+        "copies": [],
         "metadata": {"stars": 1},
     }
     near = call(server, "similar", id="3", k=1)

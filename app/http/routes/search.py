@@ -39,7 +39,8 @@ async def search(body: SearchRequest, context: Reader) -> Response:
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
     settings = _settings(
-        context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, rerank=body.rerank,
+        context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, collapse=body.collapse,
+        rerank=body.rerank,
         rerank_model=body.rerank_model, rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
         rerank_weight=body.rerank_weight, weight=body.weight, depth=body.depth, breadth=body.breadth,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def test_the_service_is_as_documented(documented: schemathesis.BaseSchema) -> No
         @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=LENIENT)
         @given(case=operation.as_strategy())
         def answers_as_documented(case: schemathesis.Case) -> None:
-            case.call_and_validate(excluded_checks=[positive_data_acceptance])
+            case.call_and_validate(excluded_checks=[positive_data_acceptance], timeout=60)
 
         answers_as_documented()
 

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
-from sonde.app.ui.views.search.hits import excerpt, lit
+from sonde.app.ui.views.search.hits import lit
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.analysis.describe import example_queries
@@ -306,13 +306,3 @@ def test_any_value_can_be_asked_for(days: Collection, value: str) -> None:
 def test_highlighting_changes_no_text(text: str, spans: list[tuple[int, int]]) -> None:
     shown = lit(text, 0, spans, spans[:1])
     assert html.unescape(re.sub(r"</?(?:mark|span)[^>]*>", "", shown)) == text
-
-
-@given(st.text(st.sampled_from("ab "), max_size=2_000), st.integers(0, 2_000))
-def test_an_excerpt_holds_its_place(text: str, place: int) -> None:
-    place = min(place, max(0, len(text) - 1))
-    begin, end = excerpt(text, place)
-    assert 0 <= begin <= end <= len(text)
-    assert end - begin <= 520
-    if text:
-        assert begin <= place < end or text[place:].strip() == "" or place >= end - 120

@@ -79,8 +79,8 @@ def naive_order(query: str, first: list[sonde.Hit], everything: list[str]) -> di
 @pytest.mark.parametrize("query", ["winter breaks the engine", "music", "a battery in the garden loses price"])
 @pytest.mark.parametrize("mode", ["hybrid", "dense"])
 def test_late_interaction_is_what_its_definition_says(garden: sonde.Collection, query: str, mode: str) -> None:
-    plain = garden.search(query, k=20, mode=mode)  # type: ignore
-    found = garden.search(query, k=20, mode=mode, rerank=True, rerank_depth=20)  # type: ignore
+    plain = garden.search(query, k=20, mode=mode, collapse=False)  # type: ignore
+    found = garden.search(query, k=20, mode=mode, rerank=True, rerank_depth=20, collapse=False)  # type: ignore
     expected = naive_order(query, list(plain), [str(row["text"]) for row in garden.rows()])
     assert {hit.id for hit in found} == set(expected)
     assert {hit.id: hit.score for hit in found} == {key: pytest.approx(s, abs=2e-4) for key, s in expected.items()}
@@ -116,9 +116,9 @@ def test_fusion_scales_both_scores_and_neighbours_share_theirs() -> None:
 
 
 def pages(collection: sonde.Collection, size: int, count: int, **settings: Any) -> list[tuple[str, float]]:
-    found = []
+    found, settings = [], {"rerank": True, "collapse": False} | settings
     for number in range(count):
-        for hit in collection.search("winter garden music", k=size, offset=size * number, rerank=True, **settings):
+        for hit in collection.search("winter garden music", k=size, offset=size * number, **settings):
             found.append((hit.id, hit.score))
     return found
 
@@ -130,7 +130,7 @@ def test_pages_fit_together(garden: sonde.Collection, mode: str) -> None:
     assert len({key for key, _ in small}) == len(small) == 56
     assert [score for _, score in small] == sorted((score for _, score in small), reverse=True)
     assert small[19][1] >= 0.5 > small[20][1]
-    plain = [hit.id for hit in garden.search("winter garden music", k=56, mode=mode)]  # type: ignore
+    plain = [hit.id for hit in garden.search("winter garden music", k=56, mode=mode, collapse=False)]  # type: ignore
     assert sorted(key for key, _ in small[:20]) == sorted(plain[:20])
     assert [key for key, _ in small[20:]] == plain[20:]
 
@@ -145,7 +145,7 @@ def test_pages_with_a_threshold_and_a_filter_fit_together(garden: sonde.Collecti
 
 def test_many_queries_get_what_each_gets_alone(garden: sonde.Collection, tmp_path: Path) -> None:
     queries = [("a", "winter music"), ("b", "the price of basil"), ("c", "winter music")]
-    settings = SearchSettings(k=30, rerank=True, rerank_depth=15)
+    settings = SearchSettings(k=30, rerank=True, rerank_depth=15, collapse=False)
     found = dict(run_queries(garden.stored, queries, settings, tmp_path / "run.trec"))
     for key, text in queries:
         assert [(h.id, h.score) for h in found[key]] == [(h.id, h.score) for h in search(garden.stored, text, settings)]

@@ -8,17 +8,12 @@ import streamlit as st
 
 from .....pipelines.search.results import Hit, Results
 from ....api import Collection
-from ....api.functions import json_value
+from ....api.functions import shown_metadata, telling_fields
 from ...page import MARK, chips, escape_markdown, joined_markdown, link, marked, sentences, show_text
 from ...workspace import may_write
 from .ask import LIKE, SearchForm
 
 CLOSEST = "<span class='sonde-closest'>{}</span>"
-
-EXCERPT = 520
-"""Characters of a passage that are shown."""
-BEFORE = 120
-"""Of these, how many at most come before the closest sentence."""
 
 Span = tuple[int, int]
 
@@ -29,31 +24,22 @@ def title_html(hit: Hit) -> str:
     marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
     name = marked(title, marks) if marks else html.escape(title)
     weak = "weak " if hit.weak else ""
+    copies = f"<span class='sonde-copies'>and {len(hit.copies):,} more</span>" if hit.copies else ""
     return (
         f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
-        f"<span class='sonde-title'>{name}</span><span class='sonde-score'>{weak}{hit.relevance:.2f}</span></div>"
+        f"<span class='sonde-title'>{name}</span>{copies}"
+        f"<span class='sonde-score'>{weak}{hit.relevance:.2f}</span></div>"
     )
 
 
 def passage_html(hit: Hit) -> str:
-    """Return the best passage or, of a long one, what is around the closest sentence."""
+    """Return the excerpt, with the query's words marked and the closest sentence underlaid."""
     terms = hit.why.terms if hit.why else ()
     closest = [(sentence.start, sentence.end) for sentence in (hit.why.sentences[:1] if hit.why else ())]
-    begin, end = excerpt(hit.passage.text, closest[0][0] - hit.passage.start if closest else 0)
-    shown = lit(hit.passage.text[begin:end], hit.passage.start + begin, terms, closest)
-    before, after = "… " if begin else "", " …" if end < len(hit.passage.text) else ""
+    shown = lit(hit.excerpt.text, hit.excerpt.start, terms, closest)
+    before = "… " if hit.excerpt.start > hit.passage.start else ""
+    after = " …" if hit.excerpt.end < hit.passage.end else ""
     return f"<div class='sonde-text sonde-excerpt'>{before}{shown}{after}</div>"
-
-
-def excerpt(text: str, place: int) -> Span:
-    """Return from where to where a long text is shown so that what begins at `place` is seen; cut between words."""
-    if len(text) <= EXCERPT:
-        return 0, len(text)
-    begin = max(0, min(place - BEFORE, len(text) - EXCERPT))
-    if begin:
-        begin = text.find(" ", begin, begin + BEFORE) + 1 or begin
-    end = min(len(text), begin + EXCERPT)
-    return begin, end if end == len(text) else max(text.rfind(" ", end - BEFORE, end), 0) or end
 
 
 def lit(text: str, offset: int, terms: Iterable[Span], closest: Iterable[Span]) -> str:
@@ -84,7 +70,6 @@ def _within(place: int, spans: Iterable[Span]) -> bool:
 
 WHOLE = 20_000
 """Characters of a document that are shown."""
-CHIP = 80
 
 
 def show_hits(collection: Collection, asked: SearchForm, results: Results) -> None:
@@ -97,25 +82,24 @@ def show_hits(collection: Collection, asked: SearchForm, results: Results) -> No
         many = "1 hit" if len(hidden) == 1 else f"{len(hidden)} hits"
         said.caption(f"{many} of this page, judged not relevant, out of sight.")
         seen = control.toggle("Show", key="hidden", bind="query-params")
+    fields = telling_fields(results)
     for hit in results:
         if seen or grades.get(hit.id) != 0:
-            _show_hit(collection, asked, hit, grades.get(hit.id))
+            _show_hit(collection, asked, hit, grades.get(hit.id), fields)
 
 
-def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | None) -> None:
+def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | None, fields: list[str]) -> None:
     with st.container(border=True, gap="small"):
         st.html(title_html(hit))
         st.html(passage_html(hit))
-        if hit.metadata:
-            chips(
-                (name, _short(json_value(value))) for name, value in hit.metadata.items() if value not in (None, "", [])
-            )
+        if metadata := shown_metadata(hit, fields):
+            chips(metadata)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if asked.like is None and may_write():
                 _show_judging(collection, asked.query, hit, grade)
             st.button("More like this", key=f"like:{hit.id}", on_click=_more, args=(hit.id,), type="tertiary")
             _show_why(asked, hit)
-        if len(hit.text) > len(hit.passage.text.strip()) + 20:
+        if len(hit.text) > len(hit.excerpt.text.strip()) + 20:
             _show_whole(hit)
 
 
@@ -186,14 +170,3 @@ def _show_whole(hit: Hit) -> None:
             show_text(hit.text[:WHOLE], [(hit.passage.start, hit.passage.end)])
             if len(hit.text) > WHOLE:
                 st.caption(f"The first {WHOLE:,} characters.")
-
-
-def _short(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= CHIP else text[:CHIP] + " …"

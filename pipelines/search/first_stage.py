@@ -1,0 +1,153 @@
+"""The first stage of a search: dense, lexical or fused candidates."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...indexer.lexical import QueryWords
+from ...indexer.store.view import View
+from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
+from .estimate import Estimate, shares
+from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
+from .relevance import lexical_relevance
+from .rerank.stage import DEPTH as RERANK_DEPTH
+from .settings import DEPTH, SearchSettings
+from .weighting import FusionWeight
+
+LEXICAL_SHARE = 2
+"""The lexical half returns this many times as many passages, because a longer list costs little more."""
+
+PER_HIT = 4
+"""Passages to examine for each hit, because a document may have several."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """Dense, lexical or fused candidates from one view, grouped by document until there are enough."""
+
+    view: View
+    settings: SearchSettings
+    dense: DenseSearch
+    allowed: np.ndarray | None
+    estimate: Estimate
+
+    @classmethod
+    def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
+        """Compile the filter and prepare to search the view; the document `without` is left out.
+
+        Raises:
+            UsageError: The filter is not valid.
+        """
+        allowed = allowed_rows(view, settings.where)
+        if without is not None:
+            allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
+        settings = settings.resolved(view)
+        estimate = Estimate.over(view, allowed)
+        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed, estimate)
+
+    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
+        """Return the ranked documents for every query, searching deeper until there are enough.
+
+        The depth steps do not depend on the number of hits requested, and settled documents keep their rank. The first
+        pages of a search are therefore the same no matter how many pages follow.
+        """
+        passages = max(1, len(self.view.generation.owners))
+        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else max(PER_HIT * self.wanted, DEPTH)
+        depth = min(depth, passages)
+        found: list[Ranked] = [NOTHING] * len(queries)
+        waiting = list(range(len(queries)))
+        while waiting:
+            halves = self._halves([queries[place] for place in waiting], vectors[waiting], depth)
+            for place, dense, lexical in zip(waiting, *halves, strict=True):
+                ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
+                found[place] = found[place].followed_by(ranked, self.view.generation.owners)
+            waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]
+            waiting = [place for place in waiting if self._settled(found[place], depth) < self.wanted]
+            for place in waiting:
+                found[place] = found[place].take(np.arange(self._settled(found[place], depth)))
+            depth = min(depth * 4, passages)
+        return found
+
+    @property
+    def wanted(self) -> int:
+        """How many documents are searched for, if there are as many."""
+        page = self.settings.k + self.settings.offset
+        return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
+
+    def _settled(self, ranked: Ranked, depth: int) -> int:
+        """Return how many of the ranked documents are unlikely to move at a greater depth."""
+        return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
+
+    def _halves(
+        self, queries: Sequence[str], vectors: np.ndarray, depth: int
+    ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
+        """Return the dense and the lexical candidates for every query; None for a half that the mode does not use.
+
+        Hybrid searches both in parallel, because FAISS and Tantivy release Python's global lock.
+        """
+        nothing = [None] * len(queries)
+        if self.settings.mode == "dense":
+            return self.dense.search(vectors, depth), nothing
+        if self.settings.mode == "lexical":
+            return nothing, self._lexical(queries, depth)
+        with ThreadPoolExecutor(1) as beside:
+            lexical = beside.submit(self._lexical, queries, depth * LEXICAL_SHARE)
+            return self.dense.search(vectors, depth), lexical.result()
+
+    def _lexical(self, queries: Sequence[str], depth: int) -> list[Candidates]:
+        return [lexical_search(self.view, query, depth, self.allowed) for query in queries]
+
+    def _fuse(self, query: str, vector: np.ndarray, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+        if dense is None or lexical is None:
+            return self._alone(query, dense, lexical)
+        rows = np.union1d(dense.rows, lexical.rows)
+        similarity = self._similarity(rows, dense, vector)
+        bm25 = self._bm25(query, rows, lexical)
+        told = self.estimate.query_words(query)
+        words = shares(told, bm25)
+        weight = self._weight(told, float(words.max(initial=0.0)))
+        standing = convex(similarity, bm25, weight.dense)
+        relevant = self.estimate.relevance(dense, similarity, standing, words)
+        fused = standing if self.settings.fusion == "convex" else reciprocal_rank(similarity, bm25, weight.dense)
+        order = np.lexsort((rows, -fused))
+        candidates = max(len(dense.rows), len(lexical.rows) // LEXICAL_SHARE)
+        relevant = None if relevant is None else relevant[order]
+        return Ranked(
+            rows[order], fused[order], similarity[order], bm25[order], candidates, relevance=relevant, weight=weight
+        )
+
+    def _weight(self, told: QueryWords, cover: float) -> FusionWeight:
+        """Return the share of the dense half: the one that is set, or one chosen for the query."""
+        chosen = FusionWeight.of(told.count, cover, told.rarity)
+        if self.settings.weight is None and self.settings.fusion == "convex":
+            return chosen
+        return replace(chosen, dense=WEIGHT if self.settings.weight is None else self.settings.weight, chosen=False)
+
+    def _alone(self, query: str, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
+        """Return the candidates of the only half, with their relevance."""
+        if dense is not None:
+            relevant = self.estimate.relevance(
+                dense, dense.scores, convex(dense.scores, np.zeros(len(dense.rows)), 1.0)
+            )
+            return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows), relevance=relevant)
+        if lexical is None:
+            return NOTHING
+        relevant = lexical_relevance(shares(self.estimate.query_words(query), lexical.scores))
+        return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows), relevance=relevant)
+
+    def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
+        """Return the similarity of ascending `rows`: from the dense search if it found them, else computed."""
+        scores, known = np.empty(len(rows), np.float32), np.isin(rows, dense.rows)
+        scores[known] = dense.scores[np.argsort(dense.rows)]
+        scores[~known] = self.view.generation.segments.read(rows[~known]) @ vector
+        return scores
+
+    def _bm25(self, query: str, rows: np.ndarray, lexical: Candidates) -> np.ndarray:
+        index = self.view.generation.lexical
+        known = dict(zip(lexical.rows.tolist(), lexical.scores.tolist(), strict=True))
+        scores = np.array([known.get(row, -1.0) for row in rows.tolist()], dtype=np.float32)
+        missing = scores < 0
+        scores[missing] = index.score_rows(query, rows[missing]) if index and missing.any() else 0.0
+        return scores

@@ -1,0 +1,137 @@
+"""One page of ranked documents as hits, with notes for the user."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...indexer.store.documents import ids_by_number, languages_by_id
+from ...indexer.store.view import View
+from ...indexer.wording import counted
+from .collapse import Collapsed, collapse
+from .excerpts import Excerpts
+from .first_stage import FirstStage
+from .fusion import Ranked
+from .rerank.stage import SecondStage
+from .results import NOTHING_ANSWERS, Hit, Passage, Reranking, Results
+from .settings import SearchSettings
+from .why import explain
+
+DEEPER = 4
+"""How many times as many documents are searched if too many have the same text."""
+DEEPEST = 1_000
+"""Documents beyond those wanted that are searched for other texts."""
+
+
+def build_results(
+    view: View,
+    stage: FirstStage,
+    query: str,
+    vector: np.ndarray,
+    ranked: Ranked,
+    notes: tuple[str, ...],
+    second: SecondStage | None = None,
+    asked: bool = True,
+) -> Results:
+    """Return one page of ranked documents as hits, with notes for the user; `asked` is whether answers are wanted."""
+    settings = stage.settings
+    kept, reranking = _kept(stage, query, vector, ranked, second, asked)
+    page = kept.ranked.take(np.arange(len(kept.ranked.rows))[settings.offset : settings.offset + settings.k])
+    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, stage, query, kept)]
+    if settings.explain:
+        reasons = explain(view, hits, query, vector, second.reranker if second else None)
+        hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
+    hits = _with_excerpts(view, hits, query)
+    strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
+    nothing = _nothing(kept.ranked, stage.estimate.weak) if asked else ()
+    notes = nothing + notes + _notes(view, settings, ranked, kept.ranked)
+    if reranking and reranking.depth < reranking.wanted:
+        notes += (
+            f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
+            "the others follow in the first stage's order",
+        )
+    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight)
+
+
+def _kept(
+    stage: FirstStage, query: str, vector: np.ndarray, ranked: Ranked, second: SecondStage | None, asked: bool
+) -> tuple[Collapsed, Reranking | None]:
+    """Return the documents that may be shown, in their final order, and what the second stage did."""
+    settings, deepest = stage.settings, stage.wanted + DEEPEST
+    while True:
+        above, reranking = (
+            second.run(query, ranked, settings.threshold) if second else (ranked.above(settings.threshold), None)
+        )
+        if not (asked and settings.collapse):
+            return Collapsed(above), reranking
+        needed = settings.k + settings.offset
+        kept = collapse(stage.view, above, needed)
+        if len(kept.ranked.rows) >= needed or len(above.rows) < stage.wanted or stage.wanted >= deepest:
+            return kept, reranking
+        stage = replace(stage, settings=replace(stage.settings, k=stage.settings.k + DEEPER * stage.wanted))
+        [ranked] = stage.run([query], vector[None])
+
+
+def _hits(view: View, page: Ranked, stage: FirstStage, query: str, kept: Collapsed) -> list[Hit]:
+    passages = view.passages(page.rows.tolist())
+    documents = view.documents([passage.doc for passage in passages.values()])
+    copies = _copies(view, page, kept)
+    hits = []
+    for place, row in enumerate(page.rows.tolist()):
+        passage = passages[row]
+        found = documents[passage.doc]
+        best = Passage(passage.start, passage.end, found.text[passage.start : passage.end])
+        relevant = 0.0 if page.relevance is None else round(float(page.relevance[place]), 6)
+        hits.append(
+            Hit(
+                rank=stage.settings.offset + place + 1, id=found.id, score=float(page.scores[place]), title=found.title,
+                text=found.text, metadata=found.metadata, scores=page.scores_at(place), passage=best, excerpt=best,
+                relevance=relevant, weak=relevant < stage.estimate.weak, copies=copies.get(row, ()),
+            )
+        )  # fmt: skip
+    return hits
+
+
+def _copies(view: View, page: Ranked, kept: Collapsed) -> dict[int, tuple[str, ...]]:
+    """Return, for each row of the page that stands for others, the ids of their documents."""
+    owners = view.generation.owners
+    rows = {row: kept.copies[row] for row in page.rows.tolist() if row in kept.copies}
+    ids = ids_by_number(view.catalog, [int(owners[copy]) for copies in rows.values() for copy in copies])
+    return {row: tuple(ids[int(owners[copy])] for copy in copies) for row, copies in rows.items()}
+
+
+def _with_excerpts(view: View, hits: list[Hit], query: str) -> list[Hit]:
+    """Return the hits with what is shown of their passages."""
+    own = languages_by_id(view.catalog, [hit.id for hit in hits])
+    excerpts = Excerpts.over(view, query)
+    chosen = (excerpts.choose(hit.passage, own[hit.id], hit.why.sentences if hit.why else ()) for hit in hits)
+    return [replace(hit, excerpt=excerpt) for hit, excerpt in zip(hits, chosen, strict=True)]
+
+
+def _nothing(kept: Ranked, weak: float) -> tuple[str, ...]:
+    """Return the note that comes before all others if every hit is weak."""
+    if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
+        return ()
+    return (f"{NOTHING_ANSWERS}: the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak",)
+
+
+def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:
+    notes = []
+    if settings.mode == "hybrid" and view.generation.lexical is None:
+        notes.append("the lexical index is missing, so the order is by meaning alone: `sonde repair` rebuilds it")
+    if settings.mode == "lexical" and view.generation.lexical is None:
+        return ("the lexical index is missing: `sonde repair` rebuilds it",)
+    if not len(ranked.rows) and settings.where:
+        notes.append(
+            "no document passes the filter"
+            if settings.mode != "lexical"
+            else "no document that passes the filter has these words"
+        )
+    elif not len(ranked.rows) and settings.mode == "lexical":
+        notes.append("no document has any of these words")
+    elif len(ranked.rows) and not len(kept.rows):
+        similarity = ranked.dense if ranked.dense is not None else ranked.lexical
+        best = float(similarity.max()) if similarity is not None else 0.0
+        notes.append(f"nothing similar enough: the best score, {best:.3f}, is below the threshold {settings.threshold}")
+    elif settings.offset >= len(kept.rows) > 0:
+        notes.append(f"only {counted(len(kept.rows), 'hit')}")
+    return tuple(notes)
