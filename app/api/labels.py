@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 from ...indexer.errors import Ids, Texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import LABEL
-from ...indexer.store.runs import list_runs
+from ...indexer.store.runs import items_of, list_runs
 from ...pipelines.analysis.corpus import Change, Tagged, tag
 from ...pipelines.evaluate.judgements import Judgements, judge, judgements
 from ...pipelines.label import (
@@ -26,6 +26,7 @@ from ...pipelines.label import (
     label_collection,
     unsure,
 )
+from ...pipelines.label.labels import NONE_NAME
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import LabelOptions
@@ -137,7 +138,8 @@ class Labelling(Opened):
 
         Args:
             given: One or several labels for each document id; "none of these" means that no label fits.
-            run: The label run to correct. If None, the newest one, or "labels" if no label run exists yet.
+            run: The label run to correct. If None, the newest one that has these labels, or "labels" if no label run
+                exists yet.
 
         Raises:
             UsageError: The label does not exist in the label run.
@@ -147,7 +149,9 @@ class Labelling(Opened):
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             1
         """
-        return correct(self.stored, given, self.corrected_run(run))
+        named = given.values() if isinstance(given, Mapping) else ()
+        said = [name for names in named for name in ([names] if isinstance(names, str) else names)]
+        return correct(self.stored, given, self.corrected_run(run, said))
 
     def corrections(self, run: str | None = None) -> list[Correction]:
         """Return the corrections of a label run, in document order.
@@ -236,8 +240,10 @@ class Labelling(Opened):
         """
         return judgements(self.stored)
 
-    def corrected_run(self, run: str | None = None) -> str:
-        """Return the name of the label run that corrections apply to: the newest by default, "labels" if none exists.
+    def corrected_run(self, run: str | None = None, labels: Sequence[str] = ()) -> str:
+        """Return the name of the label run that corrections apply to: `run`, if it is given.
+
+        By default it is the newest run that has all these labels, else the newest, and "labels" if none exists.
 
         Example:
             >>> fruit.corrected_run()
@@ -245,6 +251,10 @@ class Labelling(Opened):
         """
         if run is not None:
             return run
+        wanted = {name.strip().casefold() for name in labels if isinstance(name, str)} - {NONE_NAME}
         with self.stored.view() as view:
-            runs = [each.name for each in list_runs(view.catalog, LABEL, count=False) if each.complete]
-        return runs[-1] if runs else "labels"
+            runs = [each for each in list_runs(view.catalog, LABEL, count=False) if each.complete]
+            for each in reversed(runs if wanted else ()):
+                if wanted <= {item.name.casefold() for item in items_of(view.catalog, each)}:
+                    return each.name
+        return runs[-1].name if runs else "labels"

@@ -159,8 +159,9 @@ def evaluate_search(
     """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
 
     The interval is a 95 % bootstrap interval of nDCG@10. p comes from a paired randomisation test against the first
-    mode. Without --queries and --qrels, the judgements stored in the collection are used (`sonde judge`). "judged" is
-    the share of the first ten hits that have a judgement. A hit without a judgement counts as not relevant.
+    mode. Both need five queries or more. Without --queries and --qrels, the judgements stored in the collection are
+    used (`sonde judge`). "judged" is the share of the first ten hits that have a judgement. A hit without a judgement
+    counts as not relevant.
 
     \b
     Examples:
@@ -195,11 +196,15 @@ def evaluate_search(
     heads = f"{'mode':<10} {'nDCG@10':>8} {'95 % interval':>15} {'recall@100':>11}"
     print(f"{heads} {'MRR@10':>7} {'MAP@100':>8} {'p':>6} {'judged':>7}")
     for quality in found:
-        values, (low, high) = quality.measures, quality.interval
+        values = quality.measures
+        interval = "{:.3f} to {:.3f}".format(*quality.interval) if quality.interval else "–"
         p = f"{quality.p:.3f}" if quality.p is not None else "–"
-        shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {f'{low:.3f} to {high:.3f}':>15}"
+        shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {interval:>15}"
         shown += f" {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f}"
         print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")
+    if found and found[0].interval is None:
+        many = counted(found[0].queries, "query", "queries")
+        say(f"note: {many} with a relevant document: an interval and a test need 5 or more")
 
 
 def _judged(

@@ -29,7 +29,8 @@ def correct(
         ),
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="Label run to correct; the newest by default.")
+        str | None,
+        typer.Option("--run", metavar="RUN", help="Label run to correct; by default the newest with this label."),
     ] = None,
     file: Annotated[
         Path | None,
@@ -74,7 +75,8 @@ def correct(
     if to is not None:
         check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
-    run = opened.corrected_run(run)
+    corrections = read_corrections(file) if file else dict.fromkeys(ids or (), label) if label else {}
+    run = opened.corrected_run(run, [name for names in corrections.values() for name in names])
     if unsure:
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
@@ -85,9 +87,8 @@ def correct(
         left = opened.forget_corrections(ids or (), run)
         say(f"{run}: {counted(left, 'correction')} kept")
     elif label or file is not None:
-        given = read_corrections(file) if file else dict.fromkeys(ids or (), label or [])
-        count = opened.correct(given, run)
-        say(f"{run}: {counted(len(given), 'document')} corrected, {counted(count, 'correction')} kept")
+        count = opened.correct(corrections, run)
+        say(f"{run}: {counted(len(corrections), 'document')} corrected, {counted(count, 'correction')} kept")
         _say_missing(opened, run)
     else:
         _list(opened.corrections(run), to, json)

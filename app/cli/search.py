@@ -248,6 +248,8 @@ def print_results(
         print(note) if note.startswith(NOTHING_ANSWERS) and not json else say(f"note: {note}")
     if results.fusion and not json and any(hit.why for hit in results):
         print(f"fusion: {results.fusion}")
+    if results.tuned and not json and any(hit.why for hit in results):
+        print(f"tuned: {', '.join(f'{name} {value:g}' for name, value in results.tuned.items())} (`sonde tune`)")
     fields = telling_fields(results) if fields is None else fields
     for hit in results:
         print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit, results.mode, fields)

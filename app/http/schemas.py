@@ -136,6 +136,7 @@ class Hits(BaseModel):
     seconds: float
     loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
     fusion: FusionUsed | None = Field(description="Null if the mode has one half.")
+    tuned: dict[str, float] = Field(description="Settings that `sonde tune` stored and that this search used.")
     hits: list[FoundHit]
 
 

@@ -284,7 +284,8 @@ def _items(collection: Collection, kind: RunKind, name: str | None) -> dict[str,
 
 
 def _answer(results: Results) -> dict[str, Any]:
-    return {"notes": list(results.notes), "hits": [_hit(hit) for hit in results]}
+    tuned = {"tuned": dict(results.tuned)} if results.tuned else {}
+    return {"notes": list(results.notes), **tuned, "hits": [_hit(hit) for hit in results]}
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

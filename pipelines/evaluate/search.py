@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
 RESAMPLES = 2_000
+FEWEST = 5
+"""Queries below which there is no interval and no test: resampling so few says nothing about others."""
 Run = Mapping[str, Mapping[str, float]]
 """Query to document to score."""
 
@@ -143,13 +145,14 @@ class SearchQuality:
 
     `interval` is the 95 % bootstrap interval of nDCG@10. `difference` is this mode's nDCG@10 minus the first mode's,
     and `p` the two-sided p-value of a paired randomisation test of it (Smucker, Allan and Carterette, CIKM 2007); both
-    are None for the first mode. `second_stage` says which one ran, if one did.
+    are None for the first mode. With fewer than five queries, `interval` and `p` are None. `second_stage` says which
+    one ran, if one did.
     """
 
     mode: str
     queries: int
     measures: dict[str, float]
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     difference: float | None
     p: float | None
     second_stage: str | None = None
@@ -160,7 +163,7 @@ class SearchQuality:
             "mode": self.mode,
             "queries": self.queries,
             **self.measures,
-            "interval": list(self.interval),
+            "interval": list(self.interval) if self.interval else None,
             "difference": self.difference,
             "p": self.p,
             **({"second_stage": self.second_stage} if self.second_stage else {}),
@@ -260,13 +263,14 @@ def _quality(name: str, scores: dict[str, dict[str, float]], first: dict[str, fl
     ndcg = scores["ndcg@10"]
     means = {measure: sum(values.values()) / len(values) for measure, values in scores.items()}
     gains = [ndcg[key] - first[key] for key in ndcg] if first else None
+    enough = len(ndcg) >= FEWEST
     return SearchQuality(
         mode=name,
         queries=len(ndcg),
         measures=means,
-        interval=bootstrap(list(ndcg.values())),
+        interval=bootstrap(list(ndcg.values())) if enough else None,
         difference=sum(gains) / len(gains) if gains else None,
-        p=randomisation(gains) if gains else None,
+        p=randomisation(gains) if gains and enough else None,
     )
 
 

@@ -1,6 +1,6 @@
 """The first stage of a search: dense, lexical or fused candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -32,6 +32,7 @@ class FirstStage:
     dense: DenseSearch
     allowed: np.ndarray | None
     estimate: Estimate
+    tuned: Mapping[str, float]
 
     @classmethod
     def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
@@ -43,9 +44,9 @@ class FirstStage:
         allowed = allowed_rows(view, settings.where)
         if without is not None:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
-        settings = settings.resolved(view)
+        tuned, settings = settings.tuned(view), settings.resolved(view)
         estimate = Estimate.over(view, allowed)
-        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed, estimate)
+        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed, estimate, tuned)
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
         """Return the ranked documents for every query, searching deeper until there are enough.

@@ -49,7 +49,9 @@ def build_results(
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
             "the others follow in the first stage's order",
         )
-    return Results(query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight)
+    return Results(
+        query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight, tuned=stage.tuned
+    )
 
 
 def _kept(

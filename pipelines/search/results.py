@@ -1,7 +1,7 @@
 """The results of a search."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ...indexer.document import Value
@@ -179,6 +179,7 @@ class Results(Sequence[Hit]):
         loading_seconds: Time in seconds to load the models and the indexes, shared in the same way; 0.0 if nothing was
             loaded.
         fusion: How both halves were weighted, and why; None if the mode has one half.
+        tuned: The settings that `sonde tune` stored and that this search used, by name.
     """
 
     query: str
@@ -190,6 +191,7 @@ class Results(Sequence[Hit]):
     reranking: Reranking | None = None
     loading_seconds: float = 0.0
     fusion: FusionWeight | None = None
+    tuned: Mapping[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -161,6 +161,16 @@ class SearchSettings:
             rerank_weight=_first(self.rerank_weight, own.rerank_weight),
         )
 
+    def tuned(self, view: View) -> dict[str, float]:
+        """Return the settings that `sonde tune` stored in the collection and that this search uses, by name."""
+        stages = ["breadth"] if self.mode != "lexical" else []
+        stages += ["depth"] if self.mode == "hybrid" else []
+        stages += ["weight"] if self.mode == "hybrid" and self.fusion == "convex" else []
+        stages += ["rerank_depth", "rerank_weight"] if self.rerank else []
+        used = {name for name in stages if getattr(self, name) is None} | {"threshold"}
+        stored = SearchDefaults.of(view.catalog.get(PROPERTY)).chosen
+        return {name: value for name, value in stored.items() if name in used}
+
     def check(self) -> None:
         """Raise UsageError with the value if a setting is not valid."""
         if not isinstance(self.k, Integral) or self.k < 1:

@@ -17,8 +17,8 @@ from ...indexer.store.documents import document_ids, document_texts
 from ..evaluate.search import read_qrels
 from ..search.trec import read_queries
 
-FEWEST = 10
-"""Queries with a known answer below which nothing can be chosen and checked."""
+FEWEST = 20
+"""Queries with a known answer below which nothing can be chosen on one half and checked on the other."""
 QUERIES = 300
 """Queries that are made of a collection's own texts."""
 CORPUS = 2_000
@@ -26,6 +26,9 @@ CORPUS = 2_000
 WORDS = 8
 """Words at most of a query that is made of a sentence: its rarest."""
 _SHORTEST = 100
+"""Characters that a text must have left after a sentence was taken out of it."""
+_MORE = 5
+"""Distinct words of a text that its title does not have, so that the title can ask for it."""
 _WORD = re.compile(r"\w+")
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
@@ -136,7 +139,7 @@ def made(
         rows = [(each.id, each.title, each.text) for each in document_texts(view.catalog)]
     places = np.sort(chance.choice(len(rows), min(corpus, len(rows)), replace=False)).tolist()
     sample: list[tuple[str, str, str]] = [rows[place] for place in places]
-    titled = sum(bool(title.strip()) and len(text) >= _SHORTEST for _, title, text in sample) >= len(sample) / 4
+    titled = sum(bool(_titled(title, text)[0]) for _, title, text in sample) >= len(sample) / 4
     rarity = _rarity([text for _, _, text in sample])
     wanted = set(chance.permutation(len(sample)).tolist()[: 4 * count])
     texts, truth, documents = [], [], []
@@ -157,8 +160,10 @@ def made(
 
 
 def _titled(title: str, text: str) -> tuple[str, str]:
-    words = _WORD.findall(title)
-    return (title.strip(), text) if len(words) >= 2 and len(text) >= _SHORTEST else ("", text)
+    """Return the title as a query, if it says something and the text more than the title alone."""
+    asks = {word.lower() for word in _WORD.findall(title)}
+    says = {word.lower() for word in _WORD.findall(text)}
+    return (title.strip(), text) if len(asks) >= 2 and len(says - asks) >= _MORE else ("", text)
 
 
 def _without_a_sentence(text: str, rarity: dict[str, float], chance: np.random.Generator) -> tuple[str, str]:
@@ -184,6 +189,7 @@ def _rarity(texts: Sequence[str]) -> dict[str, float]:
 def _enough(asked: KnownQuery) -> KnownQuery:
     if len(asked) < FEWEST:
         raise SondeError(
-            f"{asked.source}: {len(asked)} can be used, and at least {FEWEST} are needed to choose and check"
+            f"{asked.source}: {len(asked)} can be used, and at least {FEWEST} are needed, half of them to choose "
+            "settings and half to check them"
         )
     return asked

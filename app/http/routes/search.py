@@ -70,6 +70,7 @@ def answer(results: Results) -> dict[str, Any]:
         "seconds": results.seconds,
         "loading_seconds": results.loading_seconds,
         "fusion": asdict(results.fusion) | {"why": str(results.fusion)} if results.fusion else None,
+        "tuned": dict(results.tuned),
         "hits": [hit.to_dict() for hit in results],
     }
 

@@ -288,7 +288,9 @@ def _show_table(found: list[dict[str, Any]]) -> None:
             {
                 "mode": [each["mode"] for each in found],
                 "nDCG@10": [f"{each['ndcg@10']:.3f}" for each in found],
-                "95 % interval": ["{:.3f} to {:.3f}".format(*each["interval"]) for each in found],
+                "95 % interval": [
+                    "{:.3f} to {:.3f}".format(*each["interval"]) if each["interval"] else "–" for each in found
+                ],
                 "difference": [_signed(each["difference"]) for each in found],
                 "p": ["–" if each["p"] is None else f"{each['p']:.3f}" for each in found],
                 "recall@100": [f"{each['recall@100']:.3f}" for each in found],
@@ -299,7 +301,7 @@ def _show_table(found: list[dict[str, Any]]) -> None:
             hide_index=True,
         )
         few = (
-            f" With {counted(queries, 'query', 'queries')}, the intervals are wide: judge more."
+            f" {counted(queries, 'query', 'queries')} say little: judge more. An interval needs 5."
             if queries < FEW
             else ""
         )
@@ -325,8 +327,8 @@ def _ndcg_chart(found: list[dict[str, Any]]) -> Any:
     values = [each["ndcg@10"] for each in found]
     error = {
         "type": "data",
-        "array": [each["interval"][1] - each["ndcg@10"] for each in found],
-        "arrayminus": [each["ndcg@10"] - each["interval"][0] for each in found],
+        "array": [each["interval"][1] - each["ndcg@10"] if each["interval"] else 0 for each in found],
+        "arrayminus": [each["ndcg@10"] - each["interval"][0] if each["interval"] else 0 for each in found],
     }
     figure = go.Figure(
         go.Scatter(x=values, y=[each["mode"] for each in found], error_x=error, mode="markers", marker={"size": 12})

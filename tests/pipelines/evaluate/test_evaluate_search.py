@@ -38,9 +38,12 @@ def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Pat
 
 def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:
     queries, qrels = read_queries(judged[0]), read_qrels(judged[1])
+    few = evaluate_search(collection.stored, queries, qrels, modes(("dense", "lexical")))
+    assert [(q.queries, q.interval, q.p) for q in few] == [(4, None, None)] * 2, "too few for an interval"
+    queries, qrels = [*queries, ("again", queries[0][1])], qrels | {"again": qrels[queries[0][0]]}
     found = evaluate_search(collection.stored, queries, qrels, modes(("dense", "lexical", "hybrid")))
     again = evaluate_search(collection.stored, queries, qrels, modes(("dense", "lexical", "hybrid")))
-    assert [(q.mode, q.queries) for q in found] == [("dense", 4), ("lexical", 4), ("hybrid", 4)]
+    assert [(q.mode, q.queries) for q in found] == [("dense", 5), ("lexical", 5), ("hybrid", 5)]
     assert [q.to_dict() for q in found] == [q.to_dict() for q in again]
     assert found[0].p is None and found[0].difference is None
     for quality in found:
@@ -52,6 +55,7 @@ def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tupl
         expected = ir_measures.calc_aggregate(measures, qrels, list(ir_measures.read_trec_run(str(run_file))))
         for name, measure in zip(names, measures, strict=True):
             assert quality.measures[name] == pytest.approx(expected[measure], abs=1e-6)
+        assert quality.interval is not None
         low, high = quality.interval
         assert low <= quality.measures["ndcg@10"] <= high
         if quality.difference is not None:

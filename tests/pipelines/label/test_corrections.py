@@ -61,6 +61,19 @@ def test_what_is_unsure_and_what_is_corrected_are_of_the_same_run(shop: Collecti
     assert shop.forget_corrections("parcel-1") == 0
 
 
+def test_a_correction_goes_to_the_newest_run_that_has_its_label(shop: Collection, sonde: Command) -> None:
+    shop.label(LABELS, name="goods")
+    shop.label(["good", "bad"], name="mood")
+    assert shop.corrected_run() == shop.corrected_run(labels=["none of these"]) == "mood"
+    assert (shop.corrected_run(labels=["Battery"]), shop.corrected_run(labels=["bad"])) == ("goods", "mood")
+    assert shop.corrected_run(labels=["battery", "bad"]) == "mood", "no run has both"
+    assert shop.corrected_run("mood", ["battery"]) == "mood"
+    shop.correct({"parcel-1": "battery"})
+    assert [found.id for found in shop.corrections("goods")] == ["parcel-1"]
+    ran = sonde("correct", shop.path, "parcel-2", "--label", "screen")
+    assert (ran.code, ran.err) == (0, "goods: 1 document corrected, 2 corrections kept\n")
+
+
 def test_a_name_means_the_run_and_not_its_corrections(shop: Collection) -> None:
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery"})

@@ -121,6 +121,19 @@ def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy
     assert "titles" in queries.source
 
 
+def test_titles_of_short_texts_ask_for_them(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    short = [
+        {"id": str(n), "title": f"Error {n} in the lift", "text": f"The door {n} opens and closes without stopping"}
+        for n in range(25)
+    ]
+    short += [{"id": f"same {n}", "title": f"Note {n} again", "text": f"note {n} again"} for n in range(25)]
+    collection: Any = package.index(short, tmp_path / "c.sonde", id="id", title="title", encoder=encoder).stored
+    queries, _ = made(collection)
+    assert sorted(queries.texts) == sorted(row["title"] for row in short[:25]), "a text that only repeats its title"
+    assert all(len(row["text"]) < 100 for row in short)
+
+
 def test_without_titles_a_sentence_is_taken_out_and_asked_for(tmp_path: Path) -> None:
     encoder: Any = FakeEncoder()
     untitled = [{"id": row["id"], "text": row["text"]} for row in rows()]
@@ -229,7 +242,7 @@ def test_defaults_of_a_newer_version_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("query,id\n" + "a,1\n" * 20, r"1 can be used, and at least 10"),
+        ("query,id\n" + "a,1\n" * 20, r"1 can be used, and at least 20"),
         ("question,page\na,1\n", r"must have the columns query and id, not question, page"),
         ("query,id\n" + "".join(f"q{n},x{n}\n" for n in range(20)), r"0 of 20 queries have a right document"),
     ],
@@ -245,7 +258,7 @@ def test_a_log_that_cannot_be_used_is_one_line(
 def test_queries_need_judgements(noisy: StoredCollection, asked: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError, match="give queries with qrels, or clicks"):
         tune_search(noisy, queries=asked[0])
-    with pytest.raises(SondeError, match="at least 10"):
+    with pytest.raises(SondeError, match="at least 20"):
         made(noisy, count=5)
 
 
