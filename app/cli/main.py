@@ -14,6 +14,7 @@ from . import (
     bitext,
     cluster,
     demo,
+    documents,
     duplicates,
     evaluate,
     feedback,
@@ -63,6 +64,7 @@ def _options(
 
 index.register(app)
 search.register(app)
+documents.register(app)
 cluster.register(app)
 topics.register(app)
 map.register(app)

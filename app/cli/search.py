@@ -274,7 +274,7 @@ def _print_hit(hit: "Hit", mode: "Mode", fields: list[str]) -> None:
         print(f"     {snippet(hit.shown, LENGTH)}")
     if hit.why:
         _print_why(hit)
-    if metadata := shown_metadata(hit, fields):
+    if metadata := shown_metadata(hit.metadata, fields):
         print(f"     {snippet(' · '.join(f'{name}: {value}' for name, value in metadata), 200)}")
 
 

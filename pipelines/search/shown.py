@@ -1,6 +1,6 @@
 """The metadata shown beside hits: by default, the fields that tell the hits apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 
 from ...indexer.document import Value
@@ -27,9 +27,9 @@ def _tells(hits: Sequence[Hit], name: str) -> bool:
     return len(hits) == 1 or len({repr(value) for value in values}) > 1
 
 
-def shown_metadata(hit: Hit, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the given fields of a hit with their values in short: times to the minute, numbers to six digits."""
-    values = ((name, hit.metadata.get(name)) for name in names)
+def shown_metadata(metadata: Mapping[str, Value], names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the given fields with their values in short, empty ones left out: times to the minute, six digits."""
+    values = ((name, metadata.get(name)) for name in names)
     return [(name, _short(value)) for name, value in values if value not in (None, "", [])]
 
 

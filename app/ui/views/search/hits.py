@@ -92,7 +92,7 @@ def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | 
     with st.container(border=True, gap="small"):
         st.html(title_html(hit))
         st.html(passage_html(hit))
-        if metadata := shown_metadata(hit, fields):
+        if metadata := shown_metadata(hit.metadata, fields):
             chips(metadata)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if asked.like is None and may_write():

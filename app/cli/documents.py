@@ -1,0 +1,99 @@
+"""`sonde get` and `sonde count`: stored documents by id, and how many there are."""
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from ...indexer.wording import counted
+from .output import CollectionPath, Json, print_json, snippet
+
+if TYPE_CHECKING:
+    from ...pipelines.search.counts import Counts, Period
+
+WIDTH = 40
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("get")(get)
+    app.command("count")(count)
+
+
+def get(
+    collection: CollectionPath,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Document ids.")],
+    json: Json = False,
+) -> None:
+    """Print stored documents: title, text and metadata.
+
+    \b
+    Examples:
+      sonde get reviews.sonde 3
+      sonde get reviews.sonde 3 5 --json
+    """
+    from ..api import open as open_collection
+    from ..api.functions import json_value, shown_metadata
+
+    opened = open_collection(collection)
+    for place, found in enumerate([opened.get(id) for id in ids]):
+        if json:
+            metadata = {name: json_value(value) for name, value in found.metadata.items()}
+            about = {"id": found.id, "title": found.title, "text": found.text, "language": found.language}
+            print_json({**about, "metadata": metadata})
+            continue
+        print(("\n" if place else "") + (f"{found.id} · {found.title}" if found.title else found.id))
+        for name, value in shown_metadata(found.metadata, found.metadata):
+            print(f"{name}: {value}")
+        print(f"\n{found.text}")
+
+
+def count(
+    collection: CollectionPath,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A metadata field, or a run's column: 'topic:T name'.")
+    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Count only documents that match this filter.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help="Count dates by this period: year, month or day.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count documents: all, those that match a filter, or for each value of a column.
+
+    \b
+    Examples:
+      sonde count reviews.sonde
+      sonde count reviews.sonde --where "stars <= 2"
+      sonde count reviews.sonde --by stars
+      sonde count reviews.sonde --by date --period year
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if period and by is None:
+        raise UsageError("--period needs --by: name the column with the dates")
+    opened = open_collection(collection)
+    if by is None:
+        found = len(opened) if where is None else opened.matching(where, k=0)[0]
+        print_json({"documents": found}) if json else print(counted(found, "document"))
+        return
+    _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)
+
+
+def _print_counts(found: "Counts", json: bool) -> None:
+    from ..api.functions import json_value
+
+    about = {"column": found.column, "documents": found.documents, "missing": found.missing, "distinct": found.distinct}
+    if json:
+        extremes = {name: json_value(getattr(found, name)) for name in ("low", "high", "mean")}
+        values = [{"value": json_value(value), "documents": many} for value, many in found.values]
+        print_json({**about, **extremes, "values": values})
+        return
+    names = [snippet(str(json_value(value)), WIDTH) for value, _ in found.values]
+    width = max([len(name) for name in names], default=0)
+    for name, (_, many) in zip(names, found.values, strict=True):
+        print(f"{name:<{width}}  {many:>8,}")
+    if found.distinct > len(found.values):
+        print(f"… {found.distinct - len(found.values):,} more values")
+    mean = f", mean {found.mean:.6g}" if found.mean is not None else ""
+    print(f"{counted(found.documents, 'document')}, {found.missing:,} without a value{mean}")
