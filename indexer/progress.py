@@ -25,6 +25,39 @@ def silent(_: Progress | str) -> None:
     """Tell nobody."""
 
 
+class ProgressBar:
+    """Shows progress as bars of tqdm, in a terminal or a notebook, and sentences beside them.
+
+    Give it to any method as `progress`. One bar is shown at a time: that of the newest stage.
+    """
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._bar: Any = None
+
+    def __call__(self, event: Progress | str) -> None:
+        """Show a sentence, or how far a stage has come."""
+        from tqdm.auto import tqdm
+
+        if isinstance(event, str):
+            tqdm.write(event)
+            return
+        if event.stage != self._stage:
+            self.close()
+            self._stage = event.stage
+            self._bar = tqdm(desc=event.stage, total=event.total, unit=f" {event.unit}")
+        self._bar.total = event.total
+        self._bar.update(event.done - self._bar.n)
+        if event.done == event.total:
+            self.close()
+
+    def close(self) -> None:
+        """Leave the last bar as it is; nothing if there is none."""
+        if self._bar is not None:
+            self._bar.close()
+        self._stage, self._bar = "", None
+
+
 class Notice(UserWarning):
     """A sentence for the user about where work is done; Python shows each of them once in a process."""
 

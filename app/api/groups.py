@@ -277,6 +277,21 @@ class Grouping(Opened):
         """
         return kept.members(self.stored, run, item, kind, k=k, offset=offset)
 
+    def assignments(self, run: str, kind: str | None = None) -> list[kept.Assignment]:
+        """Return the cluster, topic or labels of every document of a run, in the order of the documents.
+
+        Outliers have the number -1. A document with several labels comes several times, best first.
+
+        Raises:
+            SondeError: The run does not exist.
+            UsageError: Runs of several kinds have this name and no kind was given.
+
+        Example:
+            >>> [found.number for found in fruit.assignments("kmeans")]
+            [0, 0, 1]
+        """
+        return kept.assignments(self.stored, run, kind)
+
     def breakdown(self, run: str, column: str, kind: str | None = None) -> kept.RunBreakdown:
         """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
 

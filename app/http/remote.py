@@ -19,6 +19,7 @@ else:
 
 READING = (
     "ask",
+    "assignments",
     "best_passage",
     "breakdown",
     "choices_among",

@@ -25,7 +25,7 @@ TYPES = {
     "indexer.upkeep.delete": ("CompactReport",),
     "indexer.upkeep.info": ("Info",),
     "indexer.upkeep.verify": ("Finding",),
-    "pipelines.analysis.runs": ("Member", "RunBreakdown", "RunDetails"),
+    "pipelines.analysis.runs": ("Assignment", "Member", "RunBreakdown", "RunDetails"),
     "pipelines.analysis.corpus": ("Tagged",),
     "pipelines.cluster": ("Clustering", "Updated"),
     "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),

@@ -127,6 +127,11 @@ def query_weights(query: str, languages: Collection[str]) -> dict[str, float]:
 
 def telling_terms(query: str, languages: Collection[str]) -> frozenset[str]:
     """Return the terms of `query_counts` that say why a text matches: no stop words, unless there is nothing else."""
+    return _telling_terms(query, tuple(languages))
+
+
+@lru_cache(maxsize=16)  # one search asks for them several times
+def _telling_terms(query: str, languages: tuple[str, ...]) -> frozenset[str]:
     ranked, stop_list = frozenset(query_counts(query, languages)), _stop_list(query, languages)
     if stop_list is None:
         return ranked

@@ -10,11 +10,11 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import distinct_beginnings
+from ...indexer.store.documents import distinct_beginnings, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of
-from ...indexer.store.runs import Item, Run, items_of, list_runs
+from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.wording import existing
 
 
@@ -39,6 +39,35 @@ class Member:
     title: str
     text: str
     score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """To which cluster, topic or label a run assigned a document; a higher score belongs more, None says nothing."""
+
+    id: str
+    number: int
+    name: str
+    score: float | None
+
+
+def assignments(collection: StoredCollection, name: str, kind: str | None = None) -> list[Assignment]:
+    """Return the cluster, topic or labels of every document of a run, in the order of the documents.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is not clear which run is meant.
+    """
+    with collection.view() as view:
+        run = named(view.catalog, name, kind)
+        docs, numbers, scores = assignments_of(view.catalog, run)
+        keys = ids_by_number(view.catalog, np.unique(docs).tolist())
+        names = {item.number: item.name for item in items_of(view.catalog, run)}
+    found = zip(docs.tolist(), numbers.tolist(), scores.tolist(), strict=True)
+    return [
+        Assignment(keys[doc], number, names.get(number, ""), None if np.isnan(score) else score)
+        for doc, number, score in found
+    ]
 
 
 def members(

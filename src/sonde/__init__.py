@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sonde.indexer.encoder import Encoder, load_encoder
     from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
     from sonde.indexer.ingest import BuildReport, BuildSettings
-    from sonde.indexer.progress import Progress
+    from sonde.indexer.progress import Progress, ProgressBar
     from sonde.indexer.readers import ReadOptions
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
@@ -45,6 +45,7 @@ _HOMES = {
     "SondeError": "indexer.errors",
     "UsageError": "indexer.errors",
     "Progress": "indexer.progress",
+    "ProgressBar": "indexer.progress",
     "ReadOptions": "indexer.readers",
     "AskSettings": "pipelines.search.ask",
     "Label": "pipelines.label",
@@ -78,6 +79,7 @@ __all__ = [
     "MapSettings",
     "MissingExtraError",
     "Progress",
+    "ProgressBar",
     "ReadOptions",
     "RemoteCollection",
     "Results",
