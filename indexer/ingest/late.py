@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,7 @@ class LateReport:
         covered: How many of them the index holds; a reranking embeds the others again.
         embedded: How many were embedded for this report.
         bytes: Of the index on disk.
+        bytes_per_passage: Mean bytes of a passage; the rest is what was learned from the collection.
         seconds: What that took.
     """
 
@@ -43,6 +44,7 @@ class LateReport:
     covered: int
     embedded: int
     bytes: int
+    bytes_per_passage: int
     seconds: float
 
     def to_dict(self) -> dict[str, float]:
@@ -179,7 +181,7 @@ def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify =
     report = late_report(folder, catalog, encoder.spec.fingerprint)
     if len(rows) and not report.covered:
         notify("the late index waits: there are too few tokens to learn from, so passages are embedded in each search")
-    return LateReport(report.passages, report.covered, len(rows), report.bytes, time.monotonic() - began)
+    return replace(report, embedded=len(rows), seconds=time.monotonic() - began)
 
 
 def _batches(count: int) -> Iterable[np.ndarray]:
@@ -206,7 +208,7 @@ def remove_late(folder: Path) -> LateReport:
     with writer_lock(folder), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         want(catalog, False)
         shutil.rmtree(folder / "late", ignore_errors=True)
-        return LateReport(len(live_passages(catalog)[0]), 0, 0, 0, 0.0)
+        return LateReport(len(live_passages(catalog)[0]), 0, 0, 0, 0, 0.0)
 
 
 def late_report(folder: Path, catalog: Catalog, model: str) -> LateReport:
@@ -217,10 +219,10 @@ def late_report(folder: Path, catalog: Catalog, model: str) -> LateReport:
     except (OSError, SondeError):
         index = None
     if index is None:
-        return LateReport(len(rows), 0, 0, 0, 0.0)
+        return LateReport(len(rows), 0, 0, 0, 0, 0.0)
     covered = len(rows) - len(uncovered(catalog, index)[0])
     size = sum(path.stat().st_size for path in index.folder.glob("*") if path.is_file())
-    return LateReport(len(rows), covered, 0, size, 0.0)
+    return LateReport(len(rows), covered, 0, size, index.bytes_per_passage, 0.0)
 
 
 def _index(folder: Path, catalog: Catalog, encoder: Encoder) -> LateIndex | None:

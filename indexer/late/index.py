@@ -2,7 +2,6 @@
 
 import os
 import zlib
-from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +18,8 @@ ATTEMPTS = 3
 
 
 REPAIR = "run `sonde repair`"
+LINE = 32
+"""Bytes of a line of the table."""
 
 
 class LateIndex:
@@ -89,15 +90,12 @@ class LateIndex:
             found[mine] = True if keys is None else segment.keys[inside] == keys[mine]
         return found
 
-    @cached_property
-    def tokens(self) -> int:
-        """How many pooled tokens there are."""
-        return sum(segment.tokens for segment in self.info.segments)
-
-    @cached_property
-    def count(self) -> int:
-        """How many entries there are."""
-        return sum(segment.count for segment in self.info.segments)
+    @property
+    def bytes_per_passage(self) -> int:
+        """Mean bytes of an entry, its line in the table included; 0 without entries."""
+        segments = self.info.segments
+        tokens, count = sum(each.tokens for each in segments), sum(each.count for each in segments)
+        return round(LINE + tokens * self.codec.width / count) if count else 0
 
 
 def key(digest: bytes) -> int:
