@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,14 @@ from _judged_sets import SETS, collection_of
 from _side_by_side import in_turn, machine, spread
 
 import sonde
+from sonde.indexer.encoder import Encoder
 from sonde.pipelines.evaluate.search import evaluate_search
 from sonde.pipelines.search.rerank import stored
 from sonde.pipelines.search.rerank.late import LateInteraction, rarity
 from sonde.pipelines.search.rerank.stored import StoredPassages
 from sonde.pipelines.search.search import FirstStage
 
-DEPTH, TIMED, EMBEDDED = 50, 40, 300
+DEPTH, TIMED, EMBEDDED, RUNS = 50, 40, 200, 3
 RERANK = sonde.SearchSettings(rerank=True)
 
 
@@ -122,17 +124,19 @@ def build(sets: list[str], folder: Path) -> None:
         encoder = collection_of(name, folder).stored.encoder
         encoder.encode_texts([row["text"] for row in rows[:20]])
         with tempfile.TemporaryDirectory() as place:
-
-            def run(late: bool, rows: list[dict[str, str]] = rows, place: str = place) -> float:
-                to = Path(place) / f"{time.monotonic_ns()}.sonde"
-                began = time.perf_counter()
-                sonde.index(rows, to, encoder=encoder, language="en", late=late)
-                return time.perf_counter() - began
-
-            pairs = in_turn(5, lambda: run(True), lambda: run(False))
+            given = (rows, encoder, Path(place))
+            pairs = in_turn(RUNS, partial(indexed, *given, True), partial(indexed, *given, False))
         ratios = [ours / theirs for ours, theirs in pairs]
         with_it, without = (statistics.median(column) for column in zip(*pairs, strict=True))
         print(f"| {name} | {len(rows)} | {without:.1f} | {with_it:.1f} | {spread(ratios)} |", flush=True)
+
+
+def indexed(rows: list[dict[str, str]], encoder: Encoder, folder: Path, late: bool) -> float:
+    """Return the seconds of one index run into a new collection."""
+    to = folder / f"{time.monotonic_ns()}.sonde"
+    began = time.perf_counter()
+    sonde.index(rows, to, encoder=encoder, language="en", late=late)
+    return time.perf_counter() - began
 
 
 PARTS = {"quality": quality, "speed": speed, "build": build}

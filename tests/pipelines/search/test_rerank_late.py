@@ -1,4 +1,4 @@
-"""The second stage over a late index, and over the cache where there is none: scores, consistency, staleness, bounds."""
+"""The second stage over a late index, and over the cache where there is none: scores, one scale, staleness, bounds."""
 
 import shutil
 from collections.abc import Sequence
