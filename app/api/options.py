@@ -27,6 +27,7 @@ class BuildOptions(TypedDict, total=False):
     sync: bool
     batch: int | None
     ann: AnnSettings
+    late: bool
     wait: float
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ...indexer.document import Document
 from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.ingest import BuildReport, BuildSettings, index_documents
+from ...indexer.ingest.late import LateReport, build_late, remove_late
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.values import natural
 from ...indexer.store import export as exporting
@@ -119,6 +120,24 @@ class Upkeep(Opened):
             []
         """
         return repair(self.stored, progress)
+
+    def late(self, *, remove: bool = False, progress: Notify = silent) -> LateReport:
+        """Keep compressed token embeddings, so that `rerank` need not embed the best documents in each search.
+
+        Later runs keep them up to date. If it is stopped, call it again to continue.
+
+        Args:
+            remove: Whether to remove them instead, and keep none from now on.
+            progress: Receives progress and messages.
+
+        Raises:
+            SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
+
+        Example:
+            >>> fruit.late(remove=True).covered
+            0
+        """
+        return remove_late(self.path) if remove else build_late(self.stored, progress)
 
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield documents as dictionaries: id, title, text, metadata, run results and, optionally, the embedding.

@@ -76,6 +76,10 @@ def index(
     memory: Annotated[
         int | None, typer.Option("--memory", metavar="MB", help="Maximum memory for the FAISS index.")
     ] = None,
+    late: Annotated[
+        bool,
+        typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
+    ] = False,
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
@@ -116,7 +120,7 @@ def index(
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
-        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, wait=wait,
+        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, late=late, wait=wait,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     source = paths[0] if len(paths) == 1 else paths

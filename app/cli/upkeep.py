@@ -1,4 +1,4 @@
-"""`sonde info`, `verify`, `repair`, `compact`, `delete` and `export`."""
+"""`sonde info`, `verify`, `repair`, `compact`, `late`, `delete` and `export`."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (info, verify, repair, compact, delete, export):
+    for command in (info, verify, repair, compact, late, delete, export):
         app.command(command.__name__)(command)
 
 
@@ -44,6 +44,7 @@ def _print_info(found: "Info") -> None:
         "language": found.language or "not known",
         "index": _ann_line(found.ann, found.newer),
         "lexical": counted(found.lexical, "passage") if found.lexical is not None else "none: run `sonde repair`",
+        **({"late": _late_line(found.late)} if found.late else {}),
         "metadata": ", ".join(f"{name} ({kind})" for name, kind in found.fields.items()) or "none",
         "disk": ", ".join(f"{name} {size(count)}" for name, count in found.bytes.items()),
     }
@@ -75,6 +76,12 @@ def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
     rest = f"; {newer:,} newer passages are scanned exactly" if newer else ""
     settings = f" ({parameters})" if parameters else ""
     return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{where}{rest}"
+
+
+def _late_line(late: dict[str, Any]) -> str:
+    more = "" if late["covered"] == late["passages"] else ": run `sonde late` to add the others"
+    each = f", {size(late['bytes_per_passage'])} each" if late["bytes_per_passage"] else ""
+    return f"{late['covered']:,} of {counted(late['passages'], 'passage')}{each}{more}"
 
 
 def verify(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
@@ -132,6 +139,37 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
             f"{counted(report.removed, 'tombstone')} removed, "
             f"{counted(report.segments_before, 'segment')} became {report.segments}, "
             f"vectors {size(report.bytes_before)} became {size(report.bytes)}"
+        )
+
+
+def late(
+    collection: CollectionPath,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove them, and keep none from now on.")] = False,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Keep compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
+
+    Later runs of `sonde index` keep them up to date. If the command is stopped, run it again to continue.
+
+    \b
+    Examples:
+      sonde late reviews.sonde
+      sonde late reviews.sonde --remove
+    """
+    from ..api import open as open_collection
+
+    with progress(quiet=json) as notify:
+        report = open_collection(collection, device=device).late(remove=remove, progress=notify)
+    if json:
+        print_json(report.to_dict())
+    elif remove:
+        print(f"{collection} keeps no late index")
+    else:
+        each = f", {size(report.bytes_per_passage)} each" if report.covered else ""
+        print(
+            f"late index: {report.covered:,} of {counted(report.passages, 'passage')}{each}; "
+            f"{report.embedded:,} embedded in {report.seconds:,.1f} s"
         )
 
 

@@ -75,6 +75,7 @@ WRITING = (
     "forget_tuning",
     "judge",
     "label",
+    "late",
     "merge_clusters",
     "rename_run",
     "repair",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AnyReplica = Replica | OnnxReplica | PackedReplica
 OnBatch = Callable[[int], object]
+TakeTokens = Callable[[np.ndarray, list[TokenVectors]], object]
+"""Receives the places of a batch's texts and the vectors of their tokens, from the thread that ran the batch."""
 Batches = Iterator[np.ndarray]
 AHEAD_TEXTS = 4_096
 """Texts that are tokenised while a GPU encodes the same number before them."""
@@ -97,12 +99,15 @@ class Encoder:
         Raises:
             SondeError: The model gives numbers that are not finite.
         """
-        vectors = self._encode(tokens, on_batch)
-        if not np.isfinite(vectors).all():
-            raise SondeError(
-                f"{self.spec.name} produces non-finite numbers in {self.spec.dtype}: try {arg('dtype')} float32"
-            )
-        return vectors
+        return self._finite(self._encode(tokens, on_batch))
+
+    def encode_with_tokens(self, tokens: Sequence[Tokens], take: TakeTokens) -> np.ndarray:
+        """Return what `encode` does, and give the vectors of all tokens to `take`, from the same forward passes.
+
+        Raises:
+            SondeError: The model has no token embeddings, or gives numbers that are not finite.
+        """
+        return self._finite(self._encode(tokens, None, take))
 
     def encode_texts(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
         """Return float32 [n, dimension]: `tokenize` and `encode` in one; for a GPU, they overlap."""
@@ -134,13 +139,26 @@ class Encoder:
         self._in_batches(tokens, work)
         return [each for each in found if each is not None]
 
-    def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None) -> np.ndarray:
+    def _finite(self, vectors: np.ndarray) -> np.ndarray:
+        if not np.isfinite(vectors).all():
+            raise SondeError(
+                f"{self.spec.name} produces non-finite numbers in {self.spec.dtype}: try {arg('dtype')} float32"
+            )
+        return vectors
+
+    def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None, take: TakeTokens | None = None) -> np.ndarray:
         vectors = np.empty((len(tokens), self.spec.dimension), dtype=np.float32)
 
         def work(replica: AnyReplica, batches: Batches) -> None:
             results: list[Any] = []
             for places in batches:
-                results.append((places, replica.run([tokens[place] for place in places])))
+                batch = [tokens[place] for place in places]
+                if take:
+                    found, of_tokens = replica.run_with_tokens(batch, self.spec.name)
+                    take(places, of_tokens)
+                else:
+                    found = replica.run(batch)
+                results.append((places, found))
                 if len(results) > replica.ahead:
                     replica.fetch([results.pop(0)], vectors)
                 if on_batch:

@@ -117,7 +117,11 @@ class Replica:
         self.device = device
         self.truncate = truncate
         self.normalize = normalize
+        self.name = ""
         self._sparing: Sparing[list[Tokens], torch.Tensor] = Sparing(device, self._run, self._on_cpu, notify)
+        self._sparing_both: Sparing[list[Tokens], tuple[torch.Tensor, list[TokenVectors]]] = Sparing(
+            device, self._run_both, self._both_on_cpu, notify
+        )
 
     def run(self, batch: list[Tokens]) -> "torch.Tensor":
         """Return float32 [texts, dimension] on the device, without waiting for it."""
@@ -156,20 +160,52 @@ class Replica:
             if isinstance(self.tokenizer, StaticTokenizer):
                 return [_static(self.model, text, special) for text in batch]
             features = self.features(batch)
-            found = self.model(features)
-            vectors, ids = found.get("token_embeddings"), features.get("input_ids")
-            if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
-                raise SondeError(f"{name} has no token embeddings: choose another {arg('rerank_model')}")
-            vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
-            mask = features["attention_mask"].cpu().numpy().astype(bool)
-            rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)
-            return [kept_tokens(row_ids[used], row[used], special) for row_ids, row, used in rows]
+            return self._kept(features, self.model(features), special, name)
 
-    def _forward(self, features: dict[str, Any]) -> "torch.Tensor":
+    def run_with_tokens(self, batch: list[Tokens], name: str) -> "tuple[torch.Tensor, list[TokenVectors]]":
+        """Return what `run` and `token_vectors` do, from one forward pass.
+
+        Raises:
+            SondeError: The model, of this name, has no token embeddings.
+        """
+        self.name = name
+        pieces = self._sparing_both.run(batch)
+        return joined([vectors for vectors, _ in pieces]), [each for _, tokens in pieces for each in tokens]
+
+    def _run_both(self, batch: list[Tokens]) -> "tuple[torch.Tensor, list[TokenVectors]]":
         import torch
 
-        vectors = self.model(features)["sentence_embedding"]
-        vectors = vectors[:, : self.truncate].float()
+        with torch.inference_mode():
+            features = self.features(batch)
+            found, special = self.model(features), special_ids(self.tokenizer)
+            if isinstance(self.tokenizer, StaticTokenizer):
+                return self._finished(found), [_static(self.model, text, special) for text in batch]
+            return self._finished(found), self._kept(features, found, special, self.name)
+
+    def _both_on_cpu(self) -> "Callable[[list[Tokens]], tuple[torch.Tensor, list[TokenVectors]]]":
+        self._on_cpu()
+        return self._run_both
+
+    def _kept(
+        self, features: dict[str, Any], found: dict[str, Any], special: np.ndarray, name: str
+    ) -> list[TokenVectors]:
+        import torch
+
+        vectors, ids = found.get("token_embeddings"), features.get("input_ids")
+        if vectors is None or ids is None or vectors.shape[:2] != ids.shape:
+            raise SondeError(f"{name} has no token embeddings: choose another {arg('rerank_model')}")
+        vectors = torch.nn.functional.normalize(vectors.float(), dim=2).cpu().numpy()
+        mask = features["attention_mask"].cpu().numpy().astype(bool)
+        rows = zip(ids.cpu().numpy(), vectors, mask, strict=True)
+        return [kept_tokens(row_ids[used], row[used], special) for row_ids, row, used in rows]
+
+    def _forward(self, features: dict[str, Any]) -> "torch.Tensor":
+        return self._finished(self.model(features))
+
+    def _finished(self, found: dict[str, Any]) -> "torch.Tensor":
+        import torch
+
+        vectors = found["sentence_embedding"][:, : self.truncate].float()
         return torch.nn.functional.normalize(vectors, dim=1) if self.normalize else vectors
 
     def moved(self, value: Any) -> Any:

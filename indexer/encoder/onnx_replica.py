@@ -86,8 +86,14 @@ class OnnxReplica:
 
     def run(self, batch: list[Tokens]) -> np.ndarray:
         """Return float32 [texts, dimension]."""
-        features = self.tokenizer.collate(batch)
-        found = self.session.run(features)
+        return self._vectors(features := self.tokenizer.collate(batch), self.session.run(features))
+
+    def run_with_tokens(self, batch: list[Tokens], name: str) -> tuple[np.ndarray, list[TokenVectors]]:
+        """Return what `run` and `token_vectors` do, from one forward pass."""
+        found = self.session.run(features := self.tokenizer.collate(batch))
+        return self._vectors(features, found), self._kept(batch, found)
+
+    def _vectors(self, features: dict[str, np.ndarray], found: np.ndarray) -> np.ndarray:
         vectors = found[:, 0] if self.model.pooling == "cls" else _mean(found, features["lengths"])
         vectors = (_of_length_one(vectors) if self.model.normalized else vectors)[:, : self.truncate]
         return _of_length_one(vectors) if self.normalize else vectors
@@ -103,7 +109,10 @@ class OnnxReplica:
 
     def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:
         """Return the vectors of each text's tokens; a plain model, of whatever name, has them."""
-        found, special = self.session.run(self.tokenizer.collate(batch)), special_ids(self.tokenizer)
+        return self._kept(batch, self.session.run(self.tokenizer.collate(batch)))
+
+    def _kept(self, batch: list[Tokens], found: np.ndarray) -> list[TokenVectors]:
+        special = special_ids(self.tokenizer)
         return [
             kept_tokens(text.ids.astype(np.int64), _of_length_one(row[: len(text.ids)]), special)
             for text, row in zip(batch, found, strict=True)

@@ -137,10 +137,14 @@ class PackedBert:
 
     def vectors(self, stream: "torch.Tensor", room: Room) -> "torch.Tensor":
         """Return the texts' vectors, float32 [texts, dimension]; those beyond the batch's own are undefined."""
+        return self.pooled(self.tokens(stream, room), stream, room)
+
+    def pooled(self, hidden: "torch.Tensor", stream: "torch.Tensor", room: Room) -> "torch.Tensor":
+        """Return the texts' vectors, as `vectors` does, from those of their tokens."""
         import torch
 
         bounds = room.parts(stream)[2]
-        hidden, starts = self.tokens(stream, room), bounds[:-1]
+        starts = bounds[:-1]
         if self._model.pooling == "cls":
             found = hidden[starts.clamp(max=room.tokens - 1)].float()
         else:

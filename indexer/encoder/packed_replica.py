@@ -58,6 +58,9 @@ class PackedReplica:
         self._met: set[Room] = set()
         self._lock = threading.Lock()
         self._sparing: Sparing[list[Tokens], Coming] = Sparing(device, self._run, self._on_cpu, notify)
+        self._sparing_both: Sparing[list[Tokens], tuple[Coming, list[TokenVectors]]] = Sparing(
+            device, self._run_both, self._both_on_cpu, notify
+        )
 
     def run(self, batch: list[Tokens]) -> list[Coming]:
         """Return the vectors of the batch, in pieces, without waiting for them."""
@@ -75,14 +78,33 @@ class PackedReplica:
         """Return the input of the library's model, on its device."""
         return {name: value.to(self.device) for name, value in self.tokenizer.features(batch).items()}
 
+    def run_with_tokens(self, batch: list[Tokens], name: str) -> tuple[list[Coming], list[TokenVectors]]:
+        """Return what `run` and `token_vectors` do, from one forward pass, without a graph."""
+        pieces = self._sparing_both.run(batch)
+        return [coming for coming, _ in pieces], [each for _, tokens in pieces for each in tokens]
+
+    def _run_both(self, batch: list[Tokens]) -> tuple[Coming, list[TokenVectors]]:
+        import torch
+
+        room = Room.of(batch)
+        with torch.inference_mode(), self._current():
+            stream = torch.from_numpy(room.pack(batch)).to(self.device)
+            hidden = self._bert.tokens(stream, room)
+            coming = self._copied(self._bert.pooled(hidden, stream, room)[: len(batch)])
+            return coming, self._kept(batch, hidden)
+
     def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:
         """Return the vectors of each text's tokens; a plain model, of whatever name, has them."""
         import torch
 
         room = Room.of(batch)
         with torch.inference_mode(), self._current():
-            found = self._bert.tokens(torch.from_numpy(room.pack(batch)).to(self.device), room)
-            vectors = torch.nn.functional.normalize(found.float(), dim=1).cpu().numpy()
+            return self._kept(batch, self._bert.tokens(torch.from_numpy(room.pack(batch)).to(self.device), room))
+
+    def _kept(self, batch: list[Tokens], hidden: "torch.Tensor") -> list[TokenVectors]:
+        import torch
+
+        vectors = torch.nn.functional.normalize(hidden.float(), dim=1).cpu().numpy()
         special, ends = special_ids(self.tokenizer), np.cumsum([len(text.ids) for text in batch])
         return [
             kept_tokens(text.ids.astype(np.int64), vectors[end - len(text.ids) : end], special)
@@ -150,3 +172,6 @@ class PackedReplica:
 
     def _on_cpu(self) -> Callable[[list[Tokens]], Coming]:
         return PackedReplica(self._model, self.tokenizer, "cpu", "float32", *self._options)._run
+
+    def _both_on_cpu(self) -> Callable[[list[Tokens]], tuple[Coming, list[TokenVectors]]]:
+        return PackedReplica(self._model, self.tokenizer, "cpu", "float32", *self._options)._run_both

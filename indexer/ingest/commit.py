@@ -1,10 +1,11 @@
 """One commit: vectors into a segment, then documents and passages into the catalog, in one transaction."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from ..encoder import Encoder
+from ..encoder import Encoder, Tokens
 from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
 from ..store.documents import numbers_by_id
@@ -13,6 +14,7 @@ from ..store.passages import PassageRow, add_passages, add_segment, rows_by_dige
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import bury, digest, put_documents
 from .chunker import PassageInput
+from .late import LateFollower
 from .plan import Batch, PlannedDocument
 from .report import Tally
 
@@ -21,7 +23,13 @@ class Committer:
     """Embeds planned batches and commits them one by one."""
 
     def __init__(
-        self, folder: Path, catalog: Catalog, lexical: LexicalFollower, encoder: Encoder, tally: Tally
+        self,
+        folder: Path,
+        catalog: Catalog,
+        lexical: LexicalFollower,
+        encoder: Encoder,
+        tally: Tally,
+        late: LateFollower | None = None,
     ) -> None:
         self.folder = folder
         self.catalog = catalog
@@ -29,24 +37,25 @@ class Committer:
         self.encoder = encoder
         self.fingerprint = encoder.spec.fingerprint
         self.tally = tally
+        self.late = late
 
     def commit(self, batch: Batch) -> None:
         """Embed what is new in the batch and make all of it visible at once."""
         if batch.documents:
             inputs = [passage for planned in batch.documents for passage in planned.passages or []]
             digests = [digest(self.fingerprint, passage.text) for passage in inputs]
-            vectors = self._vectors(inputs, digests)
-            self._write(batch.documents, digests, vectors)
+            stored = rows_by_digest(self.catalog, digests)
+            vectors = self._vectors(inputs, digests, stored)
+            self._write(batch.documents, digests, vectors, stored)
         self.tally.unchanged += batch.unchanged
         self.tally.duplicate_ids += batch.duplicate_ids
         self.tally.skip(batch.skipped)
 
-    def _vectors(self, inputs: list[PassageInput], digests: list[bytes]) -> np.ndarray:
+    def _vectors(self, inputs: list[PassageInput], digests: list[bytes], stored: Mapping[bytes, int]) -> np.ndarray:
         """Return float32 [n, d], embedding each distinct text that no stored vector stands for."""
-        stored = rows_by_digest(self.catalog, digests)
         fresh = {key: place for place, key in enumerate(digests) if key not in stored}
         vectors = np.empty((len(inputs), self.encoder.spec.dimension), dtype=np.float32)
-        embedded = self.encoder.encode([inputs[place].tokens for place in fresh.values()]) if fresh else vectors[:0]
+        embedded = self._encode(list(fresh), [inputs[place].tokens for place in fresh.values()])
         order = {key: place for place, key in enumerate(fresh)}
         reused = [place for place, key in enumerate(digests) if key in stored]
         anew = [place for place, key in enumerate(digests) if key in order]
@@ -57,11 +66,22 @@ class Committer:
         self.tally.tokens += sum(len(inputs[place].tokens.ids) for place in fresh.values())
         return vectors
 
+    def _encode(self, digests: list[bytes], tokens: list[Tokens]) -> np.ndarray:
+        if not tokens:
+            return np.empty((0, self.encoder.spec.dimension), np.float32)
+        return self.late.encode(digests, tokens) if self.late else self.encoder.encode(tokens)
+
     def _read(self, rows: list[int]) -> np.ndarray:
         segments = self.catalog.segments() if rows else []
         return Segments(self.folder / "vectors", segments, self.encoder.spec.dimension).read(np.array(rows, np.int64))
 
-    def _write(self, documents: list[PlannedDocument], digests: list[bytes], vectors: np.ndarray) -> None:
+    def _write(
+        self,
+        documents: list[PlannedDocument],
+        digests: list[bytes],
+        vectors: np.ndarray,
+        stored: Mapping[bytes, int],
+    ) -> None:
         segment = self._segment(vectors) if len(vectors) else None
         with self.catalog.transaction(write=True):
             existing = set(numbers_by_id(self.catalog, [planned.key for planned in documents]))
@@ -73,6 +93,8 @@ class Committer:
             self.catalog.advance()
             self.lexical.add()
         self.lexical.bury()
+        if segment and self.late:
+            self.late.commit(range(segment.start, segment.start + segment.count), digests, stored)
         self._count(documents, existing)
         merge_segments(self.folder, self.catalog)
 

@@ -18,12 +18,14 @@ from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
 from ..store.fields import Field
 from ..store.integrity import sweep
+from ..store.late import is_wanted, want
 from ..store.lock import writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
 from ..store.writing import delete_documents
 from .chunker import Chunker
 from .commit import Committer
+from .late import LateFollower
 from .plan import Ahead, Batch, Planner
 from .report import BuildReport, BuildSettings, Tally
 
@@ -68,6 +70,8 @@ def index_documents(
         encoder = _still(folder, settings, encoder, loaded, notify)
         with closing(_open(folder, encoder, settings, sample, notify)) as catalog:
             sweep(folder, catalog)
+            if settings.late:
+                want(catalog, True)
             tally = Tally(folder / "skipped.jsonl")
             _run(documents, folder, catalog, encoder, settings, tally, notify)
             update_derived(folder, catalog, settings.ann, notify)
@@ -227,7 +231,8 @@ def _run(
         Ahead(planner.batches(documents)) as batches,
     ):
         lexical.follow()
-        committer, fields = Committer(folder, catalog, lexical, encoder, tally), catalog.fields()
+        late = LateFollower(folder, catalog, encoder) if is_wanted(catalog) else None
+        committer, fields = Committer(folder, catalog, lexical, encoder, tally, late), catalog.fields()
         for batch in batches:
             began = time.monotonic()
             committer.commit(batch)
@@ -236,6 +241,8 @@ def _run(
             notify(Progress("embedding", done, None, "documents"))
             if settings.batch is None:
                 planner.size = _next_size(planner.size, batch, time.monotonic() - began)
+        if late:
+            late.finish()
     _refuse_nothing(tally)
     if settings.sync:
         _delete_vanished(catalog, seen, tally)

@@ -26,6 +26,8 @@ class BuildSettings:
         sync: Also delete the documents that the source no longer holds.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
+        late: Also keep compressed token embeddings, so that a reranking need not embed the best documents again. A
+            collection remembers this.
         wait: Seconds to wait while another process writes to the collection, from 0.
 
     Raises:
@@ -44,6 +46,7 @@ class BuildSettings:
     sync: bool = False
     batch: int | None = None
     ann: AnnSettings = field(default_factory=AnnSettings)
+    late: bool = False
     wait: float = 30.0
 
     def __post_init__(self) -> None:

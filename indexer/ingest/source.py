@@ -1,6 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions, read_source
+from ..store.collection import StoredCollection
+from ..store.late import is_wanted, uncovered
 from .index import encoder_for, index_documents
+from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
 
 LANGUAGE_SAMPLE = 200
@@ -43,9 +47,20 @@ def index_source(
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
-    return index_documents(
+    report = index_documents(
         with_progress, folder, settings=settings, sample=sample, encoder=encoder, notify=with_progress.notify
     )
+    _complete_late(folder, encoder, notify)
+    return report
+
+
+def _complete_late(folder: Path, encoder: Encoder, notify: Notify) -> None:
+    """Embed the passages that the late index of the collection lacks, if it keeps one: those of earlier runs."""
+    collection = StoredCollection(folder, encoder)
+    with closing(collection), collection.view() as view:
+        complete = not is_wanted(view.catalog) or not len(uncovered(view.catalog, view.late)[0])
+    if not complete:
+        build_late(collection, notify)
 
 
 def estimate_source(

@@ -1,6 +1,7 @@
 """The derived indexes: kept in step with the catalog, loaded once, rebuilt when they cannot be read.
 
-Both live in a folder per epoch, `ann/EPOCH` and `lexical/EPOCH`: `compact` renumbers the rows and starts a new one.
+All live in a folder per epoch, `ann/EPOCH`, `lexical/EPOCH` and `late/EPOCH`: `compact` renumbers the rows and starts a
+new one.
 """
 
 import os
@@ -18,9 +19,11 @@ from ..ann.kinds import suits_cpu
 from ..ann.settings import GPU_KINDS, AnnInfo
 from ..encoder import ModelSpec
 from ..errors import SondeError
+from ..late import REPAIR, LateIndex
 from ..lexical import LexicalEntry, LexicalIndex
 from ..progress import Notify, Progress, silent, tell
 from .catalog import Catalog
+from .late import late_folder
 from .segments import Segments
 
 Stamp = tuple[str, int, int]
@@ -62,6 +65,7 @@ class Loaded:
         self.device = device
         self._ann: tuple[Stamp, AnnIndex] | None = None
         self._lexical: tuple[Stamp, LexicalIndex] | None = None
+        self._late: tuple[Stamp, LateIndex] | None = None
         self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def ann(self, epoch: int) -> AnnIndex | None:
@@ -95,6 +99,20 @@ class Loaded:
         except (OSError, SondeError):
             return None
         return self._lexical[1]
+
+    def late(self, epoch: int, model: str) -> LateIndex | None:
+        """Return the late index for a model of this fingerprint, None where there is none that can be read."""
+        folder = late_folder(self.folder, epoch)
+        try:
+            stamp = _stamp(folder / "info.json")
+            if self._late is None or self._late[0] != stamp:
+                self._late = (stamp, LateIndex.open(folder, model))
+        except OSError:
+            return None
+        except SondeError as error:
+            tell(f"the late index of {self.folder} is not used ({error}): passages are embedded instead; {REPAIR}")
+            return None
+        return self._late[1]
 
     def _opened(self, folder: Path) -> LexicalIndex:
         """Open the index; where its folder cannot be written, as Tantivy's locks must, through links to its files."""

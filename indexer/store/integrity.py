@@ -21,6 +21,7 @@ from .checksums import (
     small,
     stored,
 )
+from .late import is_wanted
 from .passages import add_segment, bury_passages, remove_segments
 from .rules import broken_rules
 from .segments import Segment, Segments, write_parts
@@ -188,7 +189,9 @@ def sweep(folder: Path, catalog: Catalog) -> list[Path]:
     named = {segment.path(vectors) for segment in catalog.segments()}
     epoch = str(catalog.epoch())
     orphans = [path for path in vectors.glob("*") if path not in named]
-    orphans += [path for kind in ("ann", "lexical") for path in (folder / kind).glob("*") if path.name != epoch]
+    orphans += [path for kind in ("ann", "lexical", "late") for path in (folder / kind).glob("*") if path.name != epoch]
+    if not is_wanted(catalog):
+        orphans += list((folder / "late").glob(epoch))
     orphans += list(folder.rglob("*.tmp"))
     for path in orphans:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -177,5 +177,7 @@ _PROPERTIES = {
     "language": lambda value: value is None or isinstance(value, str),
     "model": _is_model,
     "ann": _is_ann,
+    "late": lambda value: isinstance(value, bool),
+    "late_epoch": lambda value: value is None or _is_epoch(value),
     "search_defaults": _is_search,
 }

@@ -12,10 +12,12 @@ from ..document import Value
 from .catalog import Catalog, storable
 from .derived import Loaded
 from .fields import Field, check_text
+from .late import is_wanted
 from .segments import Segments
 
 if TYPE_CHECKING:
     from ..ann import AnnIndex
+    from ..late import LateIndex
     from ..lexical import LexicalIndex
     from .collection import StoredCollection
 
@@ -50,7 +52,7 @@ class Generation:
         self.epoch = epoch
         self.owners = owners
         self.segments = segments
-        self._loaded = loaded
+        self.loaded = loaded
 
     @classmethod
     def load(cls, folder: Path, catalog: Catalog, dimension: int, loaded: Loaded) -> "Generation":
@@ -74,12 +76,12 @@ class Generation:
     @cached_property
     def ann(self) -> "AnnIndex | None":
         """The FAISS index, or None where the collection has none that can be read: searches then scan exactly."""
-        return self._loaded.ann(self.epoch)
+        return self.loaded.ann(self.epoch)
 
     @cached_property
     def lexical(self) -> "LexicalIndex | None":
         """The Tantivy index, or None where the collection has none that can be read."""
-        return self._loaded.lexical(self.epoch)
+        return self.loaded.lexical(self.epoch)
 
 
 class View:
@@ -94,6 +96,18 @@ class View:
     def fields(self) -> dict[str, Field]:
         """Metadata fields by name."""
         return self.catalog.fields()
+
+    @cached_property
+    def late(self) -> "LateIndex | None":
+        """The late index, or None where the collection keeps none, or none that can be read."""
+        if not is_wanted(self.catalog):
+            return None
+        return self.generation.loaded.late(self.generation.epoch, self.collection.spec.fingerprint)
+
+    def digests(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the digest of each passage, by row: of its text and the model; rows must exist."""
+        found = dict(self.catalog.select_in("SELECT row, digest FROM passages WHERE row IN (?)", list(rows)))
+        return [found[row] for row in rows]
 
     def passages(self, rows: Sequence[int]) -> dict[int, StoredPassage]:
         """Return live passages by row."""

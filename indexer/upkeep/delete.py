@@ -19,6 +19,7 @@ from ..store.collection import check_folder
 from ..store.derived import update_derived, update_lexical
 from ..store.documents import numbers_by_id
 from ..store.integrity import sweep
+from ..store.late import move_late
 from ..store.lock import writer_lock
 from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
 from ..store.segments import Segment, Segments, write_segment
@@ -80,6 +81,7 @@ def _rewrite(folder: Path, catalog: Catalog, before: list[Segment], notify: Noti
     moved = [(new, int(old)) for new, old in enumerate(rows) if new != old]
     move_passages(catalog, moved)
     catalog.set("epoch", catalog.epoch() + 1)
+    move_late(folder, catalog, rows, ModelSpec.from_dict(catalog.get("model")).fingerprint, notify)
     catalog.advance()
 
 

@@ -16,6 +16,7 @@ from ..errors import SondeError
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
+from ..store.late import is_wanted
 from ..store.view import View
 from .verify import measured_recall
 
@@ -96,6 +97,7 @@ class Info:
     `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly. Its
     recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
+    `late` describes the late index (passages covered, bytes, bytes a passage), None where the collection keeps none.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 
@@ -114,6 +116,7 @@ class Info:
     bytes: dict[str, int]
     generation: int
     search_defaults: dict[str, Any] | None = None
+    late: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
@@ -142,7 +145,18 @@ def info(collection: StoredCollection) -> Info:
             bytes=_sizes(collection.path),
             generation=generation.number,
             search_defaults=view.catalog.get("search_defaults"),
+            late=_late(view, passages),
         )
+
+
+def _late(view: View, passages: int) -> dict[str, Any] | None:
+    if not is_wanted(view.catalog):
+        return None
+    index, alive = view.late, view.generation.alive
+    covered = int((index.covered(len(alive)) & alive).sum()) if index else 0
+    size = sum(path.stat().st_size for path in index.folder.glob("*")) if index else 0
+    each = index.bytes_per_passage if index else 0
+    return {"passages": passages, "covered": covered, "bytes": size, "bytes_per_passage": each}
 
 
 def _measured(view: View, ann: AnnIndex) -> dict[str, Any]:
@@ -158,5 +172,6 @@ def _measured(view: View, ann: AnnIndex) -> dict[str, Any]:
 
 def _sizes(folder: Path) -> dict[str, int]:
     parts = {"catalog": folder.glob("catalog.db*")}
-    parts |= {name: (folder / name).rglob("*") for name in ("vectors", "ann", "lexical")}
+    parts |= {name: (folder / name).rglob("*") for name in ("vectors", "ann", "lexical", "late")}
+    parts = parts if (folder / "late").is_dir() else {name: paths for name, paths in parts.items() if name != "late"}
     return {name: sum(path.stat().st_size for path in paths if path.is_file()) for name, paths in parts.items()}

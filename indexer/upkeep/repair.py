@@ -13,8 +13,10 @@ from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import Chunker
 from ..ingest.commit import Committer
+from ..ingest.late import fill_late
 from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
+from ..late import LateWriter
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES, passages_now, reset_sequence, store
@@ -22,6 +24,7 @@ from ..store.collection import StoredCollection
 from ..store.derived import LexicalFollower, repaired_ann, update_derived, update_lexical
 from ..store.documents import chosen_texts
 from ..store.integrity import bury_orphans, changed_tables, lost_runs, remove_orphaned_metadata, sweep
+from ..store.late import late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines, drop_damaged
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
@@ -182,4 +185,17 @@ def _derived(collection: StoredCollection, catalog: Catalog, findings: list[Find
         update_derived(collection.path, catalog, AnnSettings(), notify)
         with catalog.transaction(write=True):
             catalog.advance()
-    return [f"rebuilt the {'FAISS' if part == 'ann' else 'lexical'} index" for part in broken]
+    done = [f"rebuilt the {'FAISS' if part == 'ann' else 'lexical'} index" for part in broken]
+    return done + _late(collection, catalog, findings, notify)
+
+
+def _late(collection: StoredCollection, catalog: Catalog, findings: list[Finding], notify: Notify) -> list[str]:
+    """Embed the tokens again that damaged parts of the late index held."""
+    if not any(finding.part == "late" for finding in findings):
+        return []
+    writer = LateWriter(late_folder(collection.path, catalog.epoch()), collection.spec.fingerprint)
+    writer.drop(writer.damaged())
+    report = fill_late(collection.path, catalog, collection.encoder, notify)
+    with catalog.transaction(write=True):
+        catalog.advance()
+    return [f"embedded the tokens of {counted(report.embedded, 'passage')} again for the late index"]

@@ -11,6 +11,7 @@ from ..ann import AnnIndex, exact_search
 from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import passage_text
+from ..late import LateIndex
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES
 from ..store.collection import StoredCollection
@@ -29,6 +30,8 @@ from ..store.integrity import (
     orphaned_passages,
     passage_rows,
 )
+from ..store.late import BUILT as LATE_BUILT
+from ..store.late import is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.segments import Segment, Segments
 from ..store.view import View
@@ -71,7 +74,7 @@ def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool
     )
 
 
-Part = Literal["catalog", "runs", "judgements", "vectors", "passages", "lexical", "ann"]
+Part = Literal["catalog", "runs", "judgements", "vectors", "passages", "lexical", "ann", "late"]
 CHANGED = "has changed since it was written"
 PROBES = 200
 RECALL_SLACK = 0.03
@@ -101,7 +104,7 @@ def verify(collection: StoredCollection) -> list[Finding]:
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
         findings += [*_documents(view), *_runs(catalog), *_judgements(collection)]
-        return [*findings, *_lexical(view, loaded), *_ann(view, loaded)]
+        return [*findings, *_lexical(view, loaded), *_ann(view, loaded), *_late(view)]
 
 
 def _judgements(collection: StoredCollection) -> Iterator[Finding]:
@@ -200,6 +203,21 @@ def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
         )
     elif (recall := measured_recall(view, ann)) < ann.info.recall - RECALL_SLACK:
         yield Finding("ann", f"recall@10 of the FAISS index is {recall:.3f}, but was {ann.info.recall:.3f} when built")
+
+
+def _late(view: View) -> Iterator[Finding]:
+    """An index that does not cover every passage is not damaged: a run was stopped, or not yet complete."""
+    if not is_wanted(view.catalog):
+        return
+    folder, built = late_folder(view.collection.path, view.generation.epoch), view.catalog.get(LATE_BUILT)
+    try:
+        index = LateIndex.open(folder, view.collection.spec.fingerprint)
+        problems = [problem for each in index.info.segments if (problem := each.problem(folder))]
+    except FileNotFoundError:
+        problems = ["it is missing"] if built == view.generation.epoch else []
+    except (OSError, SondeError) as error:
+        problems = [str(error)]
+    yield from (Finding("late", f"the late index is damaged: {problem}") for problem in problems)
 
 
 def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:

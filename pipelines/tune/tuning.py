@@ -25,6 +25,7 @@ from ..search.fusion import Ranked
 from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
+from ..search.rerank.stored import StoredPassages
 from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .queries import FEWEST, KnownQuery, check_seed, checked, clicked, judged, made
 
@@ -78,9 +79,11 @@ class Remembering:
 
     def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """Return the scores, those that are known already among them."""
-        new = [text for text in dict.fromkeys(passages) if (query, text) not in self._known]
+        new = {text: place for place, text in enumerate(passages) if (query, text) not in self._known}
         if new:
-            scores = np.asarray(self.inner.score(query, new), np.float64)
+            # Passages of a collection stay such: the second stage may know more of them than their texts.
+            some = passages.take(list(new.values())) if isinstance(passages, StoredPassages) else list(new)
+            scores = np.asarray(self.inner.score(query, some), np.float64)
             self._known |= {(query, text): float(score) for text, score in zip(new, scores, strict=True)}
         return np.array([self._known[query, text] for text in passages])
 

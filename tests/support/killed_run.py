@@ -1,6 +1,6 @@
-"""A writer that is killed: run by tests/indexer/store/test_kill.py in a process of its own.
+"""A writer that is killed: run by test_kill.py and test_late_index.py in a process of its own.
 
-usage: killed_run.py index|update|compact FOLDER LOG EVENT
+usage: killed_run.py index|update|compact|late|late-index|late-compact FOLDER LOG EVENT
 At the EVENT-th time that it touches a file of the collection (0: never), the process sends itself SIGKILL.
 """
 
@@ -15,6 +15,8 @@ from fake_encoder import FakeEncoder
 from kill_corpus import BATCH, changed, documents
 
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.ingest.late import build_late
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.upkeep.delete import compact
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
@@ -41,6 +43,10 @@ def main(phase: str, folder: Path, log: Path, event: int) -> None:
     encoder = FakeEncoder(log, seconds=0.0005)
     if phase == "index":
         index_documents(documents(), folder, settings=BuildSettings(batch=BATCH), encoder=encoder)  # type: ignore[arg-type]
+    elif phase == "late-index":
+        index_documents(documents(), folder, settings=BuildSettings(batch=BATCH, late=True), encoder=encoder)  # type: ignore[arg-type]
+    elif phase == "late":
+        build_late(StoredCollection.open(folder, encoder=encoder))  # type: ignore[arg-type]
     elif phase == "update":
         settings = BuildSettings(batch=BATCH, sync=True)
         index_documents(changed(), folder, settings=settings, encoder=encoder)  # type: ignore[arg-type]

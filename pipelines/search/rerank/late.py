@@ -11,9 +11,11 @@ from ....indexer.encoder import Encoder, TokenVectors
 from ....indexer.encoder.token_vectors import locate_tokens
 from ....indexer.encoder.tokenizer import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
+from ....indexer.late import Rarity
 from ....indexer.store.passages import passage_texts
 from ....indexer.store.view import Generation, View
 from .stage import TokenMatch, Unit
+from .stored import StoredPassages, compare
 
 BACKWARD = 0.3
 """Weight of the way back, from the passage's tokens to the query's; chosen on the development sets."""
@@ -42,15 +44,24 @@ def maxsim(
     if not len(passages):
         return np.empty(0, np.float32)
     lengths = [len(passage) for passage in passages]
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     similar = query @ np.concatenate(passages).T
+    given = np.concatenate(passage_weights) if passage_weights else np.ones(similar.shape[1], np.float32)
+    return late_scores(similar, lengths, weights, given, backward)
+
+
+def late_scores(
+    similar: np.ndarray, lengths: Sequence[int], weights: np.ndarray | None, given: np.ndarray, backward: float
+) -> np.ndarray:
+    """Return what `maxsim` does, from similarities [q, t] to the tokens of all passages, which have these weights."""
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     forward = _mean(np.maximum.reduceat(similar, starts, axis=1).T, weights)
     if not backward:
         return forward.astype(np.float32)
-    back, ends = similar.max(axis=0), starts + lengths
-    given = passage_weights or [None] * len(passages)
-    parts = [float(_mean(back[a:b], w)) for a, b, w in zip(starts, ends, given, strict=True)]
-    return ((forward + backward * np.array(parts)) / (1 + backward)).astype(np.float32)
+    total = np.add.reduceat(given, starts, dtype=np.float64)
+    given = np.where(np.repeat(total, lengths) > 0, given, 1)  # a passage whose weights are all 0 gets a plain mean
+    parts = np.add.reduceat(similar.max(axis=0) * given, starts, dtype=np.float64)
+    parts /= np.where(total > 0, total, lengths)
+    return ((forward + backward * parts) / (1 + backward)).astype(np.float32)
 
 
 def _mean(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -100,41 +111,6 @@ SAMPLE = 1_000
 """Passages, spread evenly over the collection; a sample of 500 ranks as well (docs/reranking.md)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rarity:
-    """Inverse document frequencies of token ids.
-
-    Attributes:
-        ids: int64 [n], the ids seen, ascending.
-        values: float32 [n], greater than 0.
-        unseen: The value of every other id, greater than all of `values`.
-    """
-
-    ids: np.ndarray
-    values: np.ndarray
-    unseen: float
-
-    @classmethod
-    def of(cls, passages: list[np.ndarray]) -> "Rarity":
-        """Count in how many passages, given as their token ids, each id occurs."""
-        once = [np.unique(ids) for ids in passages]
-        ids, counts = np.unique(np.concatenate([*once, np.empty(0, np.int64)]), return_counts=True)
-        return cls(
-            ids.astype(np.int64), _inverse(counts, len(passages)), float(_inverse(np.zeros(1), len(passages))[0])
-        )
-
-    def __call__(self, ids: np.ndarray) -> np.ndarray:
-        """Return float32 [n], the weight of each id."""
-        if not len(self.ids):
-            return np.full(len(ids), self.unseen, np.float32)
-        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return np.where(self.ids[places] == ids, self.values[places], self.unseen).astype(np.float32)
-
-
-def _inverse(counts: np.ndarray, total: int) -> np.ndarray:
-    return np.log(1 + (total - counts + 0.5) / (counts + 0.5)).astype(np.float32)
-
-
 _known: "WeakKeyDictionary[Generation, Rarity]" = WeakKeyDictionary()
 
 
@@ -180,6 +156,9 @@ class LateInteraction:
     def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """Return float32 [n], -1 to 1; query and passages are cut to the model's window, as when they were embedded."""
         [asked] = self.encoder.token_vectors(self.encoder.tokenize([query], query=True))
+        if isinstance(passages, StoredPassages) and len(passages):
+            to = compare(asked.vectors, passages, self.encoder, self.rarity)
+            return late_scores(to.similar, to.lengths, self.rarity(asked.ids), to.weights, BACKWARD)
         found = self.encoder.token_vectors(self.encoder.tokenize(passages))
         weights = [self.rarity(tokens.ids) for tokens in found]
         vectors = [tokens.vectors for tokens in found]

@@ -9,10 +9,10 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ....indexer.errors import UsageError
-from ....indexer.ingest.chunker import passage_text
 from ....indexer.store.view import View
 from ..fusion import Ranked
 from ..results import Reranking
+from .stored import StoredPassages
 
 Unit = Literal["similarity", "probability", "logit"] | str
 """What a second stage's score is: a mean maximum similarity (-1 to 1), a probability (0 to 1) or a raw logit."""
@@ -194,7 +194,7 @@ class SecondStage:
     def _score(self, query: str, rows: np.ndarray) -> np.ndarray:
         parts = [np.empty(0, np.float64)]
         for portion in portions(len(rows), self.seconds, self.clock):
-            parts.append(np.asarray(self.reranker.score(query, passage_texts(self.view, rows[portion])), np.float64))
+            parts.append(np.asarray(self.reranker.score(query, StoredPassages(self.view, rows[portion])), np.float64))
         return np.concatenate(parts)
 
     def _ordered(self, head: Ranked, scores: np.ndarray) -> Ranked:
@@ -208,14 +208,6 @@ class SecondStage:
         fused = np.round(fused, 6)
         order = np.lexsort((head.rows, -fused))
         return head.reranked(BORDER + (1 - BORDER) * fused, scores).take(order)
-
-
-def passage_texts(view: View, rows: np.ndarray) -> list[str]:
-    """Return the texts of passages as they were embedded, the title in front."""
-    passages = view.passages(rows.tolist())
-    documents = view.documents([passage.doc for passage in passages.values()])
-    found = [passages[row] for row in rows.tolist()]
-    return [passage_text(documents[p.doc].title, documents[p.doc].text[p.start : p.end]) for p in found]
 
 
 def _unscored(part: Ranked) -> Ranked:

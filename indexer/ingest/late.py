@@ -1,0 +1,232 @@
+"""The late index during an index run, and its building afterwards: tokens are embedded, packed and added in batches."""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..encoder import Encoder, Tokens, TokenVectors
+from ..errors import SondeError
+from ..late import LEAST, LateIndex, LateWriter, key
+from ..progress import Notify, Progress, silent
+from ..store.catalog import Catalog
+from ..store.collection import StoredCollection
+from ..store.late import BUILT, is_wanted, late_folder, live_passages, uncovered, want
+from ..store.lock import writer_lock
+from ..store.passages import passage_texts
+from .chunker import passage_text
+
+ENOUGH = 100_000
+"""Tokens from which the codec is learned: it waits for them, or for the end of the run."""
+AT_ONCE = 256
+"""Passages that `build_late` embeds before it writes them: what a kill costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateReport:
+    """What the late index of a collection holds.
+
+    Attributes:
+        passages: Of the collection, without tombstones.
+        covered: How many of them the index holds; a reranking embeds the others again.
+        embedded: How many were embedded for this report.
+        bytes: Of the index on disk.
+        bytes_per_passage: Mean bytes of a passage; the rest is what was learned from the collection.
+        seconds: What that took.
+    """
+
+    passages: int
+    covered: int
+    embedded: int
+    bytes: int
+    bytes_per_passage: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+class LateFollower:
+    """Adds the passages of a run's commits to the late index, after the catalog has them.
+
+    Killed in between, the last commit's passages are not covered, and the next `build_late` embeds them again.
+    """
+
+    def __init__(self, folder: Path, catalog: Catalog, encoder: Encoder) -> None:
+        """Take the collection, whose lock the caller holds."""
+        self.encoder = encoder
+        self.catalog = catalog
+        self._folder = late_folder(folder, catalog.epoch())
+        self._writer = LateWriter(self._folder, encoder.spec.fingerprint)
+        self._lock = threading.Lock()
+        self._fresh: dict[bytes, np.ndarray | TokenVectors] = {}
+        self._waiting: dict[bytes, tuple[list[int], TokenVectors]] = {}
+        self._tokens = 0
+
+    def encode(self, digests: Sequence[bytes], tokens: Sequence[Tokens]) -> np.ndarray:
+        """Return what the encoder's `encode` does, and keep the passages' tokens for `commit`."""
+        self._fresh = {}
+
+        def take(places: np.ndarray, found: list[TokenVectors]) -> None:
+            for place, each in zip(places.tolist(), found, strict=True):
+                self._fresh[digests[place]] = self._packed(each)
+
+        return self.encoder.encode_with_tokens(tokens, take)
+
+    def commit(self, rows: Iterable[int], digests: Sequence[bytes], stored: Mapping[bytes, int]) -> None:
+        """Add the committed passages whose tokens are known.
+
+        Args:
+            rows: The row of each.
+            digests: The digest of each.
+            stored: A row that has the same text, by digest, for passages that were not embedded again.
+        """
+        ready: list[tuple[int, bytes, np.ndarray]] = []
+        for row, digest in zip(rows, digests, strict=True):
+            found = self._fresh.get(digest)
+            if isinstance(found, np.ndarray):
+                ready.append((row, digest, found))
+            elif found is not None:
+                self._waiting.setdefault(digest, ([], found))[0].append(row)
+            elif digest in stored:
+                ready += [(row, digest, packed) for packed in self._known(stored[digest], digest)]
+        self._fresh = {}
+        self._add(ready)
+        if self._writer.codec:
+            self._add_waiting()
+
+    def finish(self) -> None:
+        """Add what waits for the codec; if there is too little to learn one from, it stays uncovered."""
+        if self._waiting and self._tokens >= LEAST * self._dimension:
+            self._learn([found for _, found in self._waiting.values()])
+            self._add_waiting()
+
+    def _packed(self, found: TokenVectors) -> np.ndarray | TokenVectors:
+        """Return what is stored of a passage; its tokens in 16 bits as long as there is no codec."""
+        if self._writer.codec:
+            return self._writer.codec.pack(found.ids, found.vectors)
+        with self._lock:
+            if not self._writer.codec:
+                self._tokens += len(found.ids)
+                kept = TokenVectors(found.ids, found.vectors.astype(np.float16), found.places)
+                if self._tokens < ENOUGH:
+                    return kept
+                fresh = [each for each in self._fresh.values() if isinstance(each, TokenVectors)]
+                self._learn([*(waiting for _, waiting in self._waiting.values()), *fresh, kept])
+        return self._packed(found)
+
+    def _learn(self, passages: Sequence[TokenVectors]) -> None:
+        # Ordered, because workers may finish in any order: the same passages give the same codec.
+        ordered = sorted(passages, key=lambda each: (each.ids.tobytes(), len(each.ids)))
+        self._writer.learn([each.ids for each in ordered], [each.vectors.astype(np.float32) for each in ordered])
+
+    @property
+    def _dimension(self) -> int:
+        return next((each.vectors.shape[1] for _, each in self._waiting.values()), 0)
+
+    def _known(self, row: int, digest: bytes) -> list[np.ndarray]:
+        try:
+            index = LateIndex.open(self._folder, self.encoder.spec.fingerprint)
+        except (OSError, SondeError):
+            return []
+        return [each for each in index.read(np.array([row]), np.array([key(digest)])) if each is not None]
+
+    def _add(self, entries: Sequence[tuple[int, bytes, np.ndarray]]) -> None:
+        if entries:
+            rows, digests, packed = zip(*entries, strict=True)
+            self._writer.add(np.array(rows, np.int64), np.array([key(each) for each in digests], np.int64), packed)
+            if self.catalog.get(BUILT) != self.catalog.epoch():
+                self.catalog.set(BUILT, self.catalog.epoch())
+
+    def _add_waiting(self) -> None:
+        codec = self._writer.codec
+        assert codec is not None
+        entries = []
+        for digest, (rows, found) in self._waiting.items():
+            packed = codec.pack(found.ids, found.vectors.astype(np.float32))
+            entries += [(row, digest, packed) for row in rows]
+        self._waiting = {}
+        self._add(entries)
+
+
+def build_late(collection: StoredCollection, notify: Notify = silent) -> LateReport:
+    """Embed the tokens of all passages that the late index of a collection lacks; keep one from now on.
+
+    Killed at any moment, the same call goes on after the last batch.
+
+    Raises:
+        SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
+    """
+    encoder = collection.encoder
+    with writer_lock(collection.path), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
+        want(catalog, True)
+        return fill_late(collection.path, catalog, encoder, notify)
+
+
+def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify = silent) -> LateReport:
+    """Do the work of `build_late`; the caller holds the lock."""
+    began = time.monotonic()
+    follower = LateFollower(folder, catalog, encoder)
+    rows, digests = uncovered(catalog, _index(folder, catalog, encoder))
+    for done, some in enumerate(_batches(len(rows)), 1):
+        _embed(follower, rows[some], [digests[place] for place in some.tolist()])
+        notify(Progress("late index", min(done * AT_ONCE, len(rows)), len(rows), "passages"))
+    follower.finish()
+    report = late_report(folder, catalog, encoder.spec.fingerprint)
+    if len(rows) and not report.covered:
+        notify("the late index waits: there are too few tokens to learn from, so passages are embedded in each search")
+    return replace(report, embedded=len(rows), seconds=time.monotonic() - began)
+
+
+def _batches(count: int) -> Iterable[np.ndarray]:
+    """Yield places, each once: at first some that are spread evenly, which the codec is learned from."""
+    first = np.arange(0, count, max(1, count // (4 * AT_ONCE)))[: 4 * AT_ONCE]
+    order = np.concatenate([first, np.setdiff1d(np.arange(count), first)])
+    return (np.sort(order[start : start + AT_ONCE]) for start in range(0, count, AT_ONCE))
+
+
+def _embed(follower: LateFollower, rows: np.ndarray, digests: list[bytes]) -> None:
+    texts = [passage_text(title, text) for title, text in passage_texts(follower.catalog, rows.tolist())]
+    once = {digest: place for place, digest in enumerate(digests)}
+    tokens = follower.encoder.tokenize([texts[place] for place in once.values()])
+    follower.encode(list(once), tokens)
+    follower.commit(rows.tolist(), digests, {})
+
+
+def remove_late(folder: Path) -> LateReport:
+    """Remove the late index of a collection, and keep none from now on.
+
+    Raises:
+        SondeError: Another process is writing.
+    """
+    with writer_lock(folder), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        want(catalog, False)
+        shutil.rmtree(folder / "late", ignore_errors=True)
+        return LateReport(len(live_passages(catalog)[0]), 0, 0, 0, 0, 0.0)
+
+
+def late_report(folder: Path, catalog: Catalog, model: str) -> LateReport:
+    """Return what the late index of a collection holds for a model of this fingerprint."""
+    rows, _ = live_passages(catalog)
+    try:
+        index = LateIndex.open(late_folder(folder, catalog.epoch()), model) if is_wanted(catalog) else None
+    except (OSError, SondeError):
+        index = None
+    if index is None:
+        return LateReport(len(rows), 0, 0, 0, 0, 0.0)
+    covered = len(rows) - len(uncovered(catalog, index)[0])
+    size = sum(path.stat().st_size for path in index.folder.glob("*") if path.is_file())
+    return LateReport(len(rows), covered, 0, size, index.bytes_per_passage, 0.0)
+
+
+def _index(folder: Path, catalog: Catalog, encoder: Encoder) -> LateIndex | None:
+    try:
+        return LateIndex.open(late_folder(folder, catalog.epoch()), encoder.spec.fingerprint)
+    except (OSError, SondeError):
+        return None

@@ -1,0 +1,9 @@
+"""The late index: compressed token embeddings of passages, derived from their texts and rebuildable."""
+
+from .codec import LEAST, Codec, token_rows
+from .files import LateInfo
+from .index import REPAIR, LateIndex, key
+from .rarity import Rarity
+from .writer import LateWriter
+
+__all__ = ["LEAST", "REPAIR", "Codec", "LateIndex", "LateInfo", "LateWriter", "Rarity", "key", "token_rows"]
