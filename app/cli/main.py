@@ -20,6 +20,7 @@ from . import (
     index,
     label,
     map,
+    model,
     runs,
     search,
     serve,
@@ -78,6 +79,7 @@ feedback.register_judge(app)
 evaluate.register(app)
 train.register(app)
 tune.register(app)
+model.register(app)
 upkeep.register(app)
 serve.register(app)
 serve.register_ui(app)

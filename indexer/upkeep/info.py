@@ -16,6 +16,7 @@ from ..errors import SondeError
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
+from ..store.models import other_models
 from ..store.view import View
 from .verify import measured_recall
 
@@ -96,6 +97,8 @@ class Info:
     `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly. Its
     recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
+    `other_models` lists the embeddings of other models that lie beside these: those of the model before, for
+    `sonde model --undo`, and those that are not finished.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 
@@ -114,6 +117,7 @@ class Info:
     bytes: dict[str, int]
     generation: int
     search_defaults: dict[str, Any] | None = None
+    other_models: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
@@ -142,6 +146,7 @@ def info(collection: StoredCollection) -> Info:
             bytes=_sizes(collection.path),
             generation=generation.number,
             search_defaults=view.catalog.get("search_defaults"),
+            other_models=tuple(each.to_dict() for each in other_models(collection.path, view.catalog)),
         )
 
 
