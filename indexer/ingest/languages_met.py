@@ -64,11 +64,11 @@ class LanguagesMet:
         affected = round(sum(count for _, count in foreign))
         if affected < max(1.0, SHARE * total):
             return None
-        about = "about " if estimated else ""
-        verb = "is" if total == 1 else "are"
+        many = f"about {100 * affected / total:.0f} %" if estimated else f"{affected:,}"
+        which = f"{many} of {total:,} documents are" if total > 1 else "the document is"
         names = either([english_name(code) for code, _ in foreign[:NAMED]])
         return (
-            f"{about}{affected:,} of {total:,} documents {verb} in {names}; the model {spec.name} was trained on "
+            f"{which} in {names}; the model {spec.name} was trained on "
             f"{_trained_on(known)}: `sonde model {folder} --to NAME` changes the model"
         )
 
