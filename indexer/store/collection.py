@@ -12,6 +12,7 @@ from typing import Any, Self
 from ..encoder import Encoder, ModelSpec, load_encoder_for
 from ..encoder.models import is_local
 from ..errors import SondeError
+from ..progress import Notify, silent
 from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
@@ -108,6 +109,16 @@ class StoredCollection:
             if self._encoder is None or not _same(self._encoder.spec, spec):
                 self._encoder = (self._loader or load_encoder_for)(spec, device=self.device)
             return self._encoder
+
+    def encoder_of(self, spec: ModelSpec, notify: Notify = silent) -> Encoder:
+        """Load the bi-encoder of another model, for many passages, on this collection's device.
+
+        Raises:
+            SondeError: The model is not available.
+        """
+        if self._loader:
+            return self._loader(spec, device=self.device)
+        return load_encoder_for(spec, device=self.device, passages=True, notify=notify)
 
     def use(self, encoder: Encoder) -> None:
         """Use a bi-encoder that is loaded already, for as long as the collection has its model."""

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...indexer.encoder import Encoder, ModelSpec, load_encoder_for
+from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -108,7 +109,7 @@ def undo_model(collection: StoredCollection, notify: Notify = silent) -> ModelCh
     before = collection.spec
     with changing(collection.path):
         other, spec = previous_beside(collection)
-        load = _Loading(spec, collection.device, notify)
+        load = cache(lambda: collection.encoder_of(spec, notify))
         bring_up_to_date(collection, other, load, notify)
         kept, notes = _switched(collection, other, load, notify)
     return ModelChange(before.name, spec.name, 0, 0.0, None, True, kept, tuple(notes))
@@ -132,19 +133,6 @@ def forget_model(collection: StoredCollection) -> list[OtherModel]:
     """
     with changing(collection.path):
         return discard(collection, previous=True)
-
-
-class _Loading:
-    """Loads a model once, when it is first needed."""
-
-    def __init__(self, spec: ModelSpec, device: str, notify: Notify) -> None:
-        self.spec, self.device, self.notify = spec, device, notify
-        self._encoder: Encoder | None = None
-
-    def __call__(self) -> Encoder:
-        if self._encoder is None:
-            self._encoder = load_encoder_for(self.spec, device=self.device, passages=True, notify=self.notify)
-        return self._encoder
 
 
 def _compared(
