@@ -44,12 +44,12 @@ class OtherEncoder(FakeEncoder):
         return np.hstack([found, np.zeros((len(found), WIDER - DIMENSION), np.float32)])
 
 
-class DeafEncoder(OtherEncoder):
-    """Gives every text the same embedding, so that it is clearly worse."""
+class ContraryEncoder(OtherEncoder):
+    """Takes every query for its opposite, so that it is clearly worse."""
 
     def encode(self, tokens: Sequence[Tokens]) -> np.ndarray:
-        found = super().encode(tokens)
-        return np.full_like(found, 1 / np.sqrt(found.shape[1]))
+        signs = np.array([-1.0 if text.query else 1.0 for text in tokens], np.float32)
+        return super().encode(tokens) * signs[:, None]
 
 
 def loaded(spec: ModelSpec, device: str = "auto") -> FakeEncoder:

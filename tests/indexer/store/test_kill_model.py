@@ -96,6 +96,9 @@ def check(phase: Phase, folder: Path) -> None:
     collection = opened(folder)
     assert verify(collection) == []
     collection.close()
+    if phase.name == "model":  # what is kept of the old model is whole, too
+        changed_to(None, folder)
+        assert found(folder) == old
 
 
 @pytest.mark.parametrize("moment", range(RANDOM_MOMENTS))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import WORDS
-from other_encoder import DeafEncoder, OtherEncoder, changed_to, loaded
+from other_encoder import ContraryEncoder, OtherEncoder, changed_to, loaded
 
 from sonde.app.api.collection import Collection
 from sonde.indexer.document import Document
@@ -286,7 +286,7 @@ def test_both_are_compared_on_the_collections_judgements(collection: Collection,
 def test_a_worse_model_is_not_switched_to_unless_asked(collection: Collection) -> None:
     judge_all(collection)
     before = hits(collection)
-    found = collection.change_model(encoder=DeafEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=ContraryEncoder())  # type: ignore[arg-type]
     assert found.comparison is not None
     assert found.comparison.worse
     assert (found.switched, collection.model, found.kept) == (False, "fake", None)
@@ -295,7 +295,7 @@ def test_a_worse_model_is_not_switched_to_unless_asked(collection: Collection) -
     assert gain.difference < 0
     assert gain.p < 0.05
     assert hits(collection) == before
-    again = collection.change_model(encoder=DeafEncoder(), anyway=True)  # type: ignore[arg-type]
+    again = collection.change_model(encoder=ContraryEncoder(), anyway=True)  # type: ignore[arg-type]
     assert (again.switched, again.embedded, collection.model) == (True, 0, "other")
 
 
@@ -441,3 +441,19 @@ def test_searches_beside_the_change_always_find_one_model(collection: Collection
         asking.join()
     assert wrong == []
     assert seen == {0, 1}
+
+
+def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection: Collection) -> None:
+    before = hits(collection)
+    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    assert found.kept is not None
+    [path] = (found.kept.folder / "vectors").iterdir()
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    [finding] = collection.verify()
+    assert (finding.part, finding.problem) == (
+        "models",
+        f"the embeddings of the model before: {path.name} does not match its digest: going back with `sonde model "
+        "--undo` repairs what it can, `sonde model --forget` removes them",
+    )
+    collection.undo_model()
+    assert (hits(collection), collection.verify()) == (before, [])
