@@ -134,10 +134,16 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
         gain = found.comparison.gains[0]
         print(
             f"{opened.path} keeps {found.before}: searches are significantly worse with {found.after} "
-            f"({gain.measure} {gain.difference:+.3f}, p {gain.p:.3f}); --anyway switches, --discard removes them"
+            f"({gain.measure} {gain.difference:+.3f}, p {gain.p:.4f}); --anyway switches{_removes(opened)}"
         )
     else:
-        print(f"{opened.path} keeps {found.before}: leave out --dry-run to switch; --discard removes the embeddings")
+        print(f"{opened.path} keeps {found.before}: leave out --dry-run to switch{_removes(opened)}")
+
+
+def _removes(opened: "Collection") -> str:
+    """Return how to remove what was embedded; nothing where it is that of the model before, which --undo needs."""
+    others = opened.info().other_models
+    return "" if all(other["previous"] for other in others) else ", --discard removes the new embeddings"
 
 
 def _print_comparison(found: "ModelComparison") -> None:
@@ -146,7 +152,7 @@ def _print_comparison(found: "ModelComparison") -> None:
     rows = [("", before.model[-24:], after.model[-24:], "difference", "p")]
     rows += [
         (f"{gain.mode} {gain.measure}", f"{gain.before:.3f}", f"{gain.after:.3f}", f"{gain.difference:+.3f}",
-         f"{gain.p:.3f}")
+         f"{gain.p:.4f}")
         for gain in found.gains
     ]  # fmt: skip
     rows.append(("passages", f"{before.passages:,}", f"{after.passages:,}", "", ""))
