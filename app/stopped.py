@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from types import FrameType
 
-GO_ON = ("index", "demo", "train")
+GO_ON = ("index", "demo", "train", "model")
 JUDGES = ("nli", "reranker", "ensemble")
 SERVERS = ("serve", "mcp", "ui")
 LEFT = {"repair": "what was repaired stays, and the same command repairs the rest"}

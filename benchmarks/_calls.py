@@ -23,19 +23,20 @@ from pathlib import Path
 WRITES = {1: "write", 18: "pwrite64", 20: "writev"}
 OPENS = {2: (None, 0), 85: (None, 0), 257: (0, 1)}
 FLUSHES = {74: "fsync", 75: "fdatasync"}
+LINKS = {86: (None, 0, None, 1), 265: (0, 1, 2, 3)}
 MOVES = {82: (None, 0, None, 1), 264: (0, 1, 2, 3), 316: (0, 1, 2, 3)}
 REMOVES = {87: (None, 0), 84: (None, 0), 263: (0, 1)}
 MKDIRS = {83: (None, 0), 258: (0, 1)}
 FTRUNCATE, FALLOCATE, MMAP = 77, 285, 9
 OTHERS = {
-    26: "msync", 40: "sendfile", 76: "truncate", 86: "link", 88: "symlink", 162: "sync", 265: "linkat",
-    266: "symlinkat", 275: "splice", 277: "sync_file_range", 296: "pwritev", 306: "syncfs", 326: "copy_file_range",
+    26: "msync", 40: "sendfile", 76: "truncate", 88: "symlink", 162: "sync", 266: "symlinkat",
+    275: "splice", 277: "sync_file_range", 296: "pwritev", 306: "syncfs", 326: "copy_file_range",
     328: "pwritev2", 425: "io_uring_setup", 437: "openat2",
 }  # fmt: skip
 """Calls that the model of a disk does not know; nothing in a collection is written by them today."""
 ONLY_WITH = {2: (1, os.O_CREAT | os.O_TRUNC), 257: (2, os.O_CREAT | os.O_TRUNC), MMAP: (3, 1)}
 """Calls of interest only where an argument has one of these bits, such as MAP_SHARED."""
-WATCHED = (*WRITES, *OPENS, *FLUSHES, *MOVES, *REMOVES, *MKDIRS, FTRUNCATE, FALLOCATE, MMAP, *OTHERS)
+WATCHED = (*WRITES, *OPENS, *FLUSHES, *MOVES, *LINKS, *REMOVES, *MKDIRS, FTRUNCATE, FALLOCATE, MMAP, *OTHERS)
 PROT_WRITE, AT_FDCWD, ALLOW, NOTIFY = 2, 0xFFFFFF9C, 0x7FFF0000, 0x7FC00000
 RECEIVE, SEND, CONTINUE = 0xC0502100, 0xC0182101, 1
 REQUEST, ANSWER = struct.Struct("<QIIiIQ6Q"), struct.Struct("<QqiI")
@@ -45,13 +46,13 @@ MARK = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call about to be made: `kind` is create, write, truncate, flush, rename, remove, mkdir, map, mark or other.
+    """A call about to be made.
 
     Attributes:
-        kind: What it does.
+        kind: What it does: create, write, truncate, flush, rename, link, remove, mkdir, map, mark or other.
         path: Of the file or folder.
         name: The system's name of the call, where it matters.
-        target: The new path, for a rename.
+        target: The new path, for a rename or a link.
         data: What is written, or the text of a mark.
         offset: Where in the file, None at its end; for a truncation, its new size.
         empties: Whether the file is emptied when it is opened.
@@ -157,6 +158,9 @@ def _read(pid: int, number: int, args: list[int]) -> Call | None:
     if number in MOVES:
         source, target = MOVES[number][:2], MOVES[number][2:]
         return Call("rename", _path(pid, args, *source), target=_path(pid, args, *target))
+    if number in LINKS:
+        source, target = LINKS[number][:2], LINKS[number][2:]
+        return Call("link", _path(pid, args, *source), target=_path(pid, args, *target))
     if number in REMOVES or number in MKDIRS:
         kind, places = ("remove", REMOVES) if number in REMOVES else ("mkdir", MKDIRS)
         return Call(kind, _path(pid, args, *places[number]))

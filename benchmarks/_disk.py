@@ -126,6 +126,8 @@ class Disk:
             self._flush(file)
         elif call.kind == "rename":
             self._told(Named(file, self._slot(call.path), self._slot(call.target)))
+        elif call.kind == "link":
+            self._told(Named(file, None, self._slot(call.target)))
         elif call.kind == "remove":
             self._told(Named(file, self._slot(call.path), None))
         elif call.kind == "truncate":

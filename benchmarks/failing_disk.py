@@ -29,8 +29,8 @@ from power_cuts import NAME, RUNS, SLOW, Recorded, in_child, prepare, record, wr
 from sonde.indexer.errors import SondeError
 
 KINDS = {
-    errno.ENOSPC: ("create", "mkdir", "write", "truncate", "rename"),
-    errno.EIO: ("create", "mkdir", "write", "truncate", "rename", "flush", "remove"),
+    errno.ENOSPC: ("create", "mkdir", "write", "truncate", "rename", "link"),
+    errno.EIO: ("create", "mkdir", "write", "truncate", "rename", "link", "flush", "remove"),
 }
 """Which calls fail with which error."""
 

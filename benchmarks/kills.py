@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from damaged import documents, opened, sound_collection
+from other_encoder import OtherEncoder, changed_to
 
 from sonde.app.api.collection import Collection, index
 
@@ -46,7 +47,11 @@ COMMANDS: dict[str, Callable[[Collection], object]] = {
     "rename": lambda c: c.rename_run("k", "renamed", kind="cluster"),
     "forget": lambda c: c.delete_run("k", kind="cluster"),
     "compact": lambda c: c.compact(),
+    "model": lambda c: changed_to(OtherEncoder(), c.path),
+    "undo": lambda c: changed_to(None, c.path),
 }
+PREPARED: dict[str, Callable[[Path], object]] = {"undo": lambda folder: changed_to(OtherEncoder(), folder)}
+"""What is done before a command, so that there is something for it to do."""
 AGAIN = ("put", "judge", "correct", "label", "cluster", "topics", "map", "compact", *STEPWISE)
 """Commands that may be given twice; the others find their work done."""
 State = tuple[dict[str, str], list[str], str]
@@ -64,10 +69,19 @@ def main() -> None:
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        sound = sound_collection(place / "sound.sonde", COUNT)
+        first = sound_collection(place / "sound.sonde", COUNT)
         for command in arguments.only:
+            sound = prepared(command, first, place / "prepared.sonde")
             failed += tried(command, sound, place, arguments.kills // len(arguments.only), arguments.seed)
     sys.exit(failed > 0)
+
+
+def prepared(command: str, sound: Path, folder: Path) -> Path:
+    """Return the collection on which a command works: the sound one, or a copy of it that has been prepared."""
+    if command not in PREPARED:
+        return sound
+    PREPARED[command](copied(sound, folder))
+    return folder
 
 
 def tried(command: str, sound: Path, place: Path, kills: int, seed: int) -> int:
@@ -142,13 +156,14 @@ def wrong(command: str, folder: Path, before: State, now: State, after: State) -
 
 
 def state(folder: Path) -> State:
-    """Return what a user sees but for times: documents by id, runs with their items, and judgements."""
+    """Return what a user sees but for times: documents by id, runs with their items, the model, and judgements."""
     with closing(opened(folder)) as collection:
         documents = {row["id"]: repr(row) for row in collection.rows()}
         runs = [
             repr((run.kind, run.name, run.complete, run.parameters, run.documents, collection.items(run)))
             for run in collection.runs()
         ]
+        runs.append(repr(("model", collection.model)))
         judged = repr([(each.query, each.id, each.grade) for each in collection.judgements().kept])
     return documents, sorted(runs), judged
 

@@ -21,10 +21,10 @@ from _side_by_side import in_turn, machine, spread
 import sonde
 from sonde.indexer.encoder import Encoder
 from sonde.pipelines.evaluate.search import evaluate_search
+from sonde.pipelines.search.first_stage import FirstStage
 from sonde.pipelines.search.rerank import stored
 from sonde.pipelines.search.rerank.late import LateInteraction, rarity
 from sonde.pipelines.search.rerank.stored import StoredPassages
-from sonde.pipelines.search.search import FirstStage
 
 DEPTH, TIMED, EMBEDDED, RUNS = 50, 40, 200, 3
 RERANK = sonde.SearchSettings(rerank=True)

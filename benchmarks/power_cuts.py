@@ -33,7 +33,7 @@ from _calls import Call, mark, watched
 from _disk import WAYS, Disk, Tree, digest, laid_out
 from damaged import documents, opened, sound_collection
 from fake_encoder import FakeEncoder
-from kills import AGAIN, COMMANDS, COUNT, STEPWISE, State, copied, state
+from kills import AGAIN, COMMANDS, COUNT, PREPARED, STEPWISE, State, copied, state
 
 from sonde.app.api.collection import Collection, index
 from sonde.indexer.errors import SondeError
@@ -155,6 +155,8 @@ def prepare(name: str, sound: Path, root: Path) -> None:
     root.mkdir()
     if name != "first":
         copied(sound, root / NAME)
+    if name in PREPARED:
+        PREPARED[name](root / NAME)
     if name == "first judgement":
         (root / NAME / "judgements.jsonl").unlink()
     if name == "repair":

@@ -41,7 +41,9 @@ uk ukr ukrainian українська|ur urd urdu|uz uzb uzn uzbek|vi vie vietna
 xh xho xhosa|yi yid yiddish|yo yor yoruba
 zu zul zulu
 """
-_CODES = {name: entry.split()[0] for entry in _TABLE.replace("\n", "|").split("|") if entry for name in entry.split()}
+_ENTRIES = [entry.split() for entry in _TABLE.replace("\n", "|").split("|") if entry]
+_CODES = {name: entry[0] for entry in _ENTRIES for name in entry}
+LONGEST_CODE = 3
 
 
 @lru_cache(maxsize=1_024)
@@ -56,6 +58,18 @@ def normalise(name: str | None) -> str | None:
         return None
     first = re.split(r"[-_ .@]", name.strip().lower(), maxsplit=1)[0]
     return _CODES.get(first)
+
+
+def english_name(code: str) -> str:
+    """Return the English name of a language; the code itself if it is unknown.
+
+    Example:
+        >>> [english_name(code) for code in ("de", "zh", "lo", "xx")]
+        ['German', 'Chinese', 'Lao', 'xx']
+    """
+    entry = next((names for names in _ENTRIES if names[0] == code), [code])
+    longer = [name for name in entry if len(name) > LONGEST_CODE]
+    return (longer or entry[-1:])[0].title() if len(entry) > 1 else code
 
 
 def detect(texts: Sequence[str]) -> str | None:

@@ -23,6 +23,7 @@ import typer
 from command_line import Command, command, inject
 from default_model import default_model
 from fake_encoder import FakeEncoder
+from other_encoder import OtherEncoder, changed_to
 from themes import collection
 from themes import rows as texts_of_themes
 
@@ -74,11 +75,11 @@ def example(line: str, where: str) -> Example:
 
 
 EXAMPLES = list(dict.fromkeys(examples()))
-NEEDS_DEFAULT = {"train", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
+NEEDS_DEFAULT = {"train", "model", "similarity", "bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
     *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts", "looks")),
-    *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate")),
+    *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate", "model")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
 }
@@ -118,6 +119,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encoder: Any = FakeEncoder()
     index(folder / "reviews.csv", folder / "reviews.sonde", id="id", encoder=encoder)
     index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
+    changed_to(OtherEncoder(), folder / "papers.sonde")
+    changed_to(None, folder / "papers.sonde")
     kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
               "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)

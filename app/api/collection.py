@@ -17,6 +17,7 @@ from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
+from .model import Changing
 from .opened import check_device
 from .options import BuildOptions
 from .search import Searching
@@ -24,7 +25,7 @@ from .selections import Selecting
 from .upkeep import Upkeep
 
 
-class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Looking, Selecting):
+class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 
     Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works

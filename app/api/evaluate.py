@@ -190,11 +190,12 @@ class Evaluating(Opened):
             read_questions(Path(given)) if isinstance(given, str | Path) else given
             for given in (answered, unanswerable)
         )
+        spec = self.stored.spec
         found = find_threshold(self.stored, asked, others, mode=mode, seed=seed)
         if not keep:
             return found
         tuned = {"threshold": found.threshold, "slope": found.slope, "middle": found.middle}
-        store_defaults(self.stored, replace(stored_defaults(self.stored), **tuned))
+        store_defaults(self.stored, replace(stored_defaults(self.stored), **tuned), spec)
         return replace(found, stored=True)
 
     def search_defaults(self) -> SearchDefaults:

@@ -21,6 +21,7 @@ from . import (
     index,
     label,
     map,
+    model,
     runs,
     search,
     serve,
@@ -80,6 +81,7 @@ feedback.register_judge(app)
 evaluate.register(app)
 train.register(app)
 tune.register(app)
+model.register(app)
 upkeep.register(app)
 serve.register(app)
 serve.register_ui(app)

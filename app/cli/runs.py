@@ -43,6 +43,8 @@ def runs(
 ) -> None:
     """List the runs of a collection. Show, rename or delete a run; rename or merge its clusters.
 
+    A run that was made with another model than the collection has now is marked.
+
     \b
     Examples:
       sonde runs themes.sonde
@@ -89,6 +91,7 @@ def _list(found: "list[Run]", json: bool) -> None:
             print_json(run.to_dict())
         else:
             state = "" if run.complete else "  incomplete"
+            state += f"  made with {run.model}" if run.other_model else ""
             documents = counted(run.documents, "document")
             print(f"{run.kind:<8} {run.name:<24} {documents:>20}  {run.created[:16]}{state}")
     if not found:
@@ -134,6 +137,8 @@ def _show(found: "RunDetails", json: bool) -> None:
         print_json(found.to_dict())
         return
     print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
+    if run.other_model:
+        print(f"  model      {run.model}: the collection now has another, so the run stays as it is or is made again")
     for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
         shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
         print(f"  {title:<10} {', '.join(shown)}")

@@ -55,6 +55,8 @@ def _print_info(found: "Info") -> None:
         )
     if found.search_defaults:
         lines["tuned"] = tuned_line(found.search_defaults)
+    if found.other_models:
+        lines["models"] = "; ".join(other_model_line(other, found.documents) for other in found.other_models)
     print(found.path)
     for name, text in lines.items():
         print(f"  {name:<10} {text}")
@@ -65,6 +67,15 @@ def tuned_line(stored: dict[str, Any]) -> str:
     from ...pipelines.search.settings import SearchDefaults
 
     return f"{SearchDefaults.of(stored)} (`sonde tune --reset` goes back)"
+
+
+def other_model_line(other: dict[str, Any], documents: int) -> str:
+    """Return what lies beside a collection's embeddings, in words."""
+    name, on_disk = other["model"], size(other["bytes"])
+    if other["previous"]:
+        return f"before: {name}, {on_disk} (`sonde model --undo` goes back, --forget removes it)"
+    done = "all" if other["documents"] >= documents else f"{other['documents']:,} of {documents:,}"
+    return f"beside: {name}, {done} documents, {on_disk} (`sonde model --to {name}` goes on, --discard removes it)"
 
 
 def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:

@@ -95,11 +95,13 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 NOTHING = "nothing-to-index"
 """The error code by which the client recognises `NothingToIndexError`."""
 _FILES = "it needs files on the service's machine: run it there, on the collection itself"
+_MODEL = "it embeds for a long time: run `sonde model` on the service's machine; the service uses the new model at once"
 _NUMBERS = "it takes documents by number, for the web UI: use the methods that take ids or `where`"
 _ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
 ABSENT: Mapping[str, str] = {
     **dict.fromkeys(("export", "export_lines"), _ROWS),
     **dict.fromkeys(("evaluate_search", "label_by_examples", "tune_search", "tune_threshold"), _FILES),
+    **dict.fromkeys(("change_model", "discard_model", "forget_model", "undo_model"), _MODEL),
     **dict.fromkeys(("beginnings", "coloring", "colorings", "contrast_with_rest"), _NUMBERS),
     **dict.fromkeys(("documents_of", "export_numbered", "numbered", "numbers", "tag_numbered"), _NUMBERS),
     "search_queries": "use search_many()",

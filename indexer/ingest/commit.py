@@ -117,6 +117,8 @@ class Committer:
         for planned in documents:
             self.tally.added += planned.key not in existing
             self.tally.replaced += planned.key in existing and not planned.again
+            if planned.passages is not None and not planned.again:
+                self.tally.languages.see(planned.document)
             cut = sum(passage.cut for passage in planned.passages or [])
             self.tally.cut_tokens += cut
             self.tally.cut_documents += cut > 0

@@ -75,6 +75,9 @@ def index_documents(
             tally = Tally(folder / "skipped.jsonl")
             _run(documents, folder, catalog, encoder, settings, tally, notify)
             update_derived(folder, catalog, settings.ann, notify)
+            usual, given = catalog.get("language"), settings.language is not None
+            if note := tally.languages.note(encoder.spec, folder, usual, given):
+                notify(note)
             return tally.finish(time.monotonic() - began)
 
 
@@ -184,7 +187,8 @@ def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) 
         if value != has:
             label = "model" if name == "name" else name
             raise UsageError(
-                f"{folder} was built with {label} {has!r}, not {value!r}: leave it out, or index into a new folder"
+                f"{folder} was built with {label} {has!r}, not {value!r}: leave it out, or change the model of the "
+                f"whole collection with `sonde model`"
             )
 
 

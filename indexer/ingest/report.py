@@ -13,6 +13,7 @@ from ..errors import UsageError, out_of_range
 from ..languages import normalise
 from ..wording import counted, size
 from .chunker import Chunker
+from .languages_met import LanguagesMet
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,7 @@ class Tally:
     cut_tokens: int = 0
     cut_documents: int = 0
     shown: list[Skipped] = field(default_factory=list)
+    languages: LanguagesMet = field(default_factory=LanguagesMet)
 
     def skip(self, rows: list[Skipped]) -> None:
         """Count skipped rows and append them to the file, which starts again with the run's first one."""
@@ -199,6 +201,6 @@ class Tally:
         """Return the finished report; a file left by an earlier run is removed when this one skipped nothing."""
         if not self.skipped:
             self.file.unlink(missing_ok=True)
-        counts = {name: value for name, value in vars(self).items() if name not in ("file", "shown")}
+        counts = {name: value for name, value in vars(self).items() if name not in ("file", "shown", "languages")}
         file = self.file if self.skipped else None
         return BuildReport(skipped_rows=tuple(self.shown), skipped_file=file, seconds=seconds, **counts)

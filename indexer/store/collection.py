@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from ..encoder import Encoder, ModelSpec, load_encoder_for
 from ..encoder.models import is_local
 from ..errors import SondeError
+from ..progress import Notify, silent
 from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
@@ -44,6 +44,7 @@ class StoredCollection:
         self.device = device
         self._loader = loader
         self._encoder = encoder
+        self._spec: tuple[dict[str, Any], ModelSpec] | None = None
         self._local = threading.local()
         self._loading = threading.RLock()
         self._generation: Generation | None = None
@@ -81,9 +82,9 @@ class StoredCollection:
         """The folder of vector segments."""
         return self.path / "vectors"
 
-    @cached_property
+    @property
     def spec(self) -> ModelSpec:
-        """The model that the collection was built with.
+        """The model whose embeddings the collection has now; inside a view, that of the view.
 
         Raises:
             SondeError: The run that was to make the collection was stopped before it wrote anything.
@@ -91,19 +92,38 @@ class StoredCollection:
         stored = self.get("model")
         if stored is None:
             raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped, run it again")
-        return ModelSpec.from_dict(stored)
+        known = self._spec
+        if known is None or known[0] != stored:
+            known = self._spec = (stored, ModelSpec.from_dict(stored))
+        return known[1]
 
     @property
     def encoder(self) -> Encoder:
-        """The collection's bi-encoder, loaded at first use.
+        """The bi-encoder of `spec`, loaded at first use, and again after another process has changed the model.
 
         Raises:
             SondeError: The model is not available, or its weights are not those that the collection was built with.
         """
         with self._loading:
-            if self._encoder is None:
-                self._encoder = (self._loader or load_encoder_for)(self.spec, device=self.device)
+            spec = self.spec
+            if self._encoder is None or not _same(self._encoder.spec, spec):
+                self._encoder = (self._loader or load_encoder_for)(spec, device=self.device)
             return self._encoder
+
+    def encoder_of(self, spec: ModelSpec, notify: Notify = silent) -> Encoder:
+        """Load the bi-encoder of another model, for many passages, on this collection's device.
+
+        Raises:
+            SondeError: The model is not available.
+        """
+        if self._loader:
+            return self._loader(spec, device=self.device)
+        return load_encoder_for(spec, device=self.device, passages=True, notify=notify)
+
+    def use(self, encoder: Encoder) -> None:
+        """Use a bi-encoder that is loaded already, for as long as the collection has its model."""
+        with self._loading:
+            self._encoder = encoder
 
     def load(self, *, encoder: bool = True) -> float:
         """Load what searches need and is not loaded yet; return the seconds that took, 0.0 where nothing was.
@@ -114,7 +134,7 @@ class StoredCollection:
         Raises:
             SondeError: The model or the collection cannot be loaded.
         """
-        if self._generation is not None and (self._encoder is not None or not encoder):
+        if self._generation is not None and (not encoder or self._has_encoder()):
             return 0.0
         began = time.perf_counter()
         with self.view() as view:
@@ -124,7 +144,11 @@ class StoredCollection:
     @property
     def encoder_at_hand(self) -> bool:
         """Whether the bi-encoder is loaded, or can be without a network."""
-        return self._encoder is not None or is_local(self.spec.name, self.spec.revision)
+        return self._has_encoder() or is_local(self.spec.name, self.spec.revision)
+
+    def _has_encoder(self) -> bool:
+        loaded = self._encoder
+        return loaded is not None and _same(loaded.spec, self.spec)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a stored property of the collection."""
@@ -171,7 +195,7 @@ class StoredCollection:
         missing = ""
         for _ in range(ATTEMPTS):
             try:
-                generation = Generation.load(self.path, catalog, self.spec.dimension, self._loaded)
+                generation = Generation.load(self.path, catalog, self.spec, self._loaded)
             except FileNotFoundError as error:
                 missing = error.filename
                 generation = None
@@ -183,6 +207,11 @@ class StoredCollection:
             if generation and generation.number == catalog.get("generation", 0):
                 return generation
         raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+
+
+def _same(loaded: ModelSpec, wanted: ModelSpec) -> bool:
+    """Return whether two descriptions give the same embeddings; identity is looked at first, as it costs nothing."""
+    return loaded is wanted or loaded == wanted or loaded.fingerprint == wanted.fingerprint
 
 
 def _bring_up_to_date(folder: Path) -> None:

@@ -31,6 +31,9 @@ Stamp = tuple[str, int, int]
 ASKED = ("kind", "target_recall", "memory_budget")
 """Settings of the FAISS index that stay with the collection: `compact` and `repair` build what was asked for."""
 
+DERIVED = ("ann", "lexical", "late")
+"""The folders of indexes that can be rebuilt, each with one folder for each epoch."""
+
 BUILT = "ann_epoch"
 """Property of the catalog: the epoch whose FAISS index was saved, None where there never was one."""
 

@@ -21,7 +21,9 @@ from .checksums import (
     small,
     stored,
 )
+from .derived import DERIVED
 from .late import is_wanted
+from .models import is_leftover, models_folder
 from .passages import add_segment, bury_passages, remove_segments
 from .rules import broken_rules
 from .segments import Segment, Segments, write_parts
@@ -181,7 +183,9 @@ def tier(count: int) -> int:
 
 
 def sweep(folder: Path, catalog: Catalog) -> list[Path]:
-    """Delete unnamed segments, temporary files and indexes of an earlier epoch; return what was deleted.
+    """Delete unnamed segments, temporary files, indexes of an earlier epoch and what a change of model left.
+
+    Return what was deleted. Embeddings of other models stay: another process may be writing them.
 
     The caller holds the writer lock.
     """
@@ -189,10 +193,12 @@ def sweep(folder: Path, catalog: Catalog) -> list[Path]:
     named = {segment.path(vectors) for segment in catalog.segments()}
     epoch = str(catalog.epoch())
     orphans = [path for path in vectors.glob("*") if path not in named]
-    orphans += [path for kind in ("ann", "lexical", "late") for path in (folder / kind).glob("*") if path.name != epoch]
+    orphans += [path for kind in DERIVED for path in (folder / kind).glob("*") if path.name != epoch]
     if not is_wanted(catalog):
         orphans += list((folder / "late").glob(epoch))
-    orphans += list(folder.rglob("*.tmp"))
+    others = models_folder(folder)
+    orphans += [path for path in folder.rglob("*.tmp") if others not in path.parents]
+    orphans += [path for path in others.glob("*") if path.is_dir() and is_leftover(path, catalog)]
     for path in orphans:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return orphans

@@ -81,6 +81,7 @@ class RunKind(str):
         numbered: Whether items have a number and a name; otherwise they have only a name.
         groups: Whether items group the documents, so that they can be merged, compared, charted and evaluated.
         colors: Whether this kind can colour a map.
+        embedded: Whether a run reads the embeddings; otherwise a person made it, and it holds for every model.
         update: The words of the `sonde` command that updates a run, followed by the run's name; empty if none does.
         follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
             and is renamed with it.
@@ -97,6 +98,7 @@ class RunKind(str):
     numbered: ClassVar[bool] = False
     groups: ClassVar[bool] = False
     colors: ClassVar[bool] = False
+    embedded: ClassVar[bool] = True
     update: ClassVar[tuple[str, ...]] = ()
     follows: ClassVar["RunKind | None"] = None
 
@@ -180,6 +182,7 @@ class Tags(RunKind):
     __slots__ = ()
     name, item, items, heading = "tag", "tag", "tags", "Tags"
     colors = True
+    embedded = False
 
     def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
         """Return one column: whether a document has the tag."""
@@ -198,7 +201,7 @@ class Corrections(Labels):
     __slots__ = ()
     name, heading = "correction", "Corrections"
     score = "score"
-    colors = False
+    colors = embedded = False
 
 
 CLUSTER, TOPIC, MAP, LABEL, TAG = Clusters(), Topics(), Maps(), Labels(), Tags()

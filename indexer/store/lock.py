@@ -46,7 +46,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
             lock.release()
     except Timeout:
         raise WriterBusyError(
-            f"{folder} is being written to by {_holder(note)}: wait for it to end, then try again"
+            f"{folder} is being written to by {holder_of(note)}: wait for it to end, then try again"
         ) from None
     except BaseException as error:
         raise disk_error(error, folder) from None
@@ -60,7 +60,7 @@ def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
     except Timeout:
         if not patience.seconds:
             raise
-        patience.notify(f"{note.parent} is being written to by {_holder(note)}: waiting up to {patience.seconds:g} s")
+        patience.notify(f"{note.parent} is being written to by {holder_of(note)}: waiting up to {patience.seconds:g} s")
         lock.acquire(timeout=patience.seconds, poll_interval=POLL_SECONDS)
 
 
@@ -99,7 +99,7 @@ def being_written(folder: Path) -> bool:
 def no_collection(folder: Path, why: str) -> SondeError:
     """Return the error for a folder without a catalog: it is none, or its first writer has not come that far yet."""
     if being_written(folder) and _writer(folder) != os.getpid():
-        holder = _holder(folder / "writer.json")
+        holder = holder_of(folder / "writer.json")
         return WriterBusyError(
             f"{folder} is being written to by {holder}, and nothing is committed yet: try again later"
         )
@@ -113,7 +113,8 @@ def _writer(folder: Path) -> int | None:
         return None
 
 
-def _holder(note: Path) -> str:
+def holder_of(note: Path) -> str:
+    """Return who holds a lock, in words, from the note `writer.json` beside it."""
     try:
         held = json.loads(note.read_text())
     except (OSError, ValueError):

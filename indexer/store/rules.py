@@ -1,6 +1,7 @@
 """What every value in the catalog must be. Nothing else is read: a catalog may come from a stranger, or be damaged."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -170,6 +171,15 @@ def _is_search(value: Any) -> bool:
     return all(isinstance(each, (int, float, type(None))) for name, each in value.items() if name != "found")
 
 
+FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+
+
+def _is_history(value: Any) -> bool:
+    types = {"since": int, "name": str, "fingerprint": str}
+    entries = value if isinstance(value, list) else [None]
+    return all(isinstance(each, dict) and {name: type(of) for name, of in each.items()} == types for each in entries)
+
+
 _PROPERTIES = {
     "generation": _is_count,
     "epoch": _is_epoch,
@@ -180,4 +190,6 @@ _PROPERTIES = {
     "late": lambda value: isinstance(value, bool),
     "late_epoch": lambda value: value is None or _is_epoch(value),
     "search_defaults": _is_search,
+    "previous_model": lambda value: value is None or (isinstance(value, str) and bool(FINGERPRINT.fullmatch(value))),
+    "model_history": _is_history,
 }

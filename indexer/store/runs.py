@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..encoder import ModelSpec
 from ..errors import SondeError, UsageError
 from ..files import NUMPY_HEADER
 from ..wording import existing
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
+from .models import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class Run:
         versions: The libraries that did it.
         report: What it measured.
         documents: How many documents it says something of now.
+        model: Name of the bi-encoder whose embeddings it read; None if it read none: what a person said, or a judge.
+        fingerprint: Of that model, with its settings; "" for none.
+        other_model: Whether the collection has another model now.
     """
 
     number: int
@@ -60,10 +65,13 @@ class Run:
     versions: dict[str, str]
     report: dict[str, Any]
     documents: int
+    model: str | None = None
+    fingerprint: str = ""
+    other_model: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
-        hidden = ("number", "complete", "documents")
+        hidden = ("number", "complete", "documents", "fingerprint")
         values = {name: getattr(self, name) for name in self.__slots__ if name not in hidden}
         first = {"kind": self.kind, "name": self.name, "documents": self.documents, "complete": self.complete}
         return first | values | {"kind": str(self.kind)}
@@ -76,7 +84,8 @@ def list_runs(catalog: Catalog, kind: RunKind | None = None, *, count: bool = Tr
     """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
     condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
     rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
-    return [_run(catalog, row, count) for row in rows]
+    history = History(catalog)
+    return [_of_its_model(_run(catalog, row, count), history) for row in rows]
 
 
 def counted_run(catalog: Catalog, run: Run) -> Run:
@@ -108,6 +117,30 @@ def _run(catalog: Catalog, row: tuple[Any, ...], count: bool) -> Run:
     return Run(
         number, kind, name, bool(complete), created, seconds, generation, parameters, versions, report, documents
     )  # fmt: skip
+
+
+def _of_its_model(run: Run, history: History) -> Run:
+    """Return a run with the model that the collection had when it was made."""
+    made = history.at(run.generation) if run.kind.embedded and run.parameters.get("engine") != "nli" else None
+    if made is None:
+        return run
+    other = made.fingerprint != history.fingerprint
+    return replace(run, model=made.name, fingerprint=made.fingerprint, other_model=other)
+
+
+def check_model(run: Run, spec: ModelSpec) -> None:
+    """Check that a run was made with a model: its embeddings cannot be compared with those of another one.
+
+    Raises:
+        SondeError: It was made with another model, which the message names.
+    """
+    if run.fingerprint != spec.fingerprint:
+        settings = " with other settings" if run.model == spec.name else ""
+        raise SondeError(
+            f"the {run.kind} run {run.name!r} was made with the model {run.model}{settings}, whose embeddings cannot "
+            f"be compared with those of {spec.name}: make the run again, or go back with `sonde model --undo`",
+            code="other-model",
+        )
 
 
 def _stored_kind(name: str) -> RunKind:

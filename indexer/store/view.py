@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..document import Value
+from ..encoder import ModelSpec
 from .catalog import Catalog, storable
 from .derived import Loaded
 from .fields import Field, check_text
@@ -45,21 +46,24 @@ class StoredDocument:
 
 
 class Generation:
-    """What is loaded once per generation and shared by its readers: row owners, vectors, both indexes."""
+    """What is loaded once per generation and shared by its readers: model, row owners, vectors, both indexes."""
 
-    def __init__(self, number: int, epoch: int, owners: np.ndarray, segments: Segments, loaded: Loaded) -> None:
+    def __init__(
+        self, number: int, epoch: int, spec: ModelSpec, owners: np.ndarray, segments: Segments, loaded: Loaded
+    ) -> None:
         self.number = number
+        self.spec = spec
         self.epoch = epoch
         self.owners = owners
         self.segments = segments
         self.loaded = loaded
 
     @classmethod
-    def load(cls, folder: Path, catalog: Catalog, dimension: int, loaded: Loaded) -> "Generation":
-        """Load the generation that the catalog's open transaction sees."""
-        segments = Segments(folder / "vectors", catalog.segments(), dimension)
+    def load(cls, folder: Path, catalog: Catalog, spec: ModelSpec, loaded: Loaded) -> "Generation":
+        """Load the generation that the catalog's open transaction sees; `spec` is the model that it names."""
+        segments = Segments(folder / "vectors", catalog.segments(), spec.dimension)
         number, epoch = catalog.get("generation", 0), catalog.epoch()
-        return cls(number, epoch, catalog.document_of_row(), segments, loaded)
+        return cls(number, epoch, spec, catalog.document_of_row(), segments, loaded)
 
     @cached_property
     def alive(self) -> np.ndarray:
@@ -154,7 +158,7 @@ def document_vectors(view: View, docs: Sequence[int] | np.ndarray) -> np.ndarray
         owners, first = np.unique(places[some], return_index=True)
         sums[owners] += np.add.reduceat(view.generation.segments.read(rows[some]), first, axis=0)
     sums /= np.maximum(np.bincount(places, minlength=len(docs)), 1)[:, None].astype(np.float32)
-    return normalized(sums) if view.collection.spec.normalize else sums
+    return normalized(sums) if view.generation.spec.normalize else sums
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:

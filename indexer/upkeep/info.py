@@ -17,6 +17,7 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
 from ..store.late import is_wanted
+from ..store.models import other_models
 from ..store.view import View
 from .verify import measured_recall
 
@@ -98,6 +99,8 @@ class Info:
     recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
     `late` describes the late index (passages covered, bytes, bytes a passage), None where the collection keeps none.
+    `other_models` lists the embeddings of other models that lie beside these: those of the model before, for
+    `sonde model --undo`, and those that are not finished.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 
@@ -117,6 +120,7 @@ class Info:
     generation: int
     search_defaults: dict[str, Any] | None = None
     late: dict[str, Any] | None = None
+    other_models: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
@@ -146,6 +150,7 @@ def info(collection: StoredCollection) -> Info:
             generation=generation.number,
             search_defaults=view.catalog.get("search_defaults"),
             late=_late(view, passages),
+            other_models=tuple(each.to_dict() for each in other_models(collection.path, view.catalog)),
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +34,7 @@ from ..store.integrity import (
 from ..store.late import BUILT as LATE_BUILT
 from ..store.late import is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
+from ..store.models import PREVIOUS, model_folder
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
@@ -74,7 +76,7 @@ def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool
     )
 
 
-Part = Literal["catalog", "runs", "judgements", "vectors", "passages", "lexical", "ann", "late"]
+Part = Literal["catalog", "runs", "judgements", "models", "vectors", "passages", "lexical", "ann", "late"]
 CHANGED = "has changed since it was written"
 PROBES = 200
 RECALL_SLACK = 0.03
@@ -103,7 +105,7 @@ def verify(collection: StoredCollection) -> list[Finding]:
         return findings
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
-        findings += [*_documents(view), *_runs(catalog), *_judgements(collection)]
+        findings += [*_documents(view), *_runs(catalog), *_judgements(collection), *_kept(collection)]
         return [*findings, *_lexical(view, loaded), *_ann(view, loaded), *_late(view)]
 
 
@@ -115,6 +117,20 @@ def _judgements(collection: StoredCollection) -> Iterator[Finding]:
     else:
         if damaged:
             yield Finding("judgements", f"{counted(damaged, 'judgement')} damaged or cut off, and not counted")
+
+
+def _kept(collection: StoredCollection) -> Iterator[Finding]:
+    """Yield what is wrong with the embeddings of the model before; its indexes are rebuilt when they are needed."""
+    previous = collection.get(PREVIOUS)
+    if previous is None:
+        return
+    advice = "going back with `sonde model --undo` repairs what it can, `sonde model --forget` removes them"
+    try:
+        with closing(StoredCollection.open(model_folder(collection.path, previous))) as kept:
+            problems = [finding.problem for finding in verify(kept) if finding.part not in ("ann", "lexical")]
+    except SondeError as error:
+        problems = [str(error)]
+    yield from (Finding("models", f"the embeddings of the model before: {problem}: {advice}") for problem in problems)
 
 
 def _tables(catalog: Catalog) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
-from ...indexer.store.runs import Item, array_of, find_run, items_of
+from ...indexer.store.runs import Item, array_of, check_model, find_run, items_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
@@ -213,7 +213,9 @@ def clusters_near(
         found = find_run(view.catalog, CLUSTER, run)
         means = array_of(view.catalog, found, "centroids")
         items = {item.number: item for item in items_of(view.catalog, found)}
-    [vector] = collection.encoder.encode_texts([query], query=True)
+        check_model(found, view.generation.spec)
+        encoder = collection.encoder
+    [vector] = encoder.encode_texts([query], query=True)
     cosines = np.round((means @ vector).astype(np.float64), 6)
     order = [number for number in np.argsort(-cosines, kind="stable").tolist() if number in items]
     return [(items[number], float(cosines[number])) for number in order[:k]]

@@ -13,7 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.run_writing import GIVEN, NewRun, Snapshot, write_run
-from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of
+from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
@@ -47,6 +47,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
         raise UsageError(f"merging needs two clusters or more: {arg('merge')} 3,7", code="too-few", field="merge")
     with collection.view() as view:
         run = find_run(view.catalog, CLUSTER, name)
+        check_model(run, view.generation.spec)
         items = {item.number: item for item in items_of(view.catalog, run)}
         known = [number for number in items if number >= 0]
         if missing := [number for number in chosen if number not in known]:
@@ -146,6 +147,7 @@ def update(collection: StoredCollection, name: str | None = None, notify: Notify
     began = time.perf_counter()
     with collection.view() as view:
         run, snapshot = find_run(view.catalog, CLUSTER, name), Snapshot.of(view)
+        check_model(run, view.generation.spec)
         docs, labels, scores = assignments_of(view.catalog, run)
         where = run.parameters.get("where")
         every = snapshot.docs if where is None else documents_where(view.catalog, where)

@@ -60,7 +60,7 @@ def label_collection(
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
-        vectors = document_vectors(view, docs)
+        vectors, encoder = document_vectors(view, docs), collection.encoder
         truths = _truths(view, made, settings, docs, notify)
     judge = judge or judge_of(collection, engine, settings, notify)
     corpus = LabelTexts(
@@ -75,12 +75,12 @@ def label_collection(
     with kept as journal:
         if journal.known:
             notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
-        of_labels = label_vectors(collection.encoder, made)
+        of_labels = label_vectors(encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         texts, numbers, scores = apply_corrections(
             *decide(found.margins, settings.multi_label, settings.least), corpus.known, corpus.truth
         )
-        model = judge.model if judge else collection.spec.name
+        model = judge.model if judge else encoder.spec.name
         seconds = time.monotonic() - began
         report = _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds)
         new = NewRun(

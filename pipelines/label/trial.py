@@ -68,9 +68,9 @@ def try_labels(
         rows = np.sort(drawn)
         adapts = engine == "similarity" and not settings.multi_label and len(snapshot.docs) >= ENOUGH
         docs = snapshot.docs if adapts else snapshot.docs[rows]
-        vectors = document_vectors(view, docs)
+        vectors, encoder = document_vectors(view, docs), collection.encoder
         documents = view.documents(snapshot.docs[rows].tolist())
-    of_labels = label_vectors(collection.encoder, made)
+    of_labels = label_vectors(encoder, made)
     if adapts:
         margins = adapted_margins(vectors, of_labels, settings.seed)[rows]
     else:

@@ -12,7 +12,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import MAP
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
-from ...indexer.store.runs import Item, find_run, items_of, places_of
+from ...indexer.store.runs import Item, check_model, find_run, items_of, places_of
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.cuml import cuml_package
@@ -141,6 +141,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
     began = time.perf_counter()
     with collection.view() as view:
         run = find_run(view.catalog, MAP, name)
+        check_model(run, view.generation.spec)
         docs, known = places_of(view.catalog, run)
         corpus = Corpus.of(view)
         items = items_of(view.catalog, run)

@@ -90,8 +90,9 @@ def ask(
     if field is not None and field not in names:
         raise UsageError(f"there is no field {field!r} in {collection.path}; it has {', '.join(names) or 'none'}")
     field = field or next((name for wanted in ANSWER_FIELDS for name in names if name.lower() == wanted), None)
-    stored = stored_defaults(collection).threshold if threshold is None else threshold
-    results = search(collection, question, SearchSettings(k=1, mode=mode, collapse=False), notify)  # type: ignore[arg-type]
+    with collection.view():  # a threshold holds for the model that it was found with
+        stored = stored_defaults(collection).threshold if threshold is None else threshold
+        results = search(collection, question, SearchSettings(k=1, mode=mode, collapse=False), notify)  # type: ignore[arg-type]
     # Where there is a threshold, it decides what answers, and not the relevance.
     notes = [note for note in results.notes if stored is None or not note.startswith(NOTHING_ANSWERS)]
     if stored is None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...indexer.encoder import Encoder
 from ...indexer.errors import Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
@@ -71,8 +72,10 @@ def _search_together(
 ) -> list[Results]:
     loading = collection.load(encoder=settings.mode != "lexical")
     began = time.perf_counter()
-    vectors, notes = _encode(collection, queries, settings.mode)
+    encoder, vectors, notes = _encode(collection, queries, settings.mode)
     with collection.view() as view:
+        if encoder is not None and collection.encoder is not encoder:  # the model was changed since the line above
+            _, vectors, notes = _encode(collection, queries, settings.mode)
         second, seconds = _timed_second_stage(view, settings, notify)
         stage = FirstStage.over(view, settings)
         found = stage.run(queries, vectors)
@@ -107,14 +110,17 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
 
 def _encode(
     collection: StoredCollection, queries: Sequence[str], mode: Mode
-) -> tuple[np.ndarray, list[tuple[str, ...]]]:
-    """Return float32 [m, d] query vectors, and the notes on the encoding of each query."""
+) -> tuple[Encoder | None, np.ndarray, list[tuple[str, ...]]]:
+    """Return the bi-encoder, float32 [m, d] query vectors, and the notes on the encoding of each query.
+
+    A search by words needs no bi-encoder: None, and vectors of length 0.
+    """
     if mode == "lexical":
-        return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
+        return None, np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
     encoder = collection.encoder
     tokens = encoder.tokenize(queries, query=True)
     notes: list[tuple[str, ...]] = [
         (f"the query has {t.total:,} tokens; the model reads the first {len(t.ids):,}",) if t.total > len(t.ids) else ()
         for t in tokens
     ]
-    return encoder.encode(tokens), notes
+    return encoder, encoder.encode(tokens), notes

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
-from ...indexer.errors import UsageError, arg, is_finite, out_of_range
+from ...indexer.encoder import ModelSpec
+from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
@@ -77,16 +78,23 @@ def stored_defaults(collection: StoredCollection) -> SearchDefaults:
     return SearchDefaults.of(collection.get(PROPERTY))
 
 
-def store_defaults(collection: StoredCollection, defaults: SearchDefaults) -> None:
+def store_defaults(collection: StoredCollection, defaults: SearchDefaults, found_with: ModelSpec | None = None) -> None:
     """Store settings; they apply to every later search of the collection, in every process.
 
+    Args:
+        collection: The collection.
+        defaults: The settings.
+        found_with: The model with which they were found; None if they hold for every model.
+
     Raises:
-        SondeError: Another process is writing to the collection, or it cannot be written.
+        SondeError: Another process is writing to the collection, it cannot be written, or it now has another model.
     """
     with writer_lock(collection.path):
         catalog = Catalog.open(collection.catalog_path, write=True)
         try:
             with catalog.transaction(write=True):
+                if found_with is not None and catalog.get("model") != found_with.to_dict():
+                    raise SondeError("nothing was stored: the collection's model was changed meanwhile; tune again")
                 if defaults.empty:
                     catalog.remove(PROPERTY)
                 else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...indexer.document import Document
+from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.store.catalog import storable
@@ -52,12 +53,20 @@ def like(collection: StoredCollection, text: str, settings: SearchSettings = Sea
         raise UsageError("the example text is not valid Unicode: write it in UTF-8")
     dense = _checked(collection, settings)
     loading = collection.load()
-    [passages] = Chunker(collection.encoder).split([Document(text)])
-    vectors = collection.encoder.encode([passage.tokens for passage in passages])
+    encoder = collection.encoder
+    vector = _embedded(encoder, text)
     with collection.view() as view:
-        mean = vectors.mean(axis=0, keepdims=True)
-        [vector] = normalized(mean) if collection.spec.normalize else mean
+        if collection.encoder is not encoder:  # the model was changed since the text was embedded
+            vector = _embedded(collection.encoder, text)
         return _closest(view, text, vector, dense, (began, loading))
+
+
+def _embedded(encoder: Encoder, text: str) -> np.ndarray:
+    """Return float32 [d]: a text's embedding as a document."""
+    [passages] = Chunker(encoder).split([Document(text)])
+    mean = encoder.encode([passage.tokens for passage in passages]).mean(axis=0, keepdims=True)
+    [vector] = normalized(mean) if encoder.spec.normalize else mean
+    return vector
 
 
 def _checked(collection: StoredCollection, settings: SearchSettings) -> SearchSettings:

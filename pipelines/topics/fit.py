@@ -13,7 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import TOPIC
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
-from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
+from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
@@ -34,7 +34,7 @@ ALIKE = 0.9
 
 
 def matched(
-    new: TopicModel, new_topics: np.ndarray, old: TopicModel, old_topics: np.ndarray
+    new: TopicModel, new_topics: np.ndarray, old: TopicModel, old_topics: np.ndarray, *, comparable: bool = True
 ) -> tuple[TopicModel, dict[int, int]]:
     """Number the topics of a model like those of an older one.
 
@@ -46,6 +46,7 @@ def matched(
         new_topics: int64 [n], its topics of the documents that both know.
         old: The model before it.
         old_topics: int64 [n], its topics of the same documents.
+        comparable: Whether both were made of the same bi-encoder's embeddings; if not, only documents are compared.
 
     Returns:
         The model with other numbers, and which of them are matched: the old number by the new model's own. A topic
@@ -57,7 +58,7 @@ def matched(
     pairs: dict[int, int] = {}
     if ours and theirs:
         overlap = _jaccard(new_topics, ours, old_topics, theirs)
-        cosines = np.round((new.topic_vectors() @ old.topic_vectors().T).astype(np.float64), 5)
+        cosines = _cosines(new, old) if comparable else np.zeros_like(overlap)
         rows, columns = linear_sum_assignment(-(overlap + 0.5 * cosines))
         shared = np.isin(old_topics, theirs).any()
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
@@ -71,6 +72,10 @@ def matched(
             fresh += 1
     groups = {numbers[topic]: leaves for topic, leaves in new.groups.items()}
     return replace(new, groups=dict(sorted(groups.items()))), pairs
+
+
+def _cosines(new: TopicModel, old: TopicModel) -> np.ndarray:
+    return np.round((new.topic_vectors() @ old.topic_vectors().T).astype(np.float64), 5)
 
 
 def renumbered(topics: np.ndarray, numbers: Mapping[int, int]) -> np.ndarray:
@@ -152,6 +157,7 @@ def rewrite(
     """
     began = time.perf_counter()
     with collection.view() as view:
+        check_model(run, view.generation.spec)
         corpus = Corpus.of(view)
         items = {item.number: item for item in items_of(view.catalog, run)}
         parameters = dict(run.parameters)
@@ -222,7 +228,8 @@ def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned,
     known = np.isin(corpus.snapshot.docs, docs)
     old = items[np.searchsorted(docs, corpus.snapshot.docs[known])]
     before = load_topic_model(view, run)
-    model, _ = matched(model, assigned.topics[corpus.group[known]], before, old)
+    ours = assigned.topics[corpus.group[known]]
+    model, _ = matched(model, ours, before, old, comparable=not run.other_model)
     return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True)
 
 

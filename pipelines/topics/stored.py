@@ -9,13 +9,14 @@ import numpy as np
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.document import Document
+from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import TOPIC
 from ...indexer.store.members import members_of
-from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of
+from ...indexer.store.runs import Item, Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
@@ -203,7 +204,9 @@ class Topics(Sequence[Topic]):
             raise out_of_range("k", k, "it must be 1 or more")
         if not len(self):
             return []
-        [vector] = self.collection.encoder.encode_texts([query], query=True)
+        encoder = self.collection.encoder
+        check_model(self.run, encoder.spec)
+        [vector] = encoder.encode_texts([query], query=True)
         with one_thread():
             cosines = np.round((self.model.topic_vectors() @ vector).astype(np.float64), 6)
         order = sorted(range(len(self)), key=lambda place: (-cosines[place], place))[:k]
@@ -219,7 +222,9 @@ class Topics(Sequence[Topic]):
         texts = as_texts(texts, "text")
         if any(not text.strip() for text in texts):
             raise UsageError("a text is empty", code="empty", field="texts")
-        vectors = np.array([self._embedded(text) for text in texts], np.float32)
+        encoder = self.collection.encoder
+        check_model(self.run, encoder.spec)
+        vectors = np.array([_embedded(encoder, text) for text in texts], np.float32)
         found = self.model.assign(vectors.reshape(len(texts), self.model.vectors.shape[1]))
         names = {topic.number: topic.name for topic in self} | {OUTLIER: "outliers"}
         return [
@@ -228,13 +233,6 @@ class Topics(Sequence[Topic]):
                 found.topics.tolist(), found.cosines.tolist(), found.probabilities.tolist(), strict=True
             )
         ]
-
-    def _embedded(self, text: str) -> np.ndarray:
-        """Embed a text as a document is, stored in half precision and all."""
-        encoder = self.collection.encoder
-        [passages] = Chunker(encoder).split([Document(text)])
-        stored = encoder.encode([passage.tokens for passage in passages]).astype(np.float16).astype(np.float32)
-        return normalized(stored.mean(axis=0, keepdims=True))[0]
 
     def tree(self) -> list[Node]:
         """Return the inner nodes of the tree, the most alike first; cutting it gives fewer topics."""
@@ -330,6 +328,13 @@ class Topics(Sequence[Topic]):
         leaves = [named.get((leaf,)) or self._name((leaf,)) for leaf in range(len(self.model.vectors))]
         title = f"{self.collection.path.name}: how alike the topics are ({self.name})"
         write_plot(TreePlot(title, leaves, self.model.tree, [node.name for node in self.tree()]), path)
+
+
+def _embedded(encoder: Encoder, text: str) -> np.ndarray:
+    """Embed a text as a document is, stored in half precision and all."""
+    [passages] = Chunker(encoder).split([Document(text)])
+    stored = encoder.encode([passage.tokens for passage in passages]).astype(np.float16).astype(np.float32)
+    return normalized(stored.mean(axis=0, keepdims=True))[0]
 
 
 def _topic(item: Item, size: int, total: int) -> Topic:

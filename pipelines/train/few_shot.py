@@ -147,14 +147,13 @@ def label_by_examples(
         snapshot = Snapshot.of(view)
         docs, _ = _documents(view, snapshot, settings.where)
         own = _stored(view, examples)
-        vectors = document_vectors(view, docs)
+        vectors, encoder = document_vectors(view, docs), collection.encoder
         truths = _truths(view, labels, settings, docs, notify)
     texts = _texts(collection, examples, own)
     if fine_tune is not None:
         encoder = _tuned(collection, texts, [example.label for example in examples], fine_tune, settings, notify)
-        vectors, taught = encoder.encode_texts(label_texts(collection, docs)), encoder.encode_texts(texts)
-    else:
-        taught = collection.encoder.encode_texts(texts)
+        vectors = encoder.encode_texts(label_texts(collection, docs))
+    taught = encoder.encode_texts(texts)
     model = fit_linear(SCALE * taught, _one_hot(examples, names), False, PENALTY)
     margins = model.margins(SCALE * vectors)
     for doc, example in zip(own, examples, strict=True):
@@ -162,7 +161,7 @@ def label_by_examples(
             margins[docs == doc] = np.where(np.arange(len(names)) == names.index(example.label), 10.0, -10.0)
     known = np.searchsorted(docs, truths.docs)
     chosen, numbers, scores = apply_corrections(*decide(margins, False, settings.least), known, truths.shares)
-    name = str(fine_tune) if fine_tune else collection.spec.name
+    name = str(fine_tune) if fine_tune else encoder.spec.name
     seconds = time.monotonic() - began
     report = _report(labels, settings, ENGINE, name, Margins(margins), numbers, len(docs), len(known), seconds)
     counts = Counter(example.label for example in examples)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
+from ...indexer.encoder import ModelSpec
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
@@ -181,6 +182,7 @@ def tune_search(
         given = f"give {arg('queries')} with {arg('qrels')}, or {arg('clicks')}"
         raise UsageError(f"{given}, or neither to have queries made of the texts", code="conflict", field="queries")
     settings.check()
+    spec = collection.spec
     given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:
@@ -191,7 +193,7 @@ def tune_search(
                     TuneTrial(view, found.halves[0], found.vectors[0]),
                     TuneTrial(view, found.halves[1], found.vectors[1]),
                 )
-    return _stored(collection, asked, found, settings)
+    return _stored(collection, asked, found, settings, spec)
 
 
 @contextmanager
@@ -290,7 +292,9 @@ class _Tuning:
             self.sure |= {name: self.chosen[name] for name in names}
 
 
-def _stored(collection: StoredCollection, asked: KnownQuery, found: _Tuning, settings: TuneSettings) -> TuneReport:
+def _stored(
+    collection: StoredCollection, asked: KnownQuery, found: _Tuning, settings: TuneSettings, spec: ModelSpec
+) -> TuneReport:
     notes: list[str] = []
     if not found.sure:
         notes.append("nothing was stored: no gain on the other half is sure, so what holds now is kept")
@@ -304,7 +308,7 @@ def _stored(collection: StoredCollection, asked: KnownQuery, found: _Tuning, set
         }
         known = stored_defaults(collection)
         stored = replace(known, **found.sure, found=facts)
-        store_defaults(collection, stored)
+        store_defaults(collection, stored, spec)
     return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
 
 

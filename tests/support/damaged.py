@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from fake_encoder import FakeEncoder
+from other_encoder import loaded
 
 from sonde.app.api.collection import Collection, index
 from sonde.indexer.ann import AnnSettings
@@ -81,8 +82,8 @@ def sound_collection(folder: Path, count: int = 24) -> Path:
 
 
 def opened(folder: Path) -> Collection:
-    """Open a collection with the encoder that made it."""
-    return Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    """Open a collection with the encoder of its model."""
+    return Collection.open(folder, encoder=FakeEncoder(), loader=loaded)  # type: ignore[arg-type]
 
 
 def seen(collection: Collection) -> str:

@@ -28,7 +28,7 @@ SHOWN_IN_CELLS = 300
 def show_tokens(collection: Collection, first: str, second: str) -> None:
     """Draw the heat map."""
     st.subheader("Token by token", anchor=False)
-    found = _matrix((str(collection.path), first, second), collection)
+    found = _matrix((f"{collection.path} {collection.model}", first, second), collection)
     st.caption("Cosine of the bi-encoder's vectors of single tokens in their context.")
     st.plotly_chart(_figure(found), key="tokens", config={"displaylogo": False}, alt="Similarity of tokens")
     if found.left_out:
@@ -82,7 +82,7 @@ def show_heads(collection: Collection, first: str, second: str) -> None:
             "Read", list(ADDRESS), default=BOTH, required=True, key="read", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
-        found = _attention((str(collection.path), first, second, chosen or BOTH), collection)
+        found = _attention((f"{collection.path} {collection.model}", first, second, chosen or BOTH), collection)
         if found.total > len(found.tokens):
             st.caption(f"The first {ATTENTION_MOST} of {found.total:,} tokens.")
         _show(found)

@@ -114,8 +114,12 @@ def _lines(found: Info) -> list[dict[str, str]]:
         "FAISS index": _index(found.ann),
         "Newer than it": f"{counted(found.newer, 'passage')}, compared exactly",
         "Tombstones": f"{found.tombstones:,}",
-    }
+    } | {_beside(other): size(other["bytes"]) for other in found.other_models}
     return [{"What": what, "Value": value} for what, value in lines.items()]
+
+
+def _beside(other: dict[str, Any]) -> str:
+    return f"{'Model before' if other['previous'] else 'Not finished'}: {other['model']}"
 
 
 def _index(ann: dict[str, Any] | None) -> str:

@@ -1,0 +1,165 @@
+"""`sonde model`: another model for a collection, without starting over."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...indexer.wording import counted, per_second, size
+from .output import CollectionPath, Device, Json, print_json, progress, say
+from .upkeep import other_model_line
+
+if TYPE_CHECKING:
+    from ...indexer.store.models import OtherModel
+    from ...pipelines.tune.change import ModelChange
+    from ...pipelines.tune.models import ModelComparison
+    from ..api import Collection
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("model")(model)
+
+
+def model(
+    collection: CollectionPath,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="M", help="The new bi-encoder: a name, a folder, or `static`.")
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="With --to: embed and compare, but do not switch.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="With --to: switch even if searches are significantly worse.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before.")] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Remove embeddings that are not finished, or were not switched to.")
+    ] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Remove the embeddings of the model before; --undo is then not possible.")
+    ] = False,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
+    ] = None,
+    truncate_dim: Annotated[
+        int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
+    ] = None,
+    query_prompt: Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")] = None,
+    document_prompt: Annotated[
+        str | None, typer.Option("--document-prompt", help="Text put before every passage.")
+    ] = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Change a collection's model: embed beside the old embeddings, compare both, and switch by one commit.
+
+    The collection can be searched and written meanwhile. If the command is stopped, run it again to continue. Both
+    models are compared on the collection's judgements or, if there are fewer than 10 judged queries, on queries made
+    of its texts. If usual searches are significantly worse, it does not switch, and ends with exit code 1. Documents,
+    metadata, tags, judgements, corrections and runs stay. Without options, it shows the models.
+
+    \b
+    Examples:
+      sonde model papers.sonde --to static --dry-run
+      sonde model papers.sonde --to intfloat/multilingual-e5-small …
+      sonde model papers.sonde --undo
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    chosen = [name for name, given in _given(to, undo, discard, forget).items() if given]
+    if len(chosen) > 1:
+        raise UsageError(f"{chosen[0]} cannot be combined with {chosen[1]}")
+    settings = {
+        "dtype": dtype, "truncate_dim": truncate_dim, "query_prompt": query_prompt, "document_prompt": document_prompt,
+    }  # fmt: skip
+    if to is None and (dry or anyway or any(value is not None for value in settings.values())):
+        raise UsageError("give the new model with --to: --dry-run, --anyway and settings are for it")
+    if dry and anyway:
+        raise UsageError("--dry-run does not switch, and --anyway does: choose one")
+    opened = open_collection(collection, device=device)
+    if discard or forget:
+        _print_removed(opened.discard_model() if discard else opened.forget_model(), json)
+    elif not chosen:
+        _show(opened, json)
+    else:
+        with progress(quiet=json) as notify:
+            if undo:
+                found = opened.undo_model(progress=notify)
+            else:
+                found = opened.change_model(to, dry_run=dry, anyway=anyway, progress=notify, **settings)  # type: ignore[arg-type]
+        print_json(found.to_dict()) if json else _print(found, opened)
+        if not found.switched and not dry:
+            raise typer.Exit(1)
+
+
+def _given(to: str | None, undo: bool, discard: bool, forget: bool) -> dict[str, bool]:
+    return {"--to": to is not None, "--undo": undo, "--discard": discard, "--forget": forget}
+
+
+def _show(opened: "Collection", json: bool) -> None:
+    """Show the model of a collection, and what lies beside its embeddings."""
+    found = opened.info()
+    if json:
+        print_json({"model": found.model_settings, "other_models": list(found.other_models)})
+        return
+    print(f"model: {found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}")
+    for other in found.other_models:
+        print(other_model_line(other, found.documents))
+
+
+def _print_removed(removed: "list[OtherModel]", json: bool) -> None:
+    for other in removed:
+        if json:
+            print_json({"removed": other.to_dict()})
+        else:
+            print(f"removed the embeddings of {other.spec.name}: {size(other.bytes)}")
+    if not removed:
+        say("nothing to remove")
+
+
+def _print(found: "ModelChange", opened: "Collection") -> None:
+    if found.embedded:
+        print(f"embedded {counted(found.embedded, 'passage')} with {found.after} in {found.seconds:,.1f} s")
+    if found.comparison:
+        _print_comparison(found.comparison)
+    for note in found.notes:
+        say(f"note: {note}")
+    if found.switched:
+        print(f"{opened.path}: {found.after} instead of {found.before}")
+        if found.kept:
+            print(
+                f"the embeddings of {found.before} are kept ({size(found.kept.bytes)}): "
+                f"`sonde model {opened.path} --undo` goes back, --forget removes them"
+            )
+    elif found.comparison and found.comparison.worse:
+        gain = found.comparison.gains[0]
+        print(
+            f"{opened.path} keeps {found.before}: searches are significantly worse with {found.after} "
+            f"({gain.measure} {gain.difference:+.3f}, p {gain.p:.4f}); --anyway switches{_removes(opened)}"
+        )
+    else:
+        print(f"{opened.path} keeps {found.before}: leave out --dry-run to switch{_removes(opened)}")
+
+
+def _removes(opened: "Collection") -> str:
+    """Return how to remove what was embedded; nothing where it is that of the model before, which --undo needs."""
+    others = opened.info().other_models
+    return "" if all(other["previous"] for other in others) else ", --discard removes the new embeddings"
+
+
+def _print_comparison(found: "ModelComparison") -> None:
+    before, after = found.before, found.after
+    print(f"compared on {found.source}")
+    rows = [("", before.model[-24:], after.model[-24:], "difference", "p")]
+    rows += [
+        (f"{gain.mode} {gain.measure}", f"{gain.before:.3f}", f"{gain.after:.3f}", f"{gain.difference:+.3f}",
+         f"{gain.p:.4f}")
+        for gain in found.gains
+    ]  # fmt: skip
+    rows.append(("passages", f"{before.passages:,}", f"{after.passages:,}", "", ""))
+    rows.append(("dimensions", str(before.dimension), str(after.dimension), "", ""))
+    rows.append(("size of embeddings", size(before.bytes), size(after.bytes), "", ""))
+    rows.append(("passages a second", per_second(before.per_second), per_second(after.per_second), "", ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        print("  ".join(cells).rstrip())

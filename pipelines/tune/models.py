@@ -1,0 +1,220 @@
+"""Two models for one collection, compared on its judgements or, where there are too few, on queries made of its texts.
+
+The paired randomisation test is that of Smucker, Allan and Carterette (CIKM 2007).
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...indexer.document import Document
+from ...indexer.encoder import Encoder
+from ...indexer.ingest.chunker import Chunker
+from ...indexer.ingest.index import index_documents
+from ...indexer.progress import Notify, silent
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_texts
+from ..evaluate.judgements import judgements
+from ..evaluate.search import Run, per_query, randomisation
+from ..search.results import Mode
+from ..search.search import search_many
+from ..search.settings import SearchSettings
+from .queries import FEWEST, KnownQuery, made
+
+MODES: tuple[Mode, ...] = ("hybrid", "dense")
+"""What is compared: the usual search, whose nDCG@10 decides, and the embeddings alone."""
+SURE = 0.05
+"""The p-value below which a difference counts."""
+K = 10
+PACED = 128
+"""Passages that each model embeds to show how fast it is."""
+UNJUDGED = 0.1
+"""How many more of the first ten hits may lack a judgement with the new model before a note says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSide:
+    """One of the two models.
+
+    Attributes:
+        model: Its name.
+        dimension: Length of an embedding.
+        passages: How many the collection has with it; the window decides how texts are cut.
+        bytes: Of all embeddings, in half precision.
+        per_second: Passages a second on this machine, on a sample of the collection's own.
+        judged: Share of its first ten hits that have a judgement, 0 to 1; None without judgements.
+    """
+
+    model: str
+    dimension: int
+    passages: int
+    bytes: int
+    per_second: float
+    judged: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGain:
+    """A measure of both models over the same queries, 0 to 1, higher is better.
+
+    Attributes:
+        mode: Of the search.
+        measure: "ndcg@10" or "mrr@10".
+        before: Of the model that the collection has.
+        after: Of the other one.
+        p: Two-sided p-value of the paired randomisation test of the difference.
+    """
+
+    mode: str
+    measure: str
+    before: float
+    after: float
+    p: float
+
+    @property
+    def difference(self) -> float:
+        """After minus before."""
+        return self.after - self.before
+
+    @property
+    def worse(self) -> bool:
+        """Whether the other model is significantly worse."""
+        return self.difference < 0 and self.p < SURE
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
+    """Two models compared.
+
+    Attributes:
+        source: Where the queries come from, in words.
+        queries: How many there are.
+        gains: Each measure in each mode; the first one decides.
+        before: The model that the collection has.
+        after: The other one.
+        notes: Notes for the user.
+    """
+
+    source: str
+    queries: int
+    gains: tuple[ModelGain, ...]
+    before: ModelSide
+    after: ModelSide
+    notes: tuple[str, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether usual searches are significantly worse with the other model."""
+        return self.gains[0].worse
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        gains = [asdict(gain) | {"difference": gain.difference} for gain in self.gains]
+        return asdict(self) | {"gains": gains, "notes": list(self.notes), "worse": self.worse}
+
+
+def compare_models(
+    collection: StoredCollection, other: StoredCollection, seed: int = 0, notify: Notify = silent
+) -> ModelComparison:
+    """Compare the model of a collection with that of another one of the same documents.
+
+    Args:
+        collection: Searched as it is now, with the settings that were tuned.
+        other: The same documents with the other model, searched with Sonde's own settings.
+        seed: Decides which queries are made.
+        notify: Receives progress.
+
+    Raises:
+        SondeError: A model is not available, or there are neither enough judgements nor long enough texts.
+        MissingExtraError: ir-measures is not installed.
+    """
+    notify("comparing both models")
+    own = _judged(collection)
+    with ExitStack() as opened:
+        if own:
+            asked, sides = own, (collection, other)
+        else:
+            asked, sides = opened.enter_context(_known_items(collection, other, seed))
+        runs = [{mode: _run(side, asked, mode) for mode in MODES} for side in sides]
+    truth: Run = {str(number): grades for number, grades in enumerate(asked.truth)}
+    measured = [{mode: per_query(run, truth) for mode, run in each.items()} for each in runs]
+    gains = [
+        ModelGain(mode, name, float(before.mean()), float(after.mean()), randomisation((after - before).tolist()))
+        for mode in MODES
+        for name, before in measured[0][mode].items()
+        for after in [measured[1][mode][name]]
+    ]
+    shares = [_share_judged(each[MODES[0]], asked) if own else None for each in runs]
+    texts = _sample(collection)
+    before, after = (_side(side, share, texts) for side, share in zip((collection, other), shares, strict=True))
+    return ModelComparison(asked.source, len(asked), tuple(gains), before, after, tuple(_notes(before, after)))
+
+
+def _judged(collection: StoredCollection) -> KnownQuery | None:
+    """Return the judged queries of a collection, None if too few of them have a relevant document."""
+    found = judgements(collection)
+    qrels, answered = found.qrels, found.answered
+    if len(answered) < FEWEST:
+        return None
+    source = f"{len(answered)} judged queries of the collection"
+    return KnownQuery(tuple(text for _, text in answered), tuple(qrels[key] for key, _ in answered), source)
+
+
+@contextmanager
+def _known_items(
+    collection: StoredCollection, other: StoredCollection, seed: int
+) -> Iterator[tuple[KnownQuery, tuple[StoredCollection, StoredCollection]]]:
+    """Give made queries, and a small collection of each model with what became a query taken out of its texts."""
+    asked, documents = made(collection, seed)
+    with tempfile.TemporaryDirectory(prefix="sonde-models-") as name, ExitStack() as opened:
+        small = []
+        for place, side in enumerate((collection, other)):
+            path = Path(name) / f"{place}.sonde"
+            index_documents(documents, path, encoder=side.encoder)
+            small.append(opened.enter_context(closing(StoredCollection.open(path, encoder=side.encoder))))
+        yield asked, (small[0], small[1])
+
+
+def _run(collection: StoredCollection, asked: KnownQuery, mode: Mode) -> dict[str, dict[str, float]]:
+    """Return the first ten hits of every query by its number, with scores that keep their order."""
+    found = search_many(collection, list(asked.texts), SearchSettings(k=K, mode=mode))
+    return {str(n): {hit.id: -float(hit.rank) for hit in results} for n, results in enumerate(found)}
+
+
+def _share_judged(run: Run, asked: KnownQuery) -> float:
+    hits = [key in asked.truth[int(number)] for number, found in run.items() for key in found]
+    return sum(hits) / max(1, len(hits))
+
+
+def _sample(collection: StoredCollection) -> list[Document]:
+    with collection.view() as view:
+        return [Document(each.text, each.title) for each in islice(document_texts(view.catalog), PACED)]
+
+
+def _side(collection: StoredCollection, judged: float | None, documents: Sequence[Document]) -> ModelSide:
+    with collection.view() as view:
+        passages = view.catalog.counts()[1]
+    spec, pace = collection.spec, _pace(collection.encoder, documents)
+    return ModelSide(spec.name, spec.dimension, passages, passages * spec.dimension * 2, pace, judged)
+
+
+def _pace(encoder: Encoder, documents: Sequence[Document]) -> float:
+    """Return passages a second, with the time for tokenising."""
+    texts = [passage.text for split in Chunker(encoder).split(documents) for passage in split][:PACED]
+    encoder.encode_texts(texts[:2])  # the first pass is slower than those after it
+    began = time.perf_counter()
+    encoder.encode_texts(texts)
+    return len(texts) / max(time.perf_counter() - began, 1e-9)
+
+
+def _notes(before: ModelSide, after: ModelSide) -> Iterator[str]:
+    if before.judged is not None and after.judged is not None and after.judged < before.judged - UNJUDGED:
+        yield (
+            f"{after.judged:.0%} of the first ten hits with {after.model} have a judgement, with {before.model} "
+            f"{before.judged:.0%}: hits without one count as not relevant, so {after.model} may be better than this"
+        )
