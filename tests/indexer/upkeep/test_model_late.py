@@ -1,0 +1,34 @@
+"""A late index stays with the embeddings of its model: a change leaves it, and the way back finds it again."""
+
+from pathlib import Path
+
+import numpy as np
+from model_change import fresh, hits
+from other_encoder import OtherEncoder
+
+from sonde.app.api.collection import Collection
+
+
+def reranked(collection: Collection) -> list[tuple[str, float]]:
+    return [(hit.id, hit.score) for hit in collection.search("apple river cloud", k=20, rerank=True)]
+
+
+def test_a_change_of_model_and_back(tmp_path: Path) -> None:
+    collection = fresh(tmp_path)
+    assert collection.late().covered == collection.info().passages
+    before, plain = reranked(collection), hits(collection)
+    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    late = collection.info().late
+    assert late is not None and late["covered"] == 0, "the other model has other tokens"
+    assert collection.verify() == []
+    without = reranked(collection)
+    assert collection.late().covered == collection.info().passages
+    assert collection.verify() == []
+    assert [key for key, _ in reranked(collection)][:5] == [key for key, _ in without][:5]
+    collection.undo_model()
+    late = collection.info().late
+    assert late is not None and late["covered"] == collection.info().passages, "nothing is embedded again"
+    assert hits(collection) == plain
+    assert [key for key, _ in reranked(collection)] == [key for key, _ in before]
+    assert np.allclose([score for _, score in reranked(collection)], [score for _, score in before])
+    assert collection.verify() == []
