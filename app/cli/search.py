@@ -282,6 +282,8 @@ def _print_why(hit: "Hit") -> None:
     why = hit.why
     assert why is not None
     words = [hit.text[start:end] for start, end in why.terms] + [hit.title[start:end] for start, end in why.title_terms]
+    if hit.copies:
+        print(f"     the same text: {snippet(', '.join(hit.copies))}")
     print(f"     words: {snippet(', '.join(dict.fromkeys(words))) or 'none of the query'}")
     if why.matches:
         print(f"     matched: {', '.join(f'{m.query} → {m.word} {m.similarity:.2f}' for m in why.matches)}")

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from command_line import command, inject
 from fake_encoder import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +50,18 @@ def test_one_text_in_three_formats_is_one_hit(pumps: sonde.Collection, mode: str
     assert {hit.id for hit in found} - {one.id} == {"b", "c"}
     assert [hit.rank for hit in found] == [1, 2, 3]
     assert all(hit.copies == () for hit in every)
+
+
+def test_explain_names_the_copies(
+    pumps: sonde.Collection, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inject(monkeypatch, FakeEncoder())
+    run = command(capsys, monkeypatch)
+    [one] = [hit for hit in pumps.search(QUERY, explain=True) if hit.copies]
+    shown = run("search", pumps.path, QUERY, "--explain").out
+    assert f"     the same text: {', '.join(one.copies)}\n" in shown
+    assert "and 2 more\n" in shown
+    assert "the same text" not in run("search", pumps.path, QUERY, "--explain", "--no-collapse").out
 
 
 def test_search_by_example_shows_copies(pumps: sonde.Collection) -> None:

@@ -68,6 +68,8 @@ def _within(place: int, spans: Iterable[Span]) -> bool:
     return any(begin <= place < end for begin, end in spans)
 
 
+COPIES = 20
+"""Ids of copies that are listed."""
 WHOLE = 20_000
 """Characters of a document that are shown."""
 
@@ -158,6 +160,8 @@ def _show_reasons(asked: SearchForm, hit: Hit) -> None:
         for sentence in hit.why.sentences:
             show_text(f"{sentence.similarity:.3f}  {sentence.text}", small=True)
     st.caption(f"id {escape_markdown(hit.id)}")
+    if hit.copies:
+        st.caption(f"the same text: {escape_markdown(', '.join(hit.copies[:COPIES]))}")
     if asked.like is None:
         link("explain", "Explain in full", a=asked.query, id=hit.id)
 
