@@ -18,7 +18,9 @@ from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("SONDE_EXAMPLES", "40"))
+"""Examples of each property; `make soak` tries many more."""
+settings.register_profile("default", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
