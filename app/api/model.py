@@ -68,7 +68,7 @@ class Changing(Opened):
         from ...pipelines.tune.change import change_model
 
         if (to is None) == (encoder is None):
-            raise UsageError(f"give either {arg('to')}, the new model, or {arg('encoder')}, a bi-encoder of your own")
+            raise UsageError(f"give the new model with {arg('to')}, or an {arg('encoder')} of your own")
         if encoder is None:
             given = BuildSettings(
                 model=to, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
