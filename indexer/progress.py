@@ -26,9 +26,9 @@ def silent(_: Progress | str) -> None:
 
 
 class ProgressBar:
-    """Shows progress as bars of tqdm, in a terminal or a notebook, and sentences beside them.
+    """Shows progress as tqdm bars in a terminal or a notebook, and messages above them.
 
-    Give it to any method as `progress`. One bar is shown at a time: that of the newest stage.
+    Pass it to any method as `progress`. It shows one bar at a time: that of the newest stage.
     """
 
     def __init__(self) -> None:

@@ -243,7 +243,8 @@ class Labelling(Opened):
     def corrected_run(self, run: str | None = None, labels: Sequence[str] = ()) -> str:
         """Return the name of the label run that corrections apply to: `run`, if it is given.
 
-        By default it is the newest run that has all these labels, else the newest, and "labels" if none exists.
+        By default it is the newest run that has all these labels. If none has them, it is the newest run; if there
+        is no run, it is "labels".
 
         Example:
             >>> fruit.corrected_run()

@@ -1,4 +1,4 @@
-"""Change the model of a collection, and go back."""
+"""Change the model of a collection, or undo the change."""
 
 from typing import TYPE_CHECKING
 
@@ -36,11 +36,11 @@ class Changing(Opened):
         max_tokens: int | None = None,
         progress: Notify = silent,
     ) -> "ModelChange":
-        """Embed the collection with another model beside its own, compare both, and switch by one commit.
+        """Embed the collection again with another model, compare both models, and switch by one commit.
 
         Documents, metadata, tags, judgements, corrections and runs stay. Others can search and write meanwhile. If the
-        work is stopped, the same call continues it. If usual searches are significantly worse with the new model, it
-        does not switch, unless `anyway`.
+        work is stopped, the same call continues it. If hybrid searches are significantly worse with the new model, it
+        does not switch, unless `anyway` is true.
 
         Args:
             to: The new model: a name, a folder, or "static", as for `sonde.index`.
@@ -51,14 +51,14 @@ class Changing(Opened):
             truncate_dim: Number of dimensions to keep (Matryoshka models).
             query_prompt: Text put before every query, instead of the model's own.
             document_prompt: Text put before every passage, instead of the model's own.
-            normalize: Whether embeddings get length 1.
-            max_tokens: A window smaller than the model's.
+            normalize: Whether embeddings are scaled to length 1.
+            max_tokens: Maximum tokens per passage, if fewer than the model's window.
             progress: Receives progress and messages.
 
         Raises:
             UsageError: The collection has this model already, or the name or a setting is not valid.
             SondeError: The model is not available, another process is writing, or the disk is full. The collection then
-                has the model that it had.
+                keeps its old model.
 
         Example:
             >>> changed = fruit.change_model("static")
@@ -79,12 +79,12 @@ class Changing(Opened):
         return change_model(self.stored, encoder, dry_run=dry_run, anyway=anyway, notify=progress)
 
     def undo_model(self, *, progress: Notify = silent) -> "ModelChange":
-        """Go back to the model before, by one commit. Documents that changed since are embedded with it first.
+        """Switch back to the previous model by one commit. Documents that changed since are embedded with it first.
 
-        Runs that were made with it, and what was tuned with it, apply again. A second call goes forward again.
+        Runs and tuned settings of that model apply again. A second call returns to the newer model.
 
         Raises:
-            SondeError: No model before is kept, another process is writing, or the model is needed and not available.
+            SondeError: No previous model is kept, another process is writing, or the model is needed and not available.
 
         Example:
             >>> fruit.undo_model().switched, fruit.model
@@ -95,7 +95,7 @@ class Changing(Opened):
         return undo_model(self.stored, progress)
 
     def discard_model(self) -> "list[OtherModel]":
-        """Remove embeddings of other models that are not finished, or were not switched to; return what was removed.
+        """Remove embeddings of models that were not switched to; return what was removed.
 
         Raises:
             SondeError: Another process is writing, or changes the model.
@@ -109,7 +109,7 @@ class Changing(Opened):
         return discard_model(self.stored)
 
     def forget_model(self) -> "list[OtherModel]":
-        """Remove the embeddings of the model before, so that there is no way back; return what was removed.
+        """Remove the previous model's embeddings, after which `undo_model` is not possible; return what was removed.
 
         Raises:
             SondeError: Another process is writing, or changes the model.

@@ -122,16 +122,17 @@ class Upkeep(Opened):
         return repair(self.stored, progress)
 
     def late(self, *, remove: bool = False, progress: Notify = silent) -> LateReport:
-        """Keep compressed token embeddings, so that `rerank` need not embed the best documents in each search.
+        """Keep a late index: compressed token embeddings, so that `rerank` need not embed passages.
 
-        Later runs keep them up to date. If it is stopped, call it again to continue.
+        Later index runs keep it up to date. If the work is stopped, call this again to continue.
 
         Args:
-            remove: Whether to remove them instead, and keep none from now on.
+            remove: Whether to remove the late index instead, and keep none from now on.
             progress: Receives progress and messages.
 
         Raises:
-            SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
+            SondeError: Another process is writing, the disk is full, or the model is not available or has no token
+                embeddings.
 
         Example:
             >>> fruit.late(remove=True).covered

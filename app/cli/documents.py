@@ -50,7 +50,8 @@ def get(
 def count(
     collection: CollectionPath,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="A metadata field, or a run's column: 'topic:T name'.")
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="A metadata field, or a column of a run, such as 'topic:T name'."),
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Count only documents that match this filter.")] = None,
     period: Annotated[

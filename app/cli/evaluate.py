@@ -159,7 +159,7 @@ def evaluate_search(
     """Compare search modes on queries with judgements: nDCG@10, recall@100, MRR@10, MAP@100.
 
     The interval is a 95 % bootstrap interval of nDCG@10. p comes from a paired randomisation test against the first
-    mode. Both need five queries or more. Without --queries and --qrels, the judgements stored in the collection are
+    mode. Both need at least five queries. Without --queries and --qrels, the judgements stored in the collection are
     used (`sonde judge`). "judged" is the share of the first ten hits that have a judgement. A hit without a judgement
     counts as not relevant.
 
@@ -204,7 +204,7 @@ def evaluate_search(
         print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")
     if found and found[0].interval is None:
         many = counted(found[0].queries, "query", "queries")
-        say(f"note: {many} with a relevant document: an interval and a test need 5 or more")
+        say(f"note: only {many} with a relevant document; an interval and a p-value need at least 5")
 
 
 def _judged(

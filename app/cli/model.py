@@ -1,4 +1,4 @@
-"""`sonde model`: another model for a collection, without starting over."""
+"""`sonde model`: change the model of a collection without starting over."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,12 +29,12 @@ def model(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="With --to: switch even if searches are significantly worse.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Switch back to the previous model.")] = False,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Remove embeddings that are not finished, or were not switched to.")
+        bool, typer.Option("--discard", help="Remove embeddings of models that were not switched to.")
     ] = False,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Remove the embeddings of the model before; --undo is then not possible.")
+        bool, typer.Option("--forget", help="Remove the previous model's embeddings; --undo is then not possible.")
     ] = False,
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
@@ -49,12 +49,12 @@ def model(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Change a collection's model: embed beside the old embeddings, compare both, and switch by one commit.
+    """Change a collection's model: embed all documents again, compare both models, and switch by one commit.
 
     The collection can be searched and written meanwhile. If the command is stopped, run it again to continue. Both
     models are compared on the collection's judgements or, if there are fewer than 10 judged queries, on queries made
-    of its texts. If usual searches are significantly worse, it does not switch, and ends with exit code 1. Documents,
-    metadata, tags, judgements, corrections and runs stay. Without options, it shows the models.
+    from its texts. If hybrid searches are significantly worse, Sonde does not switch, and the exit code is 1.
+    Documents, metadata, tags, judgements, corrections and runs stay. Without options, it shows the models.
 
     \b
     Examples:
@@ -72,9 +72,9 @@ def model(
         "dtype": dtype, "truncate_dim": truncate_dim, "query_prompt": query_prompt, "document_prompt": document_prompt,
     }  # fmt: skip
     if to is None and (dry or anyway or any(value is not None for value in settings.values())):
-        raise UsageError("give the new model with --to: --dry-run, --anyway and settings are for it")
+        raise UsageError("--dry-run, --anyway and model settings need --to: name the new model")
     if dry and anyway:
-        raise UsageError("--dry-run does not switch, and --anyway does: choose one")
+        raise UsageError("--dry-run cannot be combined with --anyway: one never switches, the other always does")
     opened = open_collection(collection, device=device)
     if discard or forget:
         _print_removed(opened.discard_model() if discard else opened.forget_model(), json)
@@ -96,7 +96,7 @@ def _given(to: str | None, undo: bool, discard: bool, forget: bool) -> dict[str,
 
 
 def _show(opened: "Collection", json: bool) -> None:
-    """Show the model of a collection, and what lies beside its embeddings."""
+    """Show the model of a collection and the other models whose embeddings it keeps."""
     found = opened.info()
     if json:
         print_json({"model": found.model_settings, "other_models": list(found.other_models)})
@@ -128,7 +128,7 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
         if found.kept:
             print(
                 f"the embeddings of {found.before} are kept ({size(found.kept.bytes)}): "
-                f"`sonde model {opened.path} --undo` goes back, --forget removes them"
+                f"`sonde model {opened.path} --undo` switches back, --forget removes them"
             )
     elif found.comparison and found.comparison.worse:
         gain = found.comparison.gains[0]
@@ -141,7 +141,7 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
 
 
 def _removes(opened: "Collection") -> str:
-    """Return how to remove what was embedded; nothing where it is that of the model before, which --undo needs."""
+    """Return how to remove what was embedded; nothing if --undo needs it."""
     others = opened.info().other_models
     return "" if all(other["previous"] for other in others) else ", --discard removes the new embeddings"
 

@@ -43,7 +43,7 @@ def runs(
 ) -> None:
     """List the runs of a collection. Show, rename or delete a run; rename or merge its clusters.
 
-    A run that was made with another model than the collection has now is marked.
+    Runs are marked if they were made with another model than the collection's current one.
 
     \b
     Examples:
@@ -138,7 +138,7 @@ def _show(found: "RunDetails", json: bool) -> None:
         return
     print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
     if run.other_model:
-        print(f"  model      {run.model}: the collection now has another, so the run stays as it is or is made again")
+        print(f"  model      {run.model}: the collection now has another model; to update the run, make it again")
     for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
         shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
         print(f"  {title:<10} {', '.join(shown)}")

@@ -87,8 +87,8 @@ def search(
 ) -> None:
     """Search a collection by meaning, by words, or by both.
 
-    A hit is a document. The part of its best passage with most of the query's words is shown. Documents with the same
-    text, or nearly so, are one hit with a note such as "and 2 more".
+    A hit is a document. It shows the part of its best passage with most of the query's words. Documents with the same
+    or nearly the same text are one hit with a note such as "and 2 more".
 
     The first number is the relevance: an estimate of the chance that the hit is an answer, from 0 to 1. You can compare
     it between searches. A hit of low relevance is marked "weak".
@@ -161,7 +161,7 @@ def fields_to_show(show: str | None, collection: "Collection") -> list[str] | No
     known, names = list(collection.fields()), [name.strip() for name in show.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            said = f"there is no field {name!r} in {collection.path}; it has {', '.join(known) or 'none'}"
+            said = f"there is no field {name!r} in {collection.path}; its fields are: {', '.join(known) or 'none'}"
             raise UsageError(said, code="unknown-field", field="show", value=name, alternatives=known)
     return names
 

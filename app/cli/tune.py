@@ -76,8 +76,7 @@ def tune_search(
     Settings are chosen on one half of the queries and checked on the other. If the gain is significant, they become
     the collection's defaults for all searches; otherwise nothing changes. Without queries, Sonde makes some: titles
     that should find their texts, or the rarest words of a sentence that is removed from its text. It needs at least 20
-    queries. `search` may be left
-    out: `sonde tune C.sonde`.
+    queries. `search` may be left out: `sonde tune C.sonde`.
 
     \b
     Examples:

@@ -70,12 +70,13 @@ def tuned_line(stored: dict[str, Any]) -> str:
 
 
 def other_model_line(other: dict[str, Any], documents: int) -> str:
-    """Return what lies beside a collection's embeddings, in words."""
+    """Return one line about another model whose embeddings a collection keeps."""
     name, on_disk = other["model"], size(other["bytes"])
     if other["previous"]:
-        return f"before: {name}, {on_disk} (`sonde model --undo` goes back, --forget removes it)"
+        return f"previous: {name}, {on_disk} (`sonde model --undo` switches back, --forget removes it)"
     done = "all" if other["documents"] >= documents else f"{other['documents']:,} of {documents:,}"
-    return f"beside: {name}, {done} documents, {on_disk} (`sonde model --to {name}` goes on, --discard removes it)"
+    how = f"`sonde model --to {name}` continues, --discard removes it"
+    return f"not in use: {name}, {done} documents, {on_disk} ({how})"
 
 
 def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
@@ -155,13 +156,13 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
 
 def late(
     collection: CollectionPath,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove them, and keep none from now on.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the late index, and keep none from now on.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Keep compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
+    """Keep a late index: compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
 
-    Later runs of `sonde index` keep them up to date. If the command is stopped, run it again to continue.
+    Later runs of `sonde index` keep it up to date. If the command is stopped, run it again to continue.
 
     \b
     Examples:
@@ -175,7 +176,7 @@ def late(
     if json:
         print_json(report.to_dict())
     elif remove:
-        print(f"{collection} keeps no late index")
+        print(f"{collection} has no late index")
     else:
         each = f", {size(report.bytes_per_passage)} each" if report.covered else ""
         print(

@@ -95,7 +95,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 NOTHING = "nothing-to-index"
 """The error code by which the client recognises `NothingToIndexError`."""
 _FILES = "it needs files on the service's machine: run it there, on the collection itself"
-_MODEL = "it embeds for a long time: run `sonde model` on the service's machine; the service uses the new model at once"
+_MODEL = "it takes long: run `sonde model` on the service's machine; the service then uses the new model at once"
 _NUMBERS = "it takes documents by number, for the web UI: use the methods that take ids or `where`"
 _ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
 ABSENT: Mapping[str, str] = {

@@ -68,7 +68,7 @@ class SearchRequest(Found):
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
     explain: bool = Field(False, description="Explain why each hit matched.")
-    collapse: bool = Field(True, description="Return documents with the same text, or nearly so, as one hit.")
+    collapse: bool = Field(True, description="Return documents with the same or nearly the same text as one hit.")
     rerank: bool = Field(False, description="Rerank the best documents with a second stage.")
     rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
     rerank_depth: int | None = Field(
@@ -89,7 +89,7 @@ class SimilarRequest(Found):
 
 
 class TextRange(BaseModel):
-    """A part of a document: offsets in characters of its text, and the text."""
+    """A part of a document: its text and its character offsets in the document's text."""
 
     start: int
     end: int
@@ -111,8 +111,8 @@ class FoundHit(BaseModel):
     metadata: dict[str, Any]
     scores: dict[str, float | None] = Field(description="The parts of the score: dense, lexical, rerank.")
     passage: TextRange = Field(description="The best passage.")
-    excerpt: TextRange = Field(description="The part of it with most of the query's words; 300 characters at most.")
-    copies: list[str] = Field(description="Ids of documents with the same text, left out of the hits.")
+    excerpt: TextRange = Field(description="The part of the passage to show: at most 300 characters.")
+    copies: list[str] = Field(description="Ids of documents with the same or nearly the same text, left out.")
 
 
 class FusionUsed(BaseModel):

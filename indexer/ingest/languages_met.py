@@ -1,4 +1,4 @@
-"""The languages of the documents that one run embeds, and a note where the model was not trained on them."""
+"""The languages of the documents in an index run, and a note if the model was not trained on them."""
 
 import random
 from collections import Counter
@@ -18,13 +18,13 @@ SAMPLE, CHARACTERS = 100, 500
 SURE = 10
 """Texts whose language is sure, below which the language of the collection counts for all."""
 SHARE = 0.1
-"""Share of a run's documents in languages that the model does not know from which on a note is worth it."""
+"""Least share of a run's documents in languages unknown to the model for which a note is shown."""
 NAMED = 3
 """Languages that a sentence names, at most."""
 
 
 class LanguagesMet:
-    """Counts documents by language, and keeps a random sample of the texts whose language nobody has named.
+    """Counts documents by language, and keeps a random sample of the texts without a stated language.
 
     Every text has the same chance to be in the sample (Vitter, "Random Sampling with a Reservoir", 1985). Every tenth
     text would not do: sources may alternate between languages.

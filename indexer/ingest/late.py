@@ -32,12 +32,12 @@ class LateReport:
     """What the late index of a collection holds.
 
     Attributes:
-        passages: Of the collection, without tombstones.
-        covered: How many of them the index holds; a reranking embeds the others again.
+        passages: Passages of the collection, without tombstones.
+        covered: How many of them the index holds; reranking embeds the others in each search.
         embedded: How many were embedded for this report.
-        bytes: Of the index on disk.
+        bytes: Size of the index on disk.
         bytes_per_passage: Mean bytes of a passage; the rest is what was learned from the collection.
-        seconds: What that took.
+        seconds: How long embedding took.
     """
 
     passages: int
@@ -158,7 +158,7 @@ class LateFollower:
 def build_late(collection: StoredCollection, notify: Notify = silent) -> LateReport:
     """Embed the tokens of all passages that the late index of a collection lacks; keep one from now on.
 
-    Killed at any moment, the same call goes on after the last batch.
+    If it is killed, the same call continues after the last batch.
 
     Raises:
         SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
@@ -180,7 +180,7 @@ def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify =
     follower.finish()
     report = late_report(folder, catalog, encoder.spec.fingerprint)
     if len(rows) and not report.covered:
-        notify("the late index waits: there are too few tokens to learn from, so passages are embedded in each search")
+        notify("the late index has too few tokens to learn from: for now, passages are embedded in each search")
     return replace(report, embedded=len(rows), seconds=time.monotonic() - began)
 
 

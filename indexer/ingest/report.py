@@ -27,7 +27,7 @@ class BuildSettings:
         sync: Also delete the documents that the source no longer holds.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
-        late: Also keep compressed token embeddings, so that a reranking need not embed the best documents again. A
+        late: Also keep compressed token embeddings, so that reranking need not embed the best documents again. The
             collection remembers this.
         wait: Seconds to wait while another process writes to the collection, from 0.
 

@@ -1,4 +1,4 @@
-"""Token embeddings in few bytes: like tokens are pooled, projected on principal components, and rounded to 48 bytes."""
+"""Compress token embeddings: similar tokens are pooled, projected on principal components and stored in 48 bytes."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -95,7 +95,7 @@ def _check(values: Any, types: dict[str, type], what: str) -> None:
     if not isinstance(values, dict) or set(values) != set(types):
         raise SondeError(f"{what} does not have the expected entries")
     if not all(type(values[name]) is kind for name, kind in types.items()):
-        raise SondeError(f"{what} has an entry of another type")
+        raise SondeError(f"{what} has an entry of the wrong type")
 
 
 def read_info(folder: Path) -> LateInfo:

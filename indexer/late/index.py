@@ -64,7 +64,7 @@ class LateIndex:
     def read(self, rows: np.ndarray, keys: np.ndarray) -> list[np.ndarray | None]:
         """Return the pooled tokens of passages, uint8 [tokens, width] for each; None where there are none to be used.
 
-        Bytes that have changed since they were written are not used, which is told once.
+        Bytes that have changed since they were written are not used; one message says so.
 
         Args:
             rows: int64 [n].

@@ -1,4 +1,4 @@
-"""Exchange the model of a collection for another one whose embeddings lie beside it: files first, then one commit.
+"""Switch a collection to another model whose embeddings are ready: files first, then one commit.
 
 The embeddings that the collection has are first linked into a collection of their own, from which the same exchange
 goes back. Killed before the commit, the collection is as it was; after it, it has the other model. What is left over
@@ -74,7 +74,7 @@ def _numbers(catalog: Catalog, sql: str) -> np.ndarray:
 
 
 def exchange(folder: Path, catalog: Catalog, other: Path) -> Path:
-    """Give a collection the embeddings of another model, and keep its own beside it; return where those are.
+    """Switch a collection to the embeddings of another model, and keep its own; return the folder of those.
 
     The caller holds the writer locks of both, and has checked that both have the same documents (`differing`).
 

@@ -1,7 +1,7 @@
-"""The models of a collection: the one that it has, those that it had, and embeddings of others kept beside it.
+"""The models of a collection: the current one, earlier ones, and others whose embeddings are kept.
 
 The embeddings of another model are a collection of their own in `models/FINGERPRINT`, with the same documents, without
-their metadata. They are either those of the model before, for `sonde model --undo`, or not finished yet.
+their metadata. They belong to the previous model, for `sonde model --undo`, or to one that was not switched to.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class OtherModel:
-    """Embeddings of another model beside those that a collection has.
+    """Embeddings of another model, kept in the folder of a collection.
 
     Attributes:
         folder: Where they lie: a collection of their own.
@@ -78,7 +78,7 @@ class OtherModel:
         documents: How many documents are embedded.
         passages: How many passages they have.
         bytes: On disk, texts included.
-        previous: Whether they are those of the model before; the others are not finished, or not switched to yet.
+        previous: Whether they belong to the previous model; otherwise the model was not switched to.
     """
 
     folder: Path
@@ -97,7 +97,7 @@ class OtherModel:
 
 
 def other_models(folder: Path, catalog: Catalog) -> list[OtherModel]:
-    """Return the other models whose embeddings lie beside a collection's, by fingerprint."""
+    """Return the other models whose embeddings a collection keeps, by fingerprint."""
     previous, now = catalog.get(PREVIOUS), History(catalog).fingerprint
     return [other for path in _folders(folder) if path.name != now and (other := _read(path, path.name == previous))]
 

@@ -49,7 +49,7 @@ class Run:
         versions: The libraries that did it.
         report: What it measured.
         documents: How many documents it says something of now.
-        model: Name of the bi-encoder whose embeddings it read; None if it read none: what a person said, or a judge.
+        model: Name of the bi-encoder whose embeddings it read; None if it read none (a person's or a judge's labels).
         fingerprint: Of that model, with its settings; "" for none.
         other_model: Whether the collection has another model now.
     """
@@ -138,7 +138,7 @@ def check_model(run: Run, spec: ModelSpec) -> None:
         settings = " with other settings" if run.model == spec.name else ""
         raise SondeError(
             f"the {run.kind} run {run.name!r} was made with the model {run.model}{settings}, whose embeddings cannot "
-            f"be compared with those of {spec.name}: make the run again, or go back with `sonde model --undo`",
+            f"be compared with those of {spec.name}: make the run again, or switch back with `sonde model --undo`",
             code="other-model",
         )
 

@@ -99,8 +99,8 @@ class Info:
     recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
     `late` describes the late index (passages covered, bytes, bytes a passage), None where the collection keeps none.
-    `other_models` lists the embeddings of other models that lie beside these: those of the model before, for
-    `sonde model --undo`, and those that are not finished.
+    `other_models` lists other models whose embeddings are kept: the previous model, for `sonde model --undo`, and
+    models that were not switched to.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 

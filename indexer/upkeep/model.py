@@ -1,4 +1,4 @@
-"""Another model for a collection: embed everything beside it, catch up with what others wrote, then exchange."""
+"""Change the model of a collection: embed all documents again, catch up with other writers, then switch."""
 
 import shutil
 import time
@@ -33,9 +33,9 @@ from .verify import verify
 Load = Callable[[], Encoder]
 AT_ONCE = 256
 ROUNDS = 10
-"""How often to catch up with others that write, before the last time, under the collection's lock."""
+"""How often to catch up with other writers before the last time, which is under the collection's lock."""
 FEW = 256
-"""So few documents are embedded under the lock."""
+"""At most this many documents are left to embed under the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def embed_beside(collection: StoredCollection, encoder: Encoder, notify: Notify 
 
 
 def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:
-    """Return the folder of the embeddings of the model before, and the model.
+    """Return the folder of the previous model's embeddings, and the model.
 
     Raises:
         SondeError: There is none.
@@ -110,7 +110,7 @@ def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:
     previous = collection.get(PREVIOUS)
     folder = model_folder(collection.path, previous) if previous else None
     if folder is None or not (folder / "catalog.db").is_file():
-        raise SondeError(f"{collection.path} keeps no model before {collection.spec.name}: there is nothing to undo")
+        raise SondeError(f"{collection.path} keeps no previous model: there is nothing to undo")
     with closing(StoredCollection.open(folder)) as beside:
         return folder, beside.spec
 
@@ -147,7 +147,7 @@ def switch(collection: StoredCollection, other: Path, load: Load, notify: Notify
 
 
 def discard(collection: StoredCollection, *, previous: bool) -> list[OtherModel]:
-    """Remove the embeddings of the model before, or those that are not finished; return what was removed.
+    """Remove the embeddings of the previous model, or of models that were not switched to; return what was removed.
 
     The caller holds `changing`.
 

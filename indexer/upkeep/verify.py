@@ -120,17 +120,17 @@ def _judgements(collection: StoredCollection) -> Iterator[Finding]:
 
 
 def _kept(collection: StoredCollection) -> Iterator[Finding]:
-    """Yield what is wrong with the embeddings of the model before; its indexes are rebuilt when they are needed."""
+    """Yield what is wrong with the previous model's embeddings; its indexes are rebuilt when they are needed."""
     previous = collection.get(PREVIOUS)
     if previous is None:
         return
-    advice = "going back with `sonde model --undo` repairs what it can, `sonde model --forget` removes them"
+    advice = "`sonde model --undo` repairs what it can and switches back, `sonde model --forget` removes them"
     try:
         with closing(StoredCollection.open(model_folder(collection.path, previous))) as kept:
             problems = [finding.problem for finding in verify(kept) if finding.part not in ("ann", "lexical")]
     except SondeError as error:
         problems = [str(error)]
-    yield from (Finding("models", f"the embeddings of the model before: {problem}: {advice}") for problem in problems)
+    yield from (Finding("models", f"the embeddings of the previous model: {problem}: {advice}") for problem in problems)
 
 
 def _tables(catalog: Catalog) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """To which cluster, topic or label a run assigned a document; a higher score belongs more, None says nothing."""
+    """The cluster, topic or label that a run gave a document; a higher score is a better fit, None is no score."""
 
     id: str
     number: int

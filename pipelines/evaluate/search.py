@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2_000
 FEWEST = 5
-"""Queries below which there is no interval and no test: resampling so few says nothing about others."""
+"""With fewer queries there is no interval and no test, because resampling so few says nothing about others."""
 Run = Mapping[str, Mapping[str, float]]
 """Query to document to score."""
 

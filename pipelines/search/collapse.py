@@ -11,9 +11,9 @@ from ...indexer.store.view import View, normalized
 from .fusion import Ranked
 
 NEAR = 0.85
-"""Cosine of two passages from which their texts are compared."""
+"""Least cosine of two passages for which their texts are compared."""
 SAME = 0.8
-"""Share of the pieces of one text that the other has, from which both are the same."""
+"""Least share of the pieces of one text that the other must have to count as the same."""
 PIECES, PIECE = 20, 16
 """How many pieces are looked for, and how many letters and digits each has."""
 SHORT = 200
@@ -44,7 +44,7 @@ class Collapsed:
 def collapse(view: View, ranked: Ranked, wanted: int) -> Collapsed:
     """Leave out documents whose best passage repeats that of a better document.
 
-    What becomes of a document depends only on those above it, so pages of different sizes fit together.
+    Whether a document is left out depends only on those above it, so pages of different sizes are consistent.
 
     Args:
         view: Where texts and vectors come from.

@@ -100,7 +100,7 @@ class Excerpts:
 
 
 def sentence_bounds(text: str, language: str | None) -> list[Span]:
-    """Return from where to where each sentence of a text reaches; empty ones are left out."""
+    """Return the start and end of each sentence of a text, without empty ones."""
     found = get_sentence_boundaries(language or "en", text)
     return [(one["start_index"], one["end_index"]) for one in found if one["text"].strip()]
 

@@ -125,7 +125,7 @@ class Hit:
     is the score fused with that stage: 0.5 to 1 for documents that the stage read, below 0.5 for the others.
 
     `passage` is the best passage, and `excerpt` the part of it to show: at most 300 characters around the sentence with
-    most of the query's words. `copies` are the ids of documents further down that have the same text, or nearly so.
+    most of the query's words. `copies` are the ids of lower-ranked documents with the same or nearly the same text.
     They were left out of the hits.
     """
 
@@ -146,7 +146,7 @@ class Hit:
 
     @property
     def shown(self) -> str:
-        """The excerpt, with "…" where the passage goes on."""
+        """The excerpt, with "…" where the passage continues."""
         before = "… " if self.excerpt.start > self.passage.start else ""
         return f"{before}{self.excerpt.text}{' …' if self.excerpt.end < self.passage.end else ''}"
 

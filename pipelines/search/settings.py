@@ -84,7 +84,7 @@ def store_defaults(collection: StoredCollection, defaults: SearchDefaults, found
     Args:
         collection: The collection.
         defaults: The settings.
-        found_with: The model with which they were found; None if they hold for every model.
+        found_with: The model with which they were found; None if they apply to every model.
 
     Raises:
         SondeError: Another process is writing to the collection, it cannot be written, or it now has another model.
@@ -128,7 +128,7 @@ class SearchSettings:
             fourfold until there are 4 for each hit. The lexical half passes twice as many.
         breadth: efSearch or nprobe of an approximate index; None uses the value to which the index was tuned.
         explain: Whether to explain why each hit matched.
-        collapse: Whether documents with the same text, or nearly so, become one hit: the best of them.
+        collapse: Whether documents with the same or nearly the same text become one hit: the best of them.
         rerank: Rerank the best documents with a second stage.
         rerank_model: "late" (the bi-encoder's own token vectors), or the folder or hub name "org/name" of a
             cross-encoder or a multi-vector model; None uses the default, which needs no network.

@@ -28,7 +28,7 @@ def _tells(hits: Sequence[Hit], name: str) -> bool:
 
 
 def shown_metadata(metadata: Mapping[str, Value], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the given fields with their values in short, empty ones left out: times to the minute, six digits."""
+    """Return the given fields with short values, without empty ones: times to the minute, numbers to six digits."""
     values = ((name, metadata.get(name)) for name in names)
     return [(name, _short(value)) for name, value in values if value not in (None, "", [])]
 

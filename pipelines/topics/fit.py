@@ -46,7 +46,7 @@ def matched(
         new_topics: int64 [n], its topics of the documents that both know.
         old: The model before it.
         old_topics: int64 [n], its topics of the same documents.
-        comparable: Whether both were made of the same bi-encoder's embeddings; if not, only documents are compared.
+        comparable: Whether both used the same bi-encoder's embeddings; if not, only documents are compared.
 
     Returns:
         The model with other numbers, and which of them are matched: the old number by the new model's own. A topic

@@ -331,7 +331,7 @@ class Topics(Sequence[Topic]):
 
 
 def _embedded(encoder: Encoder, text: str) -> np.ndarray:
-    """Embed a text as a document is, stored in half precision and all."""
+    """Embed a text as a stored document, including the rounding to half precision."""
     [passages] = Chunker(encoder).split([Document(text)])
     stored = encoder.encode([passage.tokens for passage in passages]).astype(np.float16).astype(np.float32)
     return normalized(stored.mean(axis=0, keepdims=True))[0]

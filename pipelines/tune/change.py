@@ -1,4 +1,4 @@
-"""Another model for a collection: embed everything beside it, compare both, switch unless it is worse; go back."""
+"""Change the model of a collection: embed all documents again, compare both models, switch or undo."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -36,10 +36,10 @@ class ModelChange:
         before: Name of the model that the collection had.
         after: Name of the other one.
         embedded: How many passages were embedded.
-        seconds: What that took.
+        seconds: How long that took.
         comparison: Both models compared; None if that was not possible, or was not asked for.
         switched: Whether the collection now has the other model.
-        kept: The embeddings of the model before, after a switch.
+        kept: The previous model's embeddings, after a switch.
         notes: Notes for the user.
     """
 
@@ -65,9 +65,9 @@ def change_model(
     collection: StoredCollection, encoder: Encoder, *, dry_run: bool = False, anyway: bool = False, seed: int = 0,
     notify: Notify = silent,
 ) -> ModelChange:  # fmt: skip
-    """Embed a collection with another model beside its own, compare both, and switch by one commit.
+    """Embed a collection again with another model, compare both models, and switch by one commit.
 
-    Killed at any moment, the collection has one model or the other, and the same call goes on.
+    If it is killed, the collection has one model or the other, and the same call continues.
 
     Args:
         collection: The collection, which others may read and write meanwhile.
@@ -99,9 +99,9 @@ def change_model(
 
 
 def undo_model(collection: StoredCollection, notify: Notify = silent) -> ModelChange:
-    """Go back to the model before, by one commit; documents that changed since are embedded with it first.
+    """Switch back to the previous model by one commit; documents that changed since are embedded with it first.
 
-    Going back again leads forward.
+    A second call returns to the newer model.
 
     Raises:
         SondeError: There is none, another process is writing, or the model is needed and not available.
@@ -116,7 +116,7 @@ def undo_model(collection: StoredCollection, notify: Notify = silent) -> ModelCh
 
 
 def discard_model(collection: StoredCollection) -> list[OtherModel]:
-    """Remove embeddings of other models that are not finished, or were not switched to; return what was removed.
+    """Remove embeddings of models that were not switched to; return what was removed.
 
     Raises:
         SondeError: Another process is writing, or changes the model.
@@ -126,7 +126,7 @@ def discard_model(collection: StoredCollection) -> list[OtherModel]:
 
 
 def forget_model(collection: StoredCollection) -> list[OtherModel]:
-    """Remove the embeddings of the model before, so that there is no way back; return what was removed.
+    """Remove the previous model's embeddings, after which `undo_model` is not possible; return what was removed.
 
     Raises:
         SondeError: Another process is writing, or changes the model.
@@ -150,7 +150,7 @@ def _compared(
 def _switched(
     collection: StoredCollection, other: Path, load: Load, notify: Notify
 ) -> tuple[OtherModel | None, list[str]]:
-    """Switch; return what is kept of the model before, and notes on what no longer applies."""
+    """Switch; return what is kept of the previous model, and notes on what no longer applies."""
     before, tuned = collection.spec, stored_defaults(collection)
     kept = switch(collection, other, load, notify)
     with collection.view() as view:
@@ -171,17 +171,17 @@ def _consequences(before: ModelSpec, tuned: SearchDefaults, now: SearchDefaults,
     if runs:
         made = "was made" if runs == 1 else "were made"
         yield (
-            f"{counted(runs, 'run')} {made} with another model: documents keep their groups and places, but such a run "
-            "cannot be updated (`sonde runs` marks it)"
+            f"{counted(runs, 'run')} {made} with another model: documents keep their groups and positions, but such a "
+            "run cannot be updated until you make it again (`sonde runs` marks it)"
         )
 
 
 def _settings(before: ModelSpec, after: ModelSpec) -> Iterator[str]:
-    """Yield a note on the settings that the user had given the model before, and which the other one does not have."""
+    """Yield a note on settings that the user gave the previous model and that the other one does not have."""
     lost = [
         f"{name} {value}"
         for name, usual in (("dtype", "float32"), ("truncate_dim", None), ("normalize", True))
         if (value := asdict(before)[name]) != usual and value != asdict(after)[name]
     ]
     if lost:
-        yield f"{', '.join(lost)} held for {before.name} alone: {after.name} has dtype {after.dtype}"
+        yield f"{', '.join(lost)} applied only to {before.name}: {after.name} has dtype {after.dtype}"

@@ -1,4 +1,4 @@
-"""Two models for one collection, compared on its judgements or, where there are too few, on queries made of its texts.
+"""Two models for one collection, compared on its judgements or, if there are too few, on queries made from its texts.
 
 The paired randomisation test is that of Smucker, Allan and Carterette (CIKM 2007).
 """
@@ -27,7 +27,7 @@ from ..search.settings import SearchSettings
 from .queries import FEWEST, KnownQuery, made
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense")
-"""What is compared: the usual search, whose nDCG@10 decides, and the embeddings alone."""
+"""What is compared: hybrid search, whose nDCG@10 decides, and the embeddings alone."""
 SURE = 0.05
 """The p-value below which a difference counts."""
 K = 10
@@ -44,9 +44,9 @@ class ModelSide:
     Attributes:
         model: Its name.
         dimension: Length of an embedding.
-        passages: How many the collection has with it; the window decides how texts are cut.
-        bytes: Of all embeddings, in half precision.
-        per_second: Passages a second on this machine, on a sample of the collection's own.
+        passages: How many passages the collection has with it; the model's window decides how texts are split.
+        bytes: Size of all embeddings, in half precision.
+        per_second: Passages per second on this machine, for a sample from the collection.
         judged: Share of its first ten hits that have a judgement, 0 to 1; None without judgements.
     """
 
@@ -63,10 +63,10 @@ class ModelGain:
     """A measure of both models over the same queries, 0 to 1, higher is better.
 
     Attributes:
-        mode: Of the search.
+        mode: Search mode.
         measure: "ndcg@10" or "mrr@10".
-        before: Of the model that the collection has.
-        after: Of the other one.
+        before: Value for the collection's model.
+        after: Value for the other model.
         p: Two-sided p-value of the paired randomisation test of the difference.
     """
 
@@ -109,7 +109,7 @@ class ModelComparison:
 
     @property
     def worse(self) -> bool:
-        """Whether usual searches are significantly worse with the other model."""
+        """Whether hybrid searches are significantly worse with the other model."""
         return self.gains[0].worse
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _judged(collection: StoredCollection) -> KnownQuery | None:
 def _known_items(
     collection: StoredCollection, other: StoredCollection, seed: int
 ) -> Iterator[tuple[KnownQuery, tuple[StoredCollection, StoredCollection]]]:
-    """Give made queries, and a small collection of each model with what became a query taken out of its texts."""
+    """Yield generated queries, and a small collection for each model, whose texts lack what became a query."""
     asked, documents = made(collection, seed)
     with tempfile.TemporaryDirectory(prefix="sonde-models-") as name, ExitStack() as opened:
         small = []
@@ -215,6 +215,6 @@ def _pace(encoder: Encoder, documents: Sequence[Document]) -> float:
 def _notes(before: ModelSide, after: ModelSide) -> Iterator[str]:
     if before.judged is not None and after.judged is not None and after.judged < before.judged - UNJUDGED:
         yield (
-            f"{after.judged:.0%} of the first ten hits with {after.model} have a judgement, with {before.model} "
-            f"{before.judged:.0%}: hits without one count as not relevant, so {after.model} may be better than this"
+            f"{after.judged:.0%} of the first ten hits with {after.model} have a judgement, and {before.judged:.0%} "
+            f"with {before.model}: hits without one count as not relevant, so {after.model} may be better than shown"
         )

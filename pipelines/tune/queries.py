@@ -26,9 +26,9 @@ CORPUS = 2_000
 WORDS = 8
 """Words at most of a query that is made of a sentence: its rarest."""
 _SHORTEST = 100
-"""Characters that a text must have left after a sentence was taken out of it."""
+"""Characters that a text must still have after a sentence is removed."""
 _MORE = 5
-"""Distinct words of a text that its title does not have, so that the title can ask for it."""
+"""Distinct words that a text must have beyond its title, so that the title can be a query for it."""
 _WORD = re.compile(r"\w+")
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
@@ -160,7 +160,7 @@ def made(
 
 
 def _titled(title: str, text: str) -> tuple[str, str]:
-    """Return the title as a query, if it says something and the text more than the title alone."""
+    """Return the title as a query, if it has at least two words and the text has enough that are not in the title."""
     asks = {word.lower() for word in _WORD.findall(title)}
     says = {word.lower() for word in _WORD.findall(text)}
     return (title.strip(), text) if len(asks) >= 2 and len(says - asks) >= _MORE else ("", text)
@@ -189,7 +189,7 @@ def _rarity(texts: Sequence[str]) -> dict[str, float]:
 def _enough(asked: KnownQuery) -> KnownQuery:
     if len(asked) < FEWEST:
         raise SondeError(
-            f"{asked.source}: {len(asked)} can be used, and at least {FEWEST} are needed, half of them to choose "
-            "settings and half to check them"
+            f"{asked.source}: {len(asked)} can be used, but at least {FEWEST} are needed: half to choose settings "
+            "and half to check them"
         )
     return asked

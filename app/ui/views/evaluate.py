@@ -301,7 +301,7 @@ def _show_table(found: list[dict[str, Any]]) -> None:
             hide_index=True,
         )
         few = (
-            f" {counted(queries, 'query', 'queries')} say little: judge more. An interval needs 5."
+            f" This rests on only {counted(queries, 'query', 'queries')}: judge more. An interval needs at least 5."
             if queries < FEW
             else ""
         )

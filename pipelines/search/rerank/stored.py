@@ -67,14 +67,14 @@ class TokenCache:
         self._lock = threading.Lock()
 
     def get(self, wanted: CacheKey) -> tuple[np.ndarray, ...] | None:
-        """Return what was put under a key, unless it had to go."""
+        """Return what was stored under a key, unless it was evicted."""
         with self._lock:
             if wanted in self._kept:
                 self._kept.move_to_end(wanted)
             return self._kept.get(wanted)
 
     def put(self, name: CacheKey, arrays: tuple[np.ndarray, ...]) -> None:
-        """Keep arrays; those that were not asked for longest go if there are too many."""
+        """Keep arrays; if they exceed the bound, the least recently used are evicted."""
         with self._lock:
             if name not in self._kept:
                 self._kept[name] = arrays

@@ -56,7 +56,8 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     assert table[7].split() == ["dimensions", "16", "24"]
     assert last == f"{letters}: other instead of fake"
     assert re.fullmatch(
-        rf"the embeddings of fake are kept \(\S+ kB\): `sonde model {letters} --undo` goes back, --forget removes them",
+        rf"the embeddings of fake are kept \(\S+ kB\): `sonde model {letters} --undo` switches back, "
+        "--forget removes them",
         kept,
     )
     assert "note: 1 run was made with another model" in ran.err
@@ -65,13 +66,13 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     described = json.loads(sonde("runs", letters, "k", "--json").out)
     assert (described["model"], described["other_model"]) == ("fake", True)
     sonde("cluster", letters, "--update", "k").refused("the cluster run 'k' was made with the model fake")
-    assert re.search(r"models +before: fake, \S+ kB \(`sonde model --undo` goes back", sonde("info", letters).out)
+    assert re.search(r"models +previous: fake, \S+ kB \(`sonde model --undo` switches back", sonde("info", letters).out)
     assert problems(letters) == []
     undone = sonde("model", letters, "--undo")
     assert (undone.code, undone.out.splitlines()[0]) == (0, f"{letters}: fake instead of other")
     assert "made with" not in sonde("runs", letters).out
     assert sonde("model", letters, "--forget").out.startswith("removed the embeddings of other: ")
-    sonde("model", letters, "--undo").refused("keeps no model before fake: there is nothing to undo")
+    sonde("model", letters, "--undo").refused("keeps no previous model: there is nothing to undo")
 
 
 def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path) -> None:
@@ -83,7 +84,8 @@ def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path)
         ran.out,
     )
     assert re.search(
-        r"models +beside: other, all documents, \S+ kB \(`sonde model --to other` goes on, --discard removes it\)",
+        r"models +not in use: other, all documents, \S+ kB \(`sonde model --to other` continues, "
+        r"--discard removes it\)",
         sonde("info", letters).out,
     )
     assert sonde("model", letters, "--to", "contrary", "--anyway").code == 0
@@ -106,9 +108,9 @@ def test_mistakes(sonde: Command, letters: Path) -> None:
     for arguments, words, code in (
         (["--to", "other", "--undo"], ["--to cannot be combined with --undo"], 2),
         (["--discard", "--forget"], ["--discard cannot be combined with --forget"], 2),
-        (["--dry-run"], ["give the new model with --to"], 2),
-        (["--dtype", "int8"], ["give the new model with --to"], 2),
-        (["--to", "other", "--dry-run", "--anyway"], ["--dry-run does not switch, and --anyway does"], 2),
+        (["--dry-run"], ["need --to: name the new model"], 2),
+        (["--dtype", "int8"], ["need --to: name the new model"], 2),
+        (["--to", "other", "--dry-run", "--anyway"], ["--dry-run cannot be combined with --anyway"], 2),
         (["--to", "nope"], ["unknown model 'nope'"], 2),
         (["--to", "all-MiniLM-L6-v2"], ["has the model fake with these settings already: nothing to change"], 2),
     ):

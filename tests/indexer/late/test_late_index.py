@@ -144,7 +144,7 @@ def test_too_few_tokens_to_learn_from_wait(tmp_path: Path) -> None:
     said: list[object] = []
     collection = made(tmp_path / "few.sonde", 2)
     collection.late(progress=said.append)
-    assert "the late index waits: there are too few tokens to learn from" in str(said[-1])
+    assert "the late index has too few tokens to learn from" in str(said[-1])
     assert covered(collection.path)[0] == 0 and collection.verify() == []
     assert [hit.id for hit in collection.search("winter", rerank=True)]
     index(list(documents()), collection.path, encoder=FakeEncoder())  # type: ignore[arg-type]

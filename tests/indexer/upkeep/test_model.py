@@ -137,7 +137,7 @@ def test_what_is_kept_is_told_and_can_be_forgotten(collection: Collection) -> No
     assert collection.discard_model() == []
     [gone] = collection.forget_model()
     assert (gone.spec.name, collection.info().other_models) == ("fake", ())
-    with pytest.raises(SondeError, match="keeps no model before other: there is nothing to undo"):
+    with pytest.raises(SondeError, match="keeps no previous model: there is nothing to undo"):
         collection.undo_model()
     assert [path.name for path in models_folder(collection.path).iterdir()] == ["writer.lock"]
 
@@ -239,8 +239,8 @@ def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection
     [finding] = collection.verify()
     assert (finding.part, finding.problem) == (
         "models",
-        f"the embeddings of the model before: {path.name} does not match its digest: going back with `sonde model "
-        "--undo` repairs what it can, `sonde model --forget` removes them",
+        f"the embeddings of the previous model: {path.name} does not match its digest: `sonde model --undo` repairs "
+        "what it can and switches back, `sonde model --forget` removes them",
     )
     collection.undo_model()
     assert (hits(collection), collection.verify()) == (before, [])

@@ -85,8 +85,8 @@ def test_without_judgements_they_are_compared_on_queries_made_of_the_texts(colle
 def test_hits_that_nobody_judged_are_told() -> None:
     old, new = (models.ModelSide(name, 4, 9, 72, 1.0, share) for name, share in (("a", 0.9), ("b", 0.7)))
     assert list(models._notes(old, new)) == [
-        "70% of the first ten hits with b have a judgement, with a 90%: hits without one count as not relevant, so b "
-        "may be better than this"
+        "70% of the first ten hits with b have a judgement, and 90% with a: hits without one count as not relevant, so "
+        "b may be better than shown"
     ]
     assert list(models._notes(new, old)) == []
 
@@ -126,7 +126,7 @@ def test_settings_that_the_change_overtakes_are_not_stored(collection: Collectio
 def test_settings_that_the_new_model_lacks_are_told() -> None:
     old = replace(FakeEncoder.spec, dtype="int8", truncate_dim=8)
     assert list(change._settings(old, FakeEncoder.spec)) == [
-        "dtype int8, truncate_dim 8 held for fake alone: fake has dtype float32"
+        "dtype int8, truncate_dim 8 applied only to fake: fake has dtype float32"
     ]
     assert list(change._settings(FakeEncoder.spec, FakeEncoder.spec)) == []
 

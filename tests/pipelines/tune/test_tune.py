@@ -242,7 +242,7 @@ def test_defaults_of_a_newer_version_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("query,id\n" + "a,1\n" * 20, r"1 can be used, and at least 20"),
+        ("query,id\n" + "a,1\n" * 20, r"1 can be used, but at least 20"),
         ("question,page\na,1\n", r"must have the columns query and id, not question, page"),
         ("query,id\n" + "".join(f"q{n},x{n}\n" for n in range(20)), r"0 of 20 queries have a right document"),
     ],

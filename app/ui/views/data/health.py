@@ -119,7 +119,7 @@ def _lines(found: Info) -> list[dict[str, str]]:
 
 
 def _beside(other: dict[str, Any]) -> str:
-    return f"{'Model before' if other['previous'] else 'Not finished'}: {other['model']}"
+    return f"{'Previous model' if other['previous'] else 'Model not in use'}: {other['model']}"
 
 
 def _index(ann: dict[str, Any] | None) -> str:

@@ -33,7 +33,7 @@ def title_html(hit: Hit) -> str:
 
 
 def passage_html(hit: Hit) -> str:
-    """Return the excerpt, with the query's words marked and the closest sentence underlaid."""
+    """Return the excerpt, with the query's words marked and the closest sentence highlighted."""
     terms = hit.why.terms if hit.why else ()
     closest = [(sentence.start, sentence.end) for sentence in (hit.why.sentences[:1] if hit.why else ())]
     shown = lit(hit.excerpt.text, hit.excerpt.start, terms, closest)
