@@ -25,9 +25,9 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 LONG_FILES = (
-    "test_ui_browser.py", "test_any_history.py", "test_hostile_text.py", "test_kill_runs.py", "test_offline.py",
-    "test_umap_layout.py", "test_mutations.py", "test_ui_jobs.py", "test_packaging.py", "test_umap_graph.py",
-    "test_power_cuts.py", "test_gpu_script.py",
+    "test_ui_browser.py", "test_any_history.py", "test_kill_model.py", "test_hostile_text.py", "test_kill_runs.py",
+    "test_offline.py", "test_umap_layout.py", "test_mutations.py", "test_ui_jobs.py", "test_packaging.py",
+    "test_umap_graph.py", "test_power_cuts.py", "test_gpu_script.py",
 )  # fmt: skip
 """Files of few tests that take a minute or more, the longest first."""
 

@@ -64,7 +64,7 @@ class LanguagesMet:
         affected = round(sum(count for _, count in foreign))
         if affected < max(1.0, SHARE * total):
             return None
-        many = f"about {100 * affected / total:.0f} %" if estimated else f"{affected:,}"
+        many = f"about {affected / total:.0%}" if estimated else f"{affected:,}"
         which = f"{many} of {total:,} documents are" if total > 1 else "the document is"
         names = either([english_name(code) for code, _ in foreign[:NAMED]])
         return (

@@ -17,7 +17,7 @@ from ..document import Document
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..files import make_folder, sync_folder
-from .catalog import Catalog
+from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
 from .derived import BUILT, DERIVED
 from .integrity import sweep
@@ -54,7 +54,8 @@ def differing(catalog: Catalog, other: Path) -> tuple[np.ndarray, list[int]]:
         int64 [n], the documents whose content the other one does not have, by number; and the other one's numbers of
         documents that are gone.
     """
-    if not (other / "catalog.db").is_file():
+    path = other / "catalog.db"
+    if not path.is_file() or is_unborn(path):  # killed before it wrote anything: the next index run begins again
         return _numbers(catalog, "SELECT doc FROM documents ORDER BY doc"), []
     with attached(catalog, other):
         new = _numbers(

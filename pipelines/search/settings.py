@@ -17,6 +17,7 @@ from .rerank.stage import parse_budget
 from .results import Mode
 
 PROPERTY = "search_defaults"
+MODEL_CHANGED = "nothing was stored: the collection's model was changed meanwhile; tune again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def store_defaults(collection: StoredCollection, defaults: SearchDefaults, found
         try:
             with catalog.transaction(write=True):
                 if found_with is not None and catalog.get("model") != found_with.to_dict():
-                    raise SondeError("nothing was stored: the collection's model was changed meanwhile; tune again")
+                    raise SondeError(MODEL_CHANGED)
                 if defaults.empty:
                     catalog.remove(PROPERTY)
                 else:

@@ -13,7 +13,7 @@ import numpy as np
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
 from ...indexer.encoder import ModelSpec
-from ...indexer.errors import UsageError, arg, out_of_range
+from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
@@ -27,7 +27,7 @@ from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
 from ..search.rerank.stored import StoredPassages
-from ..search.settings import DEPTH, SearchDefaults, SearchSettings, store_defaults, stored_defaults
+from ..search.settings import DEPTH, MODEL_CHANGED, SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .queries import FEWEST, KnownQuery, check_seed, checked, clicked, judged, made
 
 K = 10
@@ -189,6 +189,8 @@ def tune_search(
             found = _Tuning(over, view, asked, settings, notify).run()
         if over is not collection:
             with collection.view() as view:
+                if view.generation.spec != spec:
+                    raise SondeError(MODEL_CHANGED)
                 found.breadth(
                     TuneTrial(view, found.halves[0], found.vectors[0]),
                     TuneTrial(view, found.halves[1], found.vectors[1]),

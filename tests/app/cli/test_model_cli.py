@@ -79,7 +79,7 @@ def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path)
     ran = sonde("model", letters, "--to", "contrary")
     assert ran.code == 1
     assert re.search(
-        rf"{letters} keeps fake: searches are significantly worse with other \(ndcg@10 -0\.\d+, p 0\.0\d{3}\); "
+        rf"{letters} keeps fake: searches are significantly worse with other \(ndcg@10 -0\.\d+, p 0\.0\d+\); "
         "--anyway switches, --discard removes the new embeddings",
         ran.out,
     )

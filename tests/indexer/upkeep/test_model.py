@@ -16,9 +16,10 @@ from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store import exchange, segments
+from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.lock import writer_lock
-from sonde.indexer.store.models import models_folder
+from sonde.indexer.store.models import model_folder, models_folder
 from sonde.indexer.upkeep.model import changing, embed_beside, switch
 from sonde.pipelines.search import search as searching
 from sonde.pipelines.search.search import search
@@ -244,3 +245,18 @@ def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection
     )
     collection.undo_model()
     assert (hits(collection), collection.verify()) == (before, [])
+
+
+@pytest.mark.parametrize("layout", [False, True], ids=["an empty catalog", "a catalog without a model"])
+def test_a_change_that_was_killed_at_its_start_begins_again(collection: Collection, layout: bool) -> None:
+    """Two moments that kills at random have found: the catalog is there, and nothing has been written to it."""
+    other = OtherEncoder()
+    folder = model_folder(collection.path, other.spec.fingerprint)
+    (folder / "vectors").mkdir(parents=True)
+    if layout:
+        Catalog.create(folder / "catalog.db").close()
+    else:
+        (folder / "catalog.db").touch()
+    assert collection.info().other_models == ()
+    assert collection.change_model(encoder=other).switched  # type: ignore[arg-type]
+    assert collection.verify() == []
