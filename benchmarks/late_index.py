@@ -135,7 +135,7 @@ def indexed(rows: list[dict[str, str]], encoder: Encoder, folder: Path, late: bo
     """Return the seconds of one index run into a new collection."""
     to = folder / f"{time.monotonic_ns()}.sonde"
     began = time.perf_counter()
-    sonde.index(rows, to, encoder=encoder, language="en", late=late)
+    sonde.index(rows, to, encoder=encoder, late=late)
     return time.perf_counter() - began
 
 
