@@ -46,8 +46,9 @@ COMMANDS: dict[str, Callable[[Collection], object]] = {
     "rename": lambda c: c.rename_run("k", "renamed", kind="cluster"),
     "forget": lambda c: c.delete_run("k", kind="cluster"),
     "compact": lambda c: c.compact(),
+    "late": lambda c: c.late(),
 }
-AGAIN = ("put", "judge", "correct", "label", "cluster", "topics", "map", "compact", *STEPWISE)
+AGAIN = ("put", "judge", "correct", "label", "cluster", "topics", "map", "compact", "late", *STEPWISE)
 """Commands that may be given twice; the others find their work done."""
 State = tuple[dict[str, str], list[str], str]
 """What a user sees but for times: documents by id, runs with their items, and judgements."""

@@ -151,7 +151,8 @@ def test_the_limit_on_threads_ends_with_the_last_that_needs_it() -> None:
 
     before = threads()
     first, second = one_thread_each(), one_thread_each()
-    first.__enter__(), second.__enter__()
+    first.__enter__()
+    second.__enter__()
     assert set(threads()) <= {1}
     first.__exit__(None, None, None)
     assert set(threads()) <= {1}
