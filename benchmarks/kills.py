@@ -49,10 +49,11 @@ COMMANDS: dict[str, Callable[[Collection], object]] = {
     "compact": lambda c: c.compact(),
     "model": lambda c: changed_to(OtherEncoder(), c.path),
     "undo": lambda c: changed_to(None, c.path),
+    "late": lambda c: c.late(),
 }
 PREPARED: dict[str, Callable[[Path], object]] = {"undo": lambda folder: changed_to(OtherEncoder(), folder)}
 """What is done before a command, so that there is something for it to do."""
-AGAIN = ("put", "judge", "correct", "label", "cluster", "topics", "map", "compact", *STEPWISE)
+AGAIN = ("put", "judge", "correct", "label", "cluster", "topics", "map", "compact", "late", *STEPWISE)
 """Commands that may be given twice; the others find their work done."""
 State = tuple[dict[str, str], list[str], str]
 """What a user sees but for times: documents by id, runs with their items, and judgements."""

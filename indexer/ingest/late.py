@@ -12,7 +12,7 @@ import numpy as np
 
 from ..encoder import Encoder, Tokens, TokenVectors
 from ..errors import SondeError
-from ..late import LEAST, LateIndex, LateWriter, key
+from ..late import LEAST, LateIndex, LateWriter, key, one_thread_each
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
@@ -77,7 +77,8 @@ class LateFollower:
             for place, each in zip(places.tolist(), found, strict=True):
                 self._fresh[digests[place]] = self._packed(each)
 
-        return self.encoder.encode_with_tokens(tokens, take)
+        with one_thread_each():
+            return self.encoder.encode_with_tokens(tokens, take)
 
     def commit(self, rows: Iterable[int], digests: Sequence[bytes], stored: Mapping[bytes, int]) -> None:
         """Add the committed passages whose tokens are known.
@@ -104,8 +105,9 @@ class LateFollower:
     def finish(self) -> None:
         """Add what waits for the codec; if there is too little to learn one from, it stays uncovered."""
         if self._waiting and self._tokens >= LEAST * self._dimension:
-            self._learn([found for _, found in self._waiting.values()])
-            self._add_waiting()
+            with one_thread_each():
+                self._learn([found for _, found in self._waiting.values()])
+                self._add_waiting()
 
     def _packed(self, found: TokenVectors) -> np.ndarray | TokenVectors:
         """Return what is stored of a passage; its tokens in 16 bits as long as there is no codec."""

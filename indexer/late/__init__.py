@@ -4,6 +4,18 @@ from .codec import LEAST, Codec, token_rows
 from .files import LateInfo
 from .index import REPAIR, LateIndex, key
 from .rarity import Rarity
+from .threads import one_thread_each
 from .writer import LateWriter
 
-__all__ = ["LEAST", "REPAIR", "Codec", "LateIndex", "LateInfo", "LateWriter", "Rarity", "key", "token_rows"]
+__all__ = [
+    "LEAST",
+    "REPAIR",
+    "Codec",
+    "LateIndex",
+    "LateInfo",
+    "LateWriter",
+    "Rarity",
+    "key",
+    "one_thread_each",
+    "token_rows",
+]

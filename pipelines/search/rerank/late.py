@@ -11,7 +11,7 @@ from ....indexer.encoder import Encoder, TokenVectors
 from ....indexer.encoder.token_vectors import locate_tokens
 from ....indexer.encoder.tokenizer import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
-from ....indexer.late import Rarity
+from ....indexer.late import Rarity, one_thread_each
 from ....indexer.store.passages import passage_texts
 from ....indexer.store.view import Generation, View
 from .stage import TokenMatch, Unit
@@ -157,12 +157,17 @@ class LateInteraction:
         """Return float32 [n], -1 to 1; query and passages are cut to the model's window, as when they were embedded."""
         [asked] = self.encoder.token_vectors(self.encoder.tokenize([query], query=True))
         if isinstance(passages, StoredPassages) and len(passages):
-            to = compare(asked.vectors, passages, self.encoder, self.rarity)
-            return late_scores(to.similar, to.lengths, self.rarity(asked.ids), to.weights, BACKWARD)
+            return self.score_stored(asked, passages)
         found = self.encoder.token_vectors(self.encoder.tokenize(passages))
         weights = [self.rarity(tokens.ids) for tokens in found]
         vectors = [tokens.vectors for tokens in found]
         return maxsim(asked.vectors, vectors, self.rarity(asked.ids), weights, BACKWARD)
+
+    def score_stored(self, asked: TokenVectors, passages: StoredPassages) -> np.ndarray:
+        """Return what `score` does for one passage of a collection or more, from the tokens of the query."""
+        with one_thread_each():
+            to = compare(asked.vectors, passages, self.encoder, self.rarity)
+        return late_scores(to.similar, to.lengths, self.rarity(asked.ids), to.weights, BACKWARD)
 
     def matches(self, query: str, passage: str) -> list[TokenMatch]:
         """Return the best match of each word of the query; those that add most to the score first."""

@@ -139,3 +139,22 @@ def test_pooling_loses_no_token(seed: int, tokens: int) -> None:
     nearest = codec.similarities(vectors[0], rows).max(axis=1)
     assert np.isfinite(nearest).all() and nearest.min() > 0.3
     assert codec.weights(rows).max() == 255 and codec.weights(rows).min() >= 1
+
+
+def test_the_limit_on_threads_ends_with_the_last_that_needs_it() -> None:
+    from threadpoolctl import threadpool_info
+
+    from sonde.indexer.late import one_thread_each
+
+    def threads() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    before = threads()
+    first, second = one_thread_each(), one_thread_each()
+    first.__enter__()
+    second.__enter__()
+    assert set(threads()) <= {1}
+    first.__exit__(None, None, None)
+    assert set(threads()) <= {1}
+    second.__exit__(None, None, None)
+    assert threads() == before

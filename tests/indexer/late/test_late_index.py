@@ -246,9 +246,11 @@ def test_killed_at_any_file_it_goes_on(sound: Path, tmp_path: Path, phase: str, 
     ended = killed(phase, folder, tmp_path / "log", event)
     assert ended in (0, -9)
     if phase == "late-compact":
-        compact(folder), compact(undisturbed)
+        for each in (folder, undisturbed):
+            compact(each)
     elif phase == "late":
-        opened(folder).late(), opened(undisturbed).late()
+        for each in (folder, undisturbed):
+            opened(each).late()
     else:
         made(folder, late=True)
     with closing(opened(folder)) as collection:
