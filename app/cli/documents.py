@@ -35,7 +35,8 @@ def get(
     from ..api.functions import json_value, shown_metadata
 
     opened = open_collection(collection)
-    for place, found in enumerate([opened.get(id) for id in ids]):
+    known = opened.documents(ids)
+    for place, found in enumerate(known[id] for id in ids if id in known):
         if json:
             metadata = {name: json_value(value) for name, value in found.metadata.items()}
             about = {"id": found.id, "title": found.title, "text": found.text, "language": found.language}
@@ -45,6 +46,8 @@ def get(
         for name, value in shown_metadata(found.metadata, found.metadata):
             print(f"{name}: {value}")
         print(f"\n{found.text}")
+    for id in ids:
+        opened.get(id)  # refuses the first id that does not exist
 
 
 def count(

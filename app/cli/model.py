@@ -52,7 +52,7 @@ def model(
     """Change a collection's model: embed all documents again, compare both models, and switch by one commit.
 
     The collection can be searched and written meanwhile. If the command is stopped, run it again to continue. Both
-    models are compared on the collection's judgements or, if there are fewer than 20 judged queries, on queries made
+    models are compared on the collection's judgements or, if there are fewer than 10 judged queries, on queries made
     from its texts. If hybrid searches are significantly worse, Sonde does not switch, and the exit code is 1.
     Documents, metadata, tags, judgements, corrections and runs stay. Without options, it shows the models.
 

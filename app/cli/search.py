@@ -159,6 +159,8 @@ def fields_to_show(show: str | None, collection: "Collection") -> list[str] | No
     if show is None:
         return None
     known, names = list(collection.fields()), [name.strip() for name in show.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"--show {show!r} names no field: {collection.path} has {', '.join(known) or 'none'}")
     for name in names:
         if name not in known:
             said = f"there is no field {name!r} in {collection.path}; its fields are: {', '.join(known) or 'none'}"

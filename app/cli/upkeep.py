@@ -178,6 +178,8 @@ def late(
     elif remove:
         print(f"{collection} has no late index")
     else:
+        if report.passages and not report.covered:
+            return  # it was said why
         each = f", {size(report.bytes_per_passage)} each" if report.covered else ""
         print(
             f"late index: {report.covered:,} of {counted(report.passages, 'passage')}{each}; "

@@ -125,6 +125,10 @@ def _kept(collection: StoredCollection) -> Iterator[Finding]:
     if previous is None:
         return
     advice = "`sonde model --undo` repairs what it can and switches back, `sonde model --forget` removes them"
+    if not model_folder(collection.path, previous).is_dir():
+        lost = "the embeddings of the previous model are missing, so `sonde model --undo` cannot switch back"
+        yield Finding("models", f"{lost}: `sonde model --forget` stops looking for them")
+        return
     try:
         with closing(StoredCollection.open(model_folder(collection.path, previous))) as kept:
             problems = [finding.problem for finding in verify(kept) if finding.part not in ("ann", "lexical")]

@@ -104,9 +104,14 @@ class Ranked:
         return self.take(np.sort(first))
 
     def followed_by(self, other: "Ranked", owners: np.ndarray) -> "Ranked":
-        """Append the new documents of a deeper search, with their scores scaled below the existing ones."""
+        """Append the new documents of a deeper search, with scores and relevance scaled to continue the existing ones.
+
+        Both depend on what a search finds besides, so a deeper search has other values for the same document.
+        """
         if not len(self.rows):
             return other
+        if self.relevance is not None and other.relevance is not None:
+            other = replace(other, relevance=other.relevance * self._ratio(other, owners))
         more = other.take(np.flatnonzero(~np.isin(owners[other.rows], owners[self.rows])))
         last, top = float(self.scores[-1]), float(more.scores.max(initial=0.0))
         dense, lexical = _column([self.dense, more.dense]), _column([self.lexical, more.lexical])
@@ -114,6 +119,14 @@ class Ranked:
         scores = np.concatenate([self.scores, more.scores * (last / top if top > last >= 0 else 1.0)])
         rows = np.concatenate([self.rows, more.rows])
         return Ranked(rows, scores, dense, lexical, other.candidates, None, relevance, self.weight)
+
+    def _ratio(self, other: "Ranked", owners: np.ndarray) -> float:
+        """Return by how much the last document here is more relevant than a deeper search says, at most 1."""
+        assert self.relevance is not None and other.relevance is not None
+        again = np.flatnonzero(owners[other.rows] == owners[self.rows[-1]])
+        if not len(again) or other.relevance[again[0]] <= 0:
+            return 1.0
+        return min(1.0, float(self.relevance[-1] / other.relevance[again[0]]))
 
     def above(self, threshold: float | None) -> "Ranked":
         """Keep passages whose similarity reaches the threshold: the cosine if available, else BM25."""

@@ -14,7 +14,7 @@ LENGTH = 80
 def telling_fields(hits: Sequence[Hit]) -> list[str]:
     """Return the metadata fields in which the hits differ, in the collection's order; for a single hit, all it has.
 
-    Fields that repeat the id are left out, and so are the size and time of files.
+    Fields that repeat the id are left out, and so are the size and time of files, and lists of objects.
     """
     names = dict.fromkeys(name for hit in hits for name in hit.metadata)
     return [name for name in names if name not in FILE_DETAILS and _tells(hits, name)]
@@ -22,9 +22,16 @@ def telling_fields(hits: Sequence[Hit]) -> list[str]:
 
 def _tells(hits: Sequence[Hit], name: str) -> bool:
     values = [hit.metadata.get(name) for hit in hits]
+    if any(_nested(value) for value in values):
+        return False
     if all(value == hit.id for hit, value in zip(hits, values, strict=True)):
         return False
     return len(hits) == 1 or len({repr(value) for value in values}) > 1
+
+
+def _nested(value: Value) -> bool:
+    """Whether a value is a list of objects, which is stored as JSON and says little in a line."""
+    return isinstance(value, list) and any(isinstance(item, str) and item.startswith("{") for item in value)
 
 
 def shown_metadata(metadata: Mapping[str, Value], names: Iterable[str]) -> list[tuple[str, str]]:

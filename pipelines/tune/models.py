@@ -14,6 +14,7 @@ from typing import Any
 
 from ...indexer.document import Document
 from ...indexer.encoder import Encoder
+from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, silent
@@ -28,6 +29,8 @@ from .queries import FEWEST, KnownQuery, made
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense")
 """What is compared: hybrid search, whose nDCG@10 decides, and the embeddings alone."""
+JUDGED = 10
+"""Queries with judgements from which both models are compared on them."""
 SURE = 0.05
 """The p-value below which a difference counts."""
 K = 10
@@ -159,7 +162,7 @@ def _judged(collection: StoredCollection) -> KnownQuery | None:
     """Return the judged queries of a collection, None if too few of them have a relevant document."""
     found = judgements(collection)
     qrels, answered = found.qrels, found.answered
-    if len(answered) < FEWEST:
+    if len(answered) < JUDGED:
         return None
     source = f"{len(answered)} judged queries of the collection"
     return KnownQuery(tuple(text for _, text in answered), tuple(qrels[key] for key, _ in answered), source)
@@ -170,7 +173,11 @@ def _known_items(
     collection: StoredCollection, other: StoredCollection, seed: int
 ) -> Iterator[tuple[KnownQuery, tuple[StoredCollection, StoredCollection]]]:
     """Yield generated queries, and a small collection for each model, whose texts lack what became a query."""
-    asked, documents = made(collection, seed)
+    try:
+        asked, documents = made(collection, seed)
+    except SondeError:
+        said = f"the texts give fewer than the {FEWEST} queries that a comparison needs: judge hits with `sonde judge`"
+        raise SondeError(f"{said}, {JUDGED} judged queries are enough") from None
     with tempfile.TemporaryDirectory(prefix="sonde-models-") as name, ExitStack() as opened:
         small = []
         for place, side in enumerate((collection, other)):

@@ -299,7 +299,7 @@ def _stored(
 ) -> TuneReport:
     notes: list[str] = []
     if not found.sure:
-        notes.append("nothing was stored: no gain on the other half is sure, so what holds now is kept")
+        notes.append("nothing was stored: no gain on the other half is significant, so the settings stay as they are")
     stored = None
     if found.sure and settings.keep:
         facts = {

@@ -78,7 +78,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "key meta.jsonl --name A": ("meta.jsonl exists and is not a key file: give another name", 1),
     "tune C --reset --dry-run": ("--reset removes what was tuned, and --dry-run changes nothing: choose one", 2),
     "tune C --seed -1": ("--seed is -1: give 0 or more", 2),
-    "tune C --count -1": ("--count is -1: give a whole number from 10", 2),
+    "tune C --count -1": ("--count is -1: give a whole number from 20", 2),
     "tune threshold C --answered a.txt --unanswerable a.txt --seed -1": ("--seed is -1: give 0 or more", 2),
     "correct C --unsure -k 0": ("-k is 0: show 1 document or more", 2),
     "cluster C --labels a --name a": ("'a' is the only label, so every text would get it: give two or more", 2),

@@ -42,8 +42,9 @@ def test_documents_are_printed_whole(sonde: Command, shop: Path) -> None:
 
 
 def test_an_unknown_id_is_one_line(sonde: Command, shop: Path) -> None:
-    ran = sonde("get", shop, "1", "nobody")
-    assert (ran.code, ran.out, ran.err) == (1, "", "sonde: there is no document with the id 'nobody'\n")
+    ran = sonde("get", shop, "nobody", "2")
+    assert (ran.code, ran.err) == (1, "sonde: there is no document with the id 'nobody'\n")
+    assert ran.out == "2\nstars: 5\nday: 2025-01-02\n\nGreat light\n", "those that exist are printed"
 
 
 def test_documents_are_counted(sonde: Command, shop: Path) -> None:

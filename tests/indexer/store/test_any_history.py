@@ -254,7 +254,7 @@ class Histories(RuleBasedStateMachine):
             return
         ids = list(self.documents)
         truth = vectors([text for text, _ in self.documents.values()]) @ FakeEncoder().encode_texts(["apple river"])[0]
-        found = self.open[1].search("apple river", k=20, mode="dense")
+        found = self.open[1].search("apple river", k=20, mode="dense", collapse=False)
         assert {hit.id: hit.score for hit in found} == pytest.approx(
             dict(zip(ids, truth.tolist(), strict=True)), abs=2e-3
         )

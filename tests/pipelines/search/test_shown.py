@@ -25,6 +25,11 @@ def test_fields_in_which_hits_differ_are_shown() -> None:
     assert telling_fields([]) == []
 
 
+def test_lists_of_objects_are_left_out() -> None:
+    hits = [hit("1", asked=['{"id": 1}'], tags=["a"]), hit("2", asked=['{"id": 2}'], tags=["b"])]
+    assert telling_fields(hits) == telling_fields(hits[:1]) == ["tags"]
+
+
 def test_types_tell_values_apart() -> None:
     assert telling_fields([hit("1", code=1), hit("2", code="1")]) == ["code"]
 

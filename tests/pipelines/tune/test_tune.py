@@ -106,7 +106,8 @@ def test_nothing_is_stored_where_nothing_is_gained(tmp_path: Path, asked: tuple[
     collection: Any = package.index(easy, tmp_path / "easy.sonde", id="id", encoder=encoder).stored
     found = tune_search(collection, queries=asked[0], qrels=asked[1])
     assert found.stored is None
-    assert found.notes == ("nothing was stored: no gain on the other half is sure, so what holds now is kept",)
+    said = "nothing was stored: no gain on the other half is significant, so the settings stay as they are"
+    assert found.notes == (said,)
     assert collection.get(PROPERTY) is None
 
 
