@@ -10,6 +10,7 @@ stands on the page with its last words.
 """
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def _peers_first(script: Path) -> tuple[bool, str]:
-    return "beside(" not in script.read_text("utf-8"), script.stem
+    return re.search(r"\bbeside\(", script.read_text("utf-8")) is None, script.stem
 
 
 def output_of(script: Path, limit: float) -> str:

@@ -205,9 +205,9 @@ def known_answers(folder: Path, encoder: Any) -> None:
         {"id": n, "title": f"My {things[n % 11]} {n}", "text": f"The {things[n % 11]}. {said}"} for n in range(30)
     ]
     index(articles, folder / "articles.sonde", title="title", id="id", encoder=encoder)
-    judged = [{"_id": str(n), "text": f"{things[n % 11]} {n} stopped"} for n in range(12)]
+    judged = [{"_id": str(n), "text": f"{things[n % 11]} {n} stopped"} for n in range(24)]
     (folder / "judged.jsonl").write_text("".join(json.dumps(query) + "\n" for query in judged))
-    (folder / "judged.tsv").write_text("".join(f"{n}\t{n}\t1\n" for n in range(12)))
+    (folder / "judged.tsv").write_text("".join(f"{n}\t{n}\t1\n" for n in range(24)))
     (folder / "clicks.csv").write_text(csv([{"query": row["text"], "id": row["_id"]} for row in judged]))
     labelled = [{"text": f"{word} {n}", "label": label}
                 for label, word in (("late", "late delivery"), ("broken", "noisy fan")) for n in range(8)]  # fmt: skip

@@ -149,8 +149,8 @@ class Labelling(Opened):
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             1
         """
-        named = given.values() if isinstance(given, Mapping) else ()
-        said = [name for names in named for name in ([names] if isinstance(names, str) else names)]
+        named = given.values() if run is None and isinstance(given, Mapping) else ()
+        said = [name for names in named for name in ([names] if isinstance(names, str) else names or ())]
         return correct(self.stored, given, self.corrected_run(run, said))
 
     def corrections(self, run: str | None = None) -> list[Correction]:

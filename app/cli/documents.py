@@ -28,8 +28,8 @@ def get(
 
     \b
     Examples:
-      sonde get reviews.sonde 3
-      sonde get reviews.sonde 3 5 --json
+      sonde get reviews.sonde 4711
+      sonde get reviews.sonde 4711 4712 --json
     """
     from ..api import open as open_collection
     from ..api.functions import json_value, shown_metadata

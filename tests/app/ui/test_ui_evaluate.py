@@ -85,9 +85,17 @@ def test_the_table_of_search(pages: Pages) -> None:
     assert table["mode"].tolist() == ["lexical", "dense"]
     assert table["nDCG@10"].tolist() == [f"{quality.measures['ndcg@10']:.3f}" for quality in found]
     assert table["judged@10"].tolist() == [f"{quality.measures['judged@10']:.0%}" for quality in found]
-    assert table["p"].tolist() == ["–", f"{found[1].p:.3f}"]
+    assert table["p"].tolist() == table["95 % interval"].tolist() == ["–", "–"], "two queries are too few"
     assert "the less judged one looks worse" in shown(page)
-    assert "With 2 queries, the intervals are wide" in shown(page)
+    assert "only 2 queries" in shown(page)
+    for number in range(4):
+        collection.judge(f"parcel {number}", ["0"])
+    kept = collection.judgements()
+    found = evaluate_search(collection.stored, kept.answered, kept.qrels, modes(("lexical", "dense")))
+    done(pages, "Measure search again", "search", [quality.to_dict() for quality in found])
+    table = pages.open("evaluate").dataframe[-1].value
+    assert table["p"].tolist() == ["–", f"{found[1].p:.3f}"]
+    assert table["95 % interval"].tolist() == ["{:.3f} to {:.3f}".format(*(each.interval or ())) for each in found]
 
 
 def test_labels(pages: Pages, started: list[tuple[str, ...]]) -> None:

@@ -36,7 +36,7 @@ def whole(ids: list[str]) -> bool:
 
 def check_search(collection: StoredCollection, mode: Mode, where: str | None) -> set[int]:
     """Search for a word that every document has; return the versions that were found."""
-    settings = SearchSettings(k=ALL, mode=mode, where=where)
+    settings = SearchSettings(k=ALL, mode=mode, where=where, collapse=False)
     results = search(collection, "apples", settings)
     # The vectors of these tests mean nothing, so neither does their relevance.
     assert [note for note in results.notes if not note.startswith(NOTHING_ANSWERS)] == []
@@ -103,7 +103,7 @@ def test_threads_that_share_a_collection_beside_a_writer(tmp_path: Path) -> None
 
 
 def counted(collection: StoredCollection, mode: Mode, query: str) -> int:
-    return len(search(collection, query, SearchSettings(k=ALL, mode=mode)))
+    return len(search(collection, query, SearchSettings(k=ALL, mode=mode, collapse=False)))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -116,7 +116,8 @@ def test_what_is_new_is_seen_without_opening_again(tmp_path: Path, mode: Mode) -
     assert counted(collection, mode, "apples") == 18
     index(pairs(1, 0, 9), folder)
     assert {
-        str(hit.metadata["version"]) for hit in search(collection, "version1", SearchSettings(k=18, mode=mode))
+        str(hit.metadata["version"])
+        for hit in search(collection, "version1", SearchSettings(k=18, mode=mode, collapse=False))
     } == {"1"}
     delete(StoredCollection.open(folder, encoder=FakeEncoder()), where="number < 2")  # type: ignore[arg-type]
     assert counted(collection, mode, "apples") == 14
@@ -125,7 +126,7 @@ def test_what_is_new_is_seen_without_opening_again(tmp_path: Path, mode: Mode) -
     index(pairs(2, 0, 3), folder, sync=True)
     assert counted(collection, mode, "apples") == 6
     fresh = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
-    settings = SearchSettings(k=6, mode=mode)
+    settings = SearchSettings(k=6, mode=mode, collapse=False)
     scores = [[(hit.id, hit.score) for hit in search(c, "pair1 apples", settings)] for c in (collection, fresh)]
     assert scores[0] == scores[1]
 
@@ -158,6 +159,6 @@ def test_a_view_stays_as_it_is(tmp_path: Path) -> None:
         compact(folder)
         assert view.catalog.counts()[0] == 10
         for mode in MODES:
-            hits = search(collection, "apples", SearchSettings(k=ALL, mode=mode))
+            hits = search(collection, "apples", SearchSettings(k=ALL, mode=mode, collapse=False))
             assert {str(hit.metadata["version"]) for hit in hits} == {"0"} and len(hits) == 10
     assert counted(collection, "lexical", "apples") == 18

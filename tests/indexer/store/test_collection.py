@@ -52,7 +52,7 @@ def state(folder: Path) -> tuple[Rows, Found]:
     with closing(opened(folder)) as collection:
         rows = sorted(collection.rows(), key=lambda row: row["id"])
         hits = [
-            collection.search(query, k=100, mode=mode)
+            collection.search(query, k=100, mode=mode, collapse=False)
             for query in ("apple", "silver river thing7", "music")
             for mode in MODES
         ]
@@ -201,9 +201,9 @@ def test_one_text_under_two_ids_is_two_documents(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     report, embedded = index([Document("same", key="a"), Document("same", key="b")], folder)
     assert (report.added, embedded, report.reused) == (2, 1, 1)
-    assert [hit.id for hit in opened(folder).search("same", mode="dense")] == ["a", "b"]
+    assert [hit.id for hit in opened(folder).search("same", mode="dense", collapse=False)] == ["a", "b"]
     opened(folder).delete(["a"])
-    assert [hit.id for hit in opened(folder).search("same")] == ["b"]
+    assert [hit.id for hit in opened(folder).search("same", collapse=False)] == ["b"]
 
 
 def test_texts_without_ids_that_occur_twice_stay_two_documents(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_times_are_kept_in_utc(tmp_path: Path) -> None:
 def test_any_name_of_a_metadata_field(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "c.sonde"
     index([Document("apple", key="1", metadata={name: 7}), Document("apple", key="2", metadata={name: 8})], folder)
-    hits = opened(folder).search("apple", mode="lexical")
+    hits = opened(folder).search("apple", mode="lexical", collapse=False)
     assert [hit.metadata for hit in hits] == [{name: 7}, {name: 8}]
 
 
@@ -339,7 +339,7 @@ def test_long_documents_are_found_by_their_best_passage(tmp_path: Path) -> None:
     assert embedded > 30 and report.cut_tokens == 0
     collection = opened(folder)
     for mode in MODES:
-        hits = collection.search("topic5", k=3, mode=mode)
+        hits = collection.search("topic5", k=3, mode=mode, collapse=False)
         assert len({hit.id for hit in hits}) == len(hits) == 3
         for hit in hits:
             assert hit.text == texts[int(hit.id)]

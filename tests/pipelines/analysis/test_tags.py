@@ -19,7 +19,7 @@ def themed(tmp_path: Path) -> Collection:
 
 
 def ids(themed: Collection, where: str) -> list[str]:
-    return sorted(hit.id for hit in themed.search("apple", k=200, mode="dense", where=where))
+    return sorted(hit.id for hit in themed.search("apple", k=200, mode="dense", where=where, collapse=False))
 
 
 def test_a_tag_is_a_condition_a_column_and_a_run(themed: Collection, tmp_path: Path) -> None:
