@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.wording import counted, size
+from ...indexer.wording import counted, on_one_line, size
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .terminal import unchanged
 
@@ -45,7 +45,7 @@ def _print_info(found: "Info") -> None:
         "index": _ann_line(found.ann, found.newer),
         "lexical": counted(found.lexical, "passage") if found.lexical is not None else "none: run `sonde repair`",
         **({"late": _late_line(found.late)} if found.late else {}),
-        "metadata": ", ".join(f"{name} ({kind})" for name, kind in found.fields.items()) or "none",
+        "metadata": ", ".join(f"{on_one_line(name)} ({kind})" for name, kind in found.fields.items()) or "none",
         "disk": ", ".join(f"{name} {size(count)}" for name, count in found.bytes.items()),
     }
     if found.model_settings.get("kind") == "static":

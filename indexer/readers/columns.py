@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..wording import on_one_line
+
 TEXT = (
     ("text",),
     ("body", "content", "contents", "full_text", "fulltext", "document", "passage", "article"),
@@ -149,10 +151,10 @@ class Columns:
         reason = self.reasons.get(role, "")
         if column is None:
             return f"{role}: none" + (f", {reason}" if reason else "")
-        return f"{role}: {column}" + (f" ({reason})" if reason else "")
+        return f"{role}: {on_one_line(column)}" + (f" ({reason})" if reason else "")
 
     def _metadata(self) -> str:
-        shown = [f"{name} ({kind})" for name, kind in list(self.metadata.items())[:_SHOWN]]
+        shown = [f"{on_one_line(name)} ({kind})" for name, kind in list(self.metadata.items())[:_SHOWN]]
         more = len(self.metadata) - len(shown)
         return (", ".join(shown) or "none") + (f" and {more} more" if more else "")
 

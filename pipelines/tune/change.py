@@ -11,6 +11,7 @@ from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.late import is_wanted
 from ...indexer.store.models import OtherModel, other_models
 from ...indexer.store.runs import list_runs
 from ...indexer.upkeep.model import (
@@ -157,7 +158,11 @@ def _switched(
         others = {each.folder: each for each in other_models(collection.path, view.catalog)}
         runs = [run for run in list_runs(view.catalog, count=False) if run.other_model]
         now = SearchDefaults.of(view.catalog.get("search_defaults"))
-    return others.get(kept), list(_consequences(before, tuned, now, len(runs)))
+        lacking = is_wanted(view.catalog) and view.late is None
+    notes = list(_consequences(before, tuned, now, len(runs)))
+    if lacking:
+        notes.append(f"the late index stays with {before.name}: `sonde late` builds one for the new model")
+    return others.get(kept), notes
 
 
 def _consequences(before: ModelSpec, tuned: SearchDefaults, now: SearchDefaults, runs: int) -> Iterator[str]:

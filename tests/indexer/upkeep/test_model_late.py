@@ -17,7 +17,8 @@ def test_a_change_of_model_and_back(tmp_path: Path) -> None:
     collection = fresh(tmp_path)
     assert collection.late().covered == collection.info().passages
     before, plain = reranked(collection), hits(collection)
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    assert "the late index stays with fake: `sonde late` builds one for the new model" in found.notes
     late = collection.info().late
     assert late is not None and late["covered"] == 0, "the other model has other tokens"
     assert collection.verify() == []
@@ -25,7 +26,7 @@ def test_a_change_of_model_and_back(tmp_path: Path) -> None:
     assert collection.late().covered == collection.info().passages
     assert collection.verify() == []
     assert [key for key, _ in reranked(collection)][:5] == [key for key, _ in without][:5]
-    collection.undo_model()
+    assert not any("late index" in note for note in collection.undo_model().notes)
     late = collection.info().late
     assert late is not None and late["covered"] == collection.info().passages, "nothing is embedded again"
     assert hits(collection) == plain
