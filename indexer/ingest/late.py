@@ -89,6 +89,7 @@ class LateFollower:
             stored: A row that has the same text, by digest, for passages that were not embedded again.
         """
         ready: list[tuple[int, bytes, np.ndarray]] = []
+        again: list[tuple[int, bytes]] = []
         for row, digest in zip(rows, digests, strict=True):
             found = self._fresh.get(digest)
             if isinstance(found, np.ndarray):
@@ -96,7 +97,8 @@ class LateFollower:
             elif found is not None:
                 self._waiting.setdefault(digest, ([], found))[0].append(row)
             elif digest in stored:
-                ready += [(row, digest, packed) for packed in self._known(stored[digest], digest)]
+                again.append((row, digest))
+        ready += self._known(again, stored)
         self._fresh = {}
         self._add(ready)
         if self._writer.codec:
@@ -132,12 +134,16 @@ class LateFollower:
     def _dimension(self) -> int:
         return next((each.vectors.shape[1] for _, each in self._waiting.values()), 0)
 
-    def _known(self, row: int, digest: bytes) -> list[np.ndarray]:
-        try:
-            index = LateIndex.open(self._folder, self.encoder.spec.fingerprint)
-        except (OSError, SondeError):
+    def _known(
+        self, again: Sequence[tuple[int, bytes]], stored: Mapping[bytes, int]
+    ) -> list[tuple[int, bytes, np.ndarray]]:
+        """Return what the index has of passages, given as row and digest, whose texts are stored under other rows."""
+        index = _index(self._folder, self.encoder) if again else None
+        if index is None:
             return []
-        return [each for each in index.read(np.array([row]), np.array([key(digest)])) if each is not None]
+        rows = np.array([stored[digest] for _, digest in again], np.int64)
+        found = index.read(rows, np.array([key(digest) for _, digest in again], np.int64))
+        return [(*each, packed) for each, packed in zip(again, found, strict=True) if packed is not None]
 
     def _add(self, entries: Sequence[tuple[int, bytes, np.ndarray]]) -> None:
         if entries:
@@ -175,7 +181,7 @@ def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify =
     """Do the work of `build_late`; the caller holds the lock."""
     began = time.monotonic()
     follower = LateFollower(folder, catalog, encoder)
-    rows, digests = uncovered(catalog, _index(folder, catalog, encoder))
+    rows, digests = uncovered(catalog, _index(late_folder(folder, catalog.epoch()), encoder))
     for done, some in enumerate(_batches(len(rows)), 1):
         _embed(follower, rows[some], [digests[place] for place in some.tolist()])
         notify(Progress("late index", min(done * AT_ONCE, len(rows)), len(rows), "passages"))
@@ -227,8 +233,8 @@ def late_report(folder: Path, catalog: Catalog, model: str) -> LateReport:
     return LateReport(len(rows), covered, 0, size, index.bytes_per_passage, 0.0)
 
 
-def _index(folder: Path, catalog: Catalog, encoder: Encoder) -> LateIndex | None:
+def _index(folder: Path, encoder: Encoder) -> LateIndex | None:
     try:
-        return LateIndex.open(late_folder(folder, catalog.epoch()), encoder.spec.fingerprint)
+        return LateIndex.open(folder, encoder.spec.fingerprint)
     except (OSError, SondeError):
         return None

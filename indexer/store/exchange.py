@@ -22,12 +22,13 @@ from .checksums import PASSAGES, fill_documents, passages_now, store
 from .derived import BUILT, DERIVED
 from .integrity import sweep
 from .late import BUILT as LATE_BUILT
+from .late import WANTED as LATE_WANTED
 from .models import HISTORY, PREVIOUS, History, model_folder
 from .passages import add_segment, remove_segments
 from .segments import Segment
 from .writing import Identity
 
-KEPT = ("model", "language", "epoch", BUILT, LATE_BUILT, "ann", "generation", "search_defaults")
+KEPT = ("model", "language", "epoch", BUILT, LATE_WANTED, LATE_BUILT, "ann", "generation", "search_defaults")
 """Properties that stay with the embeddings of a model."""
 TUNED = "search_defaults"
 

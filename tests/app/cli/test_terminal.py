@@ -15,8 +15,8 @@ from hostile import CONTROLS, hostile
 from sonde.app.cli.terminal import VisibleStream, unchanged
 
 ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-SHOWN = r"a\u001b]0;owned\u0007b\u001b[2Jc\u009b31md\u202ee\u2066f\u0008g\u000dh"
-"""The first line of the hostile text as it is printed."""
+SHOWN = r"a\u001b]0;owned\u0007b\u001b[2Jc\u009b31md\u202ee\u2066f\u0008g h i j\u007fk l"
+"""The hostile text as it is printed: line breaks of a name as blanks, other control characters as escapes."""
 
 
 @pytest.fixture

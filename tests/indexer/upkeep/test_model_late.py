@@ -33,3 +33,27 @@ def test_a_change_of_model_and_back(tmp_path: Path) -> None:
     assert [key for key, _ in reranked(collection)] == [key for key, _ in before]
     assert np.allclose([score for _, score in reranked(collection)], [score for _, score in before])
     assert collection.verify() == []
+
+
+def test_documents_that_changed_before_the_way_back(tmp_path: Path) -> None:
+    collection = fresh(tmp_path)
+    collection.late()
+    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.put([{"id": "new", "text": "apple river cloud in another letter"}])
+    collection.delete("7")
+    collection.undo_model()
+    late = collection.info().late
+    assert late is not None and late["covered"] == late["passages"] == collection.info().passages
+    assert collection.verify() == []
+    assert collection.search("apple river cloud", rerank=True, k=1)[0].id == "new"
+
+
+def test_a_late_index_that_was_removed_meanwhile_stays_removed(tmp_path: Path) -> None:
+    collection = fresh(tmp_path)
+    collection.late()
+    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.late(remove=True)
+    collection.undo_model()
+    assert collection.info().late is None
+    assert not list((collection.path / "late").glob("*/*"))
+    assert collection.verify() == []
