@@ -1,5 +1,6 @@
 """A document on its way in: what a reader yields and what the build takes."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -31,3 +32,11 @@ class Skipped:
 
     origin: str
     reason: str
+
+
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing to read: it is empty, or white space and characters without width are all of it."""
+    return not text.strip() or all(unicodedata.category(each) in _INVISIBLE for each in text)

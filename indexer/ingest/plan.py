@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, is_blank
 from ..store.catalog import Catalog
 from ..store.members import Seen
 from ..store.writing import Identity, digest, identities_by_id
@@ -111,7 +111,7 @@ class Planner:
 
 
 def _unfit(document: Document) -> str | None:
-    if not (document.text.strip() or document.title.strip()):
+    if is_blank(document.text) and is_blank(document.title):
         return "the text is empty"
     try:
         (document.text + document.title + (document.key or "")).encode()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ..document import Document, Skipped, Value
+from ..document import Document, Skipped, Value, is_blank
 from ..errors import SondeError, arg
 from .bytestream import broken_byte
 from .column_finder import Roles, document_columns, find_columns
@@ -61,7 +61,7 @@ class DocumentMaker:
         return metadata
 
     def _fault(self, document: Document) -> str | None:
-        if not document.text.strip() and not document.title.strip():
+        if is_blank(document.text) and is_blank(document.title):
             return "no text and no title: " + ("only white space" if document.text else "empty")
         for name, text in _strings(document):
             if len(text) > self._max_chars:

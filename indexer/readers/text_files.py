@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
 from ..wording import counted
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
@@ -76,7 +76,7 @@ def read_content(data: bytes, format: str, encoding: str | None) -> Content:
     """
     readers: dict[str, Callable[[bytes, str | None], Content]] = {"markdown": _markdown, "html": _html, "pdf": _pdf}
     content = readers.get(format, _plain)(data, encoding)
-    if not content.text.strip():
+    if is_blank(content.text):
         raise UnreadableError("no text in it" if data else "the file is empty")
     return content
 
