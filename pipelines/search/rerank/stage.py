@@ -141,6 +141,29 @@ def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float,
     return (1 - share) * scores + share * mean
 
 
+FEW = 5
+"""If the query asks for a certain text, fewer documents than this are much better than the others."""
+SUBJECT, CERTAIN = 0.15, 0.45
+"""Below the first, a query asks for a subject; above the second, for a certain text (docs/reranking.md)."""
+
+
+def asks_for_a_subject(dense: np.ndarray | None) -> float:
+    """Return how much a query asks for a subject, which many documents have, and not for a certain text; 0 to 1.
+
+    The measure is how far the fifth best cosine lies below the best, as a share of the range of all documents read.
+    It is 1 if there are too few documents to tell.
+
+    Args:
+        dense: float [n], the cosines of the documents read, in any order; None if they are not known.
+    """
+    if dense is None or len(dense) < 2 * FEW:
+        return 1.0
+    falling = np.sort(np.asarray(dense, np.float64))[::-1]
+    width = falling[0] - falling[-1]
+    fall = (falling[0] - falling[FEW - 1]) / width if width > 0 else 0.0
+    return float(np.clip((CERTAIN - fall) / (CERTAIN - SUBJECT), 0, 1))
+
+
 def _scaled(scores: np.ndarray) -> np.ndarray:
     scores = np.asarray(scores, np.float64)
     low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
@@ -201,9 +224,8 @@ class SecondStage:
         if not len(scores):
             return _unscored(head)
         fused = fuse(head.scores, scores, self.reranker.weight if self.weight is None else self.weight)
-        if self.reranker.agreement:
-            vectors = self.view.generation.segments.read(head.rows)
-            fused = agree_with_neighbours(fused, vectors, self.reranker.agreement)
+        if share := self.reranker.agreement * asks_for_a_subject(head.dense):
+            fused = agree_with_neighbours(fused, self.view.generation.segments.read(head.rows), share)
         # Rounded, so that passages which differ in the last bits alone are ordered by their row.
         fused = np.round(fused, 6)
         order = np.lexsort((head.rows, -fused))

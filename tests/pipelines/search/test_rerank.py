@@ -17,7 +17,7 @@ from sonde.pipelines.evaluate.search import evaluate_search, modes
 from sonde.pipelines.search.fusion import Ranked
 from sonde.pipelines.search.rerank import SecondStage, parse_budget
 from sonde.pipelines.search.rerank.late import Rarity, maxsim
-from sonde.pipelines.search.rerank.stage import agree_with_neighbours, fuse, portions
+from sonde.pipelines.search.rerank.stage import agree_with_neighbours, asks_for_a_subject, fuse, portions
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import SearchSettings
 from sonde.pipelines.search.trec import run_queries
@@ -67,12 +67,15 @@ def naive_order(query: str, first: list[sonde.Hit], everything: list[str]) -> di
     fused = [0.6 * a + 0.4 * b for a, b in zip(scaled([h.score for h in first]), scaled(late), strict=True)]
     vectors = FakeEncoder().encode_texts([hit.text for hit in first]).astype(np.float16).astype(np.float32)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    dense = sorted((float(hit.scores.dense or 0) for hit in first), reverse=True)
+    fall = (dense[0] - dense[4]) / (dense[0] - dense[-1])
+    share = 0.4 * min(1.0, max(0.0, (0.45 - fall) / 0.3))
     final = {}
     for place, hit in enumerate(first):
         near = sorted(((round(float(vectors[place] @ v), 6), -n) for n, v in enumerate(vectors) if n != place))[-5:]
         near = [(max(cosine, 0.0), -n) for cosine, n in near]
         mean = sum(cosine * fused[n] for cosine, n in near) / sum(cosine for cosine, _ in near)
-        final[hit.id] = 0.5 + 0.5 * (0.6 * fused[place] + 0.4 * mean)
+        final[hit.id] = 0.5 + 0.5 * ((1 - share) * fused[place] + share * mean)
     return final
 
 
@@ -304,3 +307,23 @@ def test_the_default_bi_encoder_says_which_words_matched(tmp_path: Path) -> None
     assert hit.why is not None and {match.query for match in hit.why.matches} == {"how", "was", "it"}
     long = made.search("battery " * 5_000, rerank=True)
     assert long[0].id == "a" and any("the model reads the first 256" in note for note in long.notes)
+
+
+@pytest.mark.parametrize(
+    ("dense", "expected"),
+    [
+        (np.linspace(0.6, 0.3, 50), 1.0),  # many documents are about as good
+        (np.array([0.8, *np.linspace(0.4, 0.3, 49)]), 0.0),  # one stands out
+        (
+            np.array([0.5, 0.48, 0.45, 0.42, 0.41, *np.linspace(0.4, 0.2, 45)]),
+            0.5,
+        ),  # half-way
+        (np.array([0.9, *np.linspace(0.4, 0.3, 8)]), 1.0),  # too few to tell
+        (np.full(50, 0.5), 1.0),
+        (None, 1.0),
+    ],
+)
+def test_neighbours_count_if_a_query_asks_for_a_subject(dense: np.ndarray | None, expected: float) -> None:
+    assert asks_for_a_subject(dense) == pytest.approx(expected, abs=1e-6)
+    if dense is not None:
+        assert asks_for_a_subject(dense[::-1]) == asks_for_a_subject(dense)
