@@ -47,7 +47,7 @@ def test_both_engines_agree(folder: Path, options: dict[str, object]) -> None:
         np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
 
 
-def _of_tokens(encoder: Encoder):  # noqa: ANN202
+def _of_tokens(encoder: Encoder):
     return encoder.token_vectors(encoder.tokenize(MIXED))
 
 
