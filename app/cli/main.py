@@ -3,7 +3,6 @@
 import errno
 import io
 import sys
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -54,6 +53,8 @@ def _options(
 ) -> None:
     """Search texts by meaning, on your own machine."""
     if version:
+        from importlib import metadata
+
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
     from ..api.functions import Patience, notices_to, patience
