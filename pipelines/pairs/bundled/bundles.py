@@ -113,7 +113,8 @@ def unpack(packed: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]) -> 
         exact = np.asarray(part, np.float32)
         if name.endswith(CODE):
             name = name.removesuffix(CODE)
-            weights[name] = weights[name] + exact * np.asarray(packed[name + SCALE], np.float32)
+            change = exact * np.asarray(packed[name + SCALE], np.float32)
+            weights[name] = np.asarray(weights[name] + change, np.float32)
         elif name.endswith(CHANGE):
             name = name.removesuffix(CHANGE)
             weights[name] = weights[name] + exact
