@@ -10,6 +10,7 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from weights_script import FILES, WEIGHTS
 
