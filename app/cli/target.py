@@ -18,7 +18,7 @@ def default_target(sources: Sequence[Path]) -> Path:
     source = sources[0]
     if len(sources) > 1 or str(source) == "-":
         what = "several sources" if len(sources) > 1 else "standard input"
-        said = f"{what} give no name to the collection: give it with {arg('to')}, such as {arg('to')} texts.sonde"
+        said = f"{what}: name the collection, for example {arg('to')} texts.sonde"
         raise UsageError(said, code="missing-option", field="to")
     whole = source.expanduser().resolve()
     name = whole.name

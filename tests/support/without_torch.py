@@ -6,13 +6,15 @@ code, and at the end one with the hidden libraries that were loaded all the same
 
 import json
 import sys
+from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution
 from typing import Any
 
 FULL_ONLY = {
-    "bertopic", "onnx", "plotly", "pyarrow", "sentence_transformers", "streamlit", "torch", "transformers", "umap",
-    "zstandard",
+    "bertopic", "numba", "onnx", "plotly", "pyarrow", "sentence_transformers", "streamlit", "torch", "transformers",
+    "umap", "zstandard",
 }  # fmt: skip
 
 
@@ -26,6 +28,12 @@ class Hiding(MetaPathFinder):
         if fullname.partition(".")[0] in FULL_ONLY:
             return None
         return self._finder.find_spec(fullname, path, target)
+
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
+        """Yield what is installed, without the hidden libraries."""
+        for found in getattr(self._finder, "find_distributions", lambda _: ())(context):
+            if found.metadata["Name"].lower().replace("-", "_").removesuffix("_learn") not in FULL_ONLY:
+                yield found
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._finder, name)
