@@ -12,13 +12,13 @@ def default_target(sources: Sequence[Path]) -> Path:
     Raises:
         UsageError: The source has no name, there are several, or the collection was made from another source.
     """
-    from ...indexer.errors import UsageError, arg
+    from ...indexer.errors import UsageError
     from ..api.functions import check_origin
 
     source = sources[0]
     if len(sources) > 1 or str(source) == "-":
         what = "several sources" if len(sources) > 1 else "standard input"
-        said = f"{what}: name the collection, for example {arg('to')} texts.sonde"
+        said = f"{what}: name the collection, for example --to texts.sonde"
         raise UsageError(said, code="missing-option", field="to")
     whole = source.expanduser().resolve()
     name = whole.name
@@ -26,7 +26,7 @@ def default_target(sources: Sequence[Path]) -> Path:
         name = name if whole.is_dir() else Path(name).stem
     if not name:
         raise UsageError(
-            f"{source} gives no name to the collection: give it with {arg('to')}", code="missing-option", field="to"
+            f"{source} gives no name to the collection: give it with --to", code="missing-option", field="to"
         )
     target = Path(f"{name}.sonde")
     check_origin(target, source)
