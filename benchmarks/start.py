@@ -84,6 +84,7 @@ def _told(command: list[str]) -> tuple[float, float]:
     began = time.perf_counter()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdin and process.stdout
         for call in calls:
             process.stdin.write(json.dumps({"jsonrpc": "2.0"} | call) + "\n")
         process.stdin.flush()
