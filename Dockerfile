@@ -7,9 +7,11 @@ ARG TORCH_INDEX=""
 
 WORKDIR /src
 COPY . .
+# Without torch: docker build --build-arg EXTRAS=ui,formats
+ARG EXTRAS="cluster,formats,models,plots,topics,ui,uvloop"
 RUN python -m venv /opt/sonde \
- && /opt/sonde/bin/pip install --no-cache-dir -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} torch \
- && /opt/sonde/bin/pip install --no-cache-dir -c constraints.txt '.[cpu,serve,mcp,ui,cluster,topics,duplicates,plots]'
+ && /opt/sonde/bin/python release/weights.py \
+ && /opt/sonde/bin/pip install --no-cache-dir -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} ".[$EXTRAS]"
 
 FROM python:3.11-slim-bookworm
 

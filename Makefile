@@ -9,16 +9,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # CPU index that PyTorch's own installation page names: make install TORCH_INDEX=https://...
 TORCH_INDEX ?=
 
-# What users get. With an NVIDIA GPU: make install EXTRAS=gpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
-EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
+# `make install EXTRAS=ui` is light: without torch. For FAISS on an NVIDIA GPU, see docs/gpu.md.
+EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench soak wheel constraints
+.PHONY: help install weights demo test check bench soak wheel constraints
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## make .venv with Sonde and everything but the test tools
+
+weights: | .venv/bin/python ## put the default model into the tree, for the wheel (80 MB)
+	@$(BIN)/python release/weights.py
 
 demo: install ## index the standard library's docstrings and run three searches
 	$(BIN)/sonde demo
@@ -47,7 +50,7 @@ soak: .venv/.tested ## try histories of writes with kills, power cuts, failing d
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_readers.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz_http.py
 
-wheel: | .venv/bin/python ## build dist/sonde-*.whl
+wheel: weights ## build dist/sonde-*.whl
 	@rm -rf dist build/lib build/bdist*
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
@@ -64,12 +67,12 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 	@$(PYTHON) -m venv .venv >/dev/null || { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python .venv install --quiet pip; }
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS)]'
+	@$(BIN)/python release/weights.py
+	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 .venv/.tested: .venv/.installed
-	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test]'
+	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
 
 .venv/.bench: .venv/.tested

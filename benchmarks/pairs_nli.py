@@ -18,7 +18,7 @@ from transformers import pipeline
 
 from sonde.pipelines.label import NliJudge, load_nli, make_labels
 from sonde.pipelines.label.labels import softmax
-from sonde.pipelines.pairs.bundled import load_bundled
+from sonde.pipelines.pairs.bundled.loading import load_bundled
 from sonde.pipelines.pairs.loading import locate_pair_model
 
 LABELS = ["business", "sport", "politics", "technology", "entertainment", "science", "health", "travel"]

@@ -86,8 +86,10 @@ class NothingToIndexError(SondeError):
 class MissingExtraError(SondeError):
     """A required optional library is not installed; the message shows the command that installs it."""
 
-    def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'sonde[{extra}]'")
+    def __init__(self, library: str, extra: str, purpose: str, command: str | None = None) -> None:
+        """Name the library, the extra that brings it, its purpose and, if it is not the extra's, the command."""
+        installs = command or f"pip install 'sonde[{extra}]'"
+        super().__init__(f"{purpose} needs {library}, which is not installed: {installs}")
 
 
 def out_of_range(field: str, value: object, advice: str) -> UsageError:

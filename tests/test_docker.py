@@ -80,9 +80,10 @@ def test_the_image_runs_the_ui_as_nobody_in_particular(checkout: Path, name: str
 def test_the_extras_exist_and_the_python_is_the_tested_one(checkout: Path, name: str) -> None:
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
     text = (checkout / name).read_text()
-    [extras] = re.findall(r"'\.\[(.*?)\]'", text)
-    assert set(extras.split(",")) <= set(project["optional-dependencies"])
-    assert ("gpu" if name.endswith("gpu") else "cpu") in extras.split(",")
+    [extras] = re.findall(r"'\.\[(.*?)\]'|EXTRAS=\"(.*?)\"", text)
+    assert set("".join(extras).split(",")) <= set(project["optional-dependencies"])
+    gpu = name.endswith("gpu")  # faiss-cpu is in the base, and both packages must never be installed
+    assert ("pip uninstall -y faiss-cpu" in text) == ("'faiss-gpu" in text) == gpu
     assert set(re.findall(r"FROM python:(\d\.\d+)-", text)) == {project["requires-python"].removeprefix(">=")}
 
 

@@ -292,7 +292,7 @@ def test_docstring_examples(name: str, tmp_path: Path) -> None:
     import sonde
 
     if name in MODULES_OF_DEFAULT and not default_model():
-        pytest.skip("the default model is not installed: pip install 'sonde[model]'")
+        pytest.skip("the default model is not in this checkout: make weights")
     module = importlib.import_module(name)
     found = Finder(exclude_empty=True).find(module, name)
     shared: dict[str, Any] = {**vars(module), "sonde": sonde, "folder": tmp_path}

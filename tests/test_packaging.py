@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,10 +10,19 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from weights_script import FILES, WEIGHTS
 
 from sonde.app.ui.views.map.chart.mount import SCRIPTS
 from sonde.pipelines.pairs.bundled import BUNDLED
+
+HEAVY = re.compile(
+    r"Requires-Dist: (torch|transformers|sentence-transformers|onnx|pyarrow|streamlit|plotly)\b(?!.*extra)"
+)
+"""Requirements that only extras may have."""
+LARGEST = 600_000_000
+"""Bytes that the light installation may unpack to, without pip and without the bytecode that Python writes later."""
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +65,9 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def run(*command: str, cwd: Path | None = None) -> str:
+def run(*command: str, cwd: Path | None = None, limit: float = 300) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=limit, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -81,18 +91,23 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
         "sonde/app/ui/icon.svg",
         *(f"sonde/app/ui/views/map/chart/{name}" for name in chart),
     }
-    assert held == expected | {"sonde/py.typed"} | models | pages
+    present = (checkout / "indexer/encoder/minilm/model.safetensors").is_file()  # `make weights` puts them there
+    weights = {f"sonde/indexer/encoder/minilm/{file}" for file in FILES} if present else set()
+    assert held == expected | {"sonde/py.typed"} | models | pages | weights
 
 
-def test_no_model_in_the_wheel_is_larger_than_12_mb(wheel):
+def test_the_wheel_is_small_enough_for_pypi(wheel):
+    assert wheel.stat().st_size < 100_000_000
     sizes = {file.filename: file.file_size for file in zipfile.ZipFile(wheel).infolist()}
-    assert {name: size for name, size in sizes.items() if name.endswith(".safetensors") and size > 12_000_000} == {}
+    large = {name for name, size in sizes.items() if name.endswith(".safetensors") and size > 12_000_000}
+    assert large <= {f"sonde/indexer/encoder/minilm/{WEIGHTS}"}
 
 
 def test_the_wheel_says_what_it_is(wheel):
     archive = zipfile.ZipFile(wheel)
     (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("METADATA"))
     (entry_points,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("entry_points.txt"))
+    assert not [line for line in metadata.splitlines() if HEAVY.match(line)]
     for line in ("Name: sonde", "License-Expression: Apache-2.0", "Requires-Python: >=3.11", "License-File: LICENSE"):
         assert line in metadata.splitlines()
     assert "sonde = sonde.app.cli.main:main" in entry_points
@@ -128,3 +143,78 @@ def test_the_installed_wheel_indexes_and_searches(python, tmp_path):
         "print(found[0].id, len(found))"
     )
     assert run(str(python), "-I", "-c", script, cwd=tmp_path) == "a 1\n"
+
+
+@pytest.fixture(scope="module")
+def light(wheel: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of a clean environment with what `pip install sonde` brings, from PyPI."""
+    folder = tmp_path_factory.mktemp("light") / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
+    pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-compile")
+    run(*pip, "-c", str(checkout / "constraints.txt"), str(wheel), limit=1_200)
+    return folder / "bin"
+
+
+@pytest.mark.slow
+def test_the_light_installation_fits_and_has_no_torch(light):
+    code = (
+        "import importlib.metadata as m; f = [f for d in m.distributions() for f in d.files or ()];"
+        "print(sum(p.stat().st_size for f in f if f.suffix != '.pyc' and (p := f.locate()).is_file()));"
+        "print(*sorted(d.name.lower() for d in m.distributions()))"
+    )
+    size, names = run(str(light / "python"), "-I", "-c", code).splitlines()
+    assert int(size) < LARGEST
+    assert not {"torch", "transformers", "sentence-transformers", "onnx", "streamlit"} & set(names.split())
+    assert "faiss-cpu" in names.split()
+
+
+@pytest.mark.slow
+def test_the_light_installation_does_what_it_promises(light, tmp_path):
+    rows = [
+        f"{n},{text} {n}" for n in range(9) for text in ("The soup needs salt", "The team won", "The train is late")
+    ]
+    (tmp_path / "notes.csv").write_text("id,text\n" + "\n".join(f"{n}-{row}" for n, row in enumerate(rows)) + "\n")
+    sonde = str(light / "sonde")
+    run(sonde, "index", "notes.csv", cwd=tmp_path)
+    for rerank in ((), ("--rerank",)):
+        found = run(sonde, "search", "notes.sonde", "garlic", "--json", "-k", "1", *rerank, cwd=tmp_path)
+        assert json.loads(found.splitlines()[0])["text"].startswith("The soup")
+    labels = ("label", "notes.sonde", "--labels", "sport,food,travel", "--replace")
+    for engine in ("similarity", "nli", "reranker"):
+        assert "27 documents" in run(sonde, *labels, "--engine", engine, "--name", engine, cwd=tmp_path)
+    assert "3 clusters" in run(sonde, "cluster", "notes.sonde", "-k", "3", cwd=tmp_path)
+    run(sonde, "duplicates", "notes.sonde", cwd=tmp_path)
+    run(sonde, "index", "notes.csv", "--to", "s.sonde", "--model", "static", cwd=tmp_path)
+    refused = subprocess.run(
+        [sonde, "ui", "notes.sonde"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    )
+    assert (refused.returncode, refused.stderr) == (
+        1, "sonde: `sonde ui` needs streamlit, which is not installed: pip install 'sonde[ui]'\n",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_both_installations_give_the_same_vectors(light, tmp_path):
+    (tmp_path / "notes.csv").write_text("id,text\n1,The soup needs salt\n2,The team won\n3,The train is late\n")
+    other = [sys.executable, "-c", "from sonde.app.cli.main import main; main()"]
+    read = "import numpy as np, glob; print(np.load(glob.glob('{}/vectors/*.npy')[0]).tolist())"
+    for model in ("all-MiniLM-L6-v2", "static"):
+        made = {}
+        for name, command in {"light": [str(light / "sonde")], "full": other}.items():
+            run(*command, "index", "notes.csv", "--to", f"{name}-{model}.sonde", "--model", model, cwd=tmp_path)
+            found = run(str(light / "python"), "-I", "-c", read.format(f"{name}-{model}.sonde"), cwd=tmp_path)
+            made[name] = np.array(json.loads(found), np.float64)
+        lengths = np.linalg.norm(made["light"], axis=1) * np.linalg.norm(made["full"], axis=1)
+        assert ((made["light"] * made["full"]).sum(axis=1) / lengths).min() >= 0.99999
+        for command in ([str(light / "sonde")], other):
+            for name in ("light", "full"):
+                hit = run(*command, "search", f"{name}-{model}.sonde", "soup", "--json", "-k", "1", cwd=tmp_path)
+                assert json.loads(hit.splitlines()[0])["id"] == "1"
+
+
+@pytest.mark.slow
+def test_twine_accepts_the_wheel(wheel, tmp_path):
+    program = tmp_path / "venv/bin/python"
+    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
+    run(sys.executable, "-m", "pip", "--python", str(program), "install", "--quiet", "twine", limit=600)
+    assert "PASSED" in run(str(program), "-m", "twine", "check", "--strict", str(wheel))

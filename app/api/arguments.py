@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.store.collection import StoredCollection
-from ...indexer.upkeep.verify import verify
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,10 +86,12 @@ def checked(method: F) -> F:
         UsageError: The returned function raises it if an argument has the wrong type or a count is negative.
         SondeError: The method failed because the collection holds values that no writer puts there.
     """
-    signature = inspect.signature(method)
+    known: list[inspect.Signature] = []  # of no use to most methods of a class, so read at the first call
 
     @wraps(method)
     def call(*given: Any, **options: Any) -> Any:
+        signature = known[0] if known else inspect.signature(method)
+        known[:] = [signature]
         try:
             bound = signature.bind(*given, **options)
         except TypeError:
@@ -125,6 +126,8 @@ def _explained(given: Mapping[str, Any]) -> Iterator[None]:
             if note not in getattr(error, "__notes__", ()):  # methods call one another
                 error.add_note(note)
             raise
+        from ...indexer.upkeep.verify import verify
+
         if findings := verify(stored):
             said = (
                 f"{stored.path} is damaged: {findings[0].problem}; run `sonde verify {stored.path}` for the full list"

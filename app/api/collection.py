@@ -3,14 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.ann.devices import computing_on, search_device
-from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
-from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
 from ...indexer.progress import Notify, silent
-from ...indexer.readers import ReadOptions
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .evaluate import Evaluating
@@ -23,6 +20,11 @@ from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
 from .upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from ...indexer.encoder import Encoder
+    from ...indexer.ingest import BuildReport, BuildSettings, Estimate
+    from ...indexer.readers import ReadOptions
 
 
 class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
@@ -38,7 +40,7 @@ class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Changing, L
         3
     """
 
-    report: BuildReport | None = None
+    report: "BuildReport | None" = None
     """What `sonde.index` did; set only on a collection that it returned."""
 
 
@@ -69,9 +71,9 @@ def index(
     text: str | Sequence[str] | None = None,
     title: str | None = None,
     id: str | None = None,
-    read: ReadOptions | None = None,
-    settings: BuildSettings | None = None,
-    encoder: Encoder | None = None,
+    read: "ReadOptions | None" = None,
+    settings: "BuildSettings | None" = None,
+    encoder: "Encoder | None" = None,
     progress: Notify = silent,
     **options: Unpack[BuildOptions],
 ) -> Collection:
@@ -101,6 +103,9 @@ def index(
         >>> happy.search("delivery", k=1, where="stars <= 2")[0].id
         '1'
     """
+    from ...indexer.ingest import BuildSettings, index_source
+    from ...indexer.readers import ReadOptions
+
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
     _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
@@ -118,11 +123,11 @@ def estimate(
     source: Any,
     to: str | Path,
     *,
-    read: ReadOptions | None = None,
-    settings: BuildSettings | None = None,
+    read: "ReadOptions | None" = None,
+    settings: "BuildSettings | None" = None,
     progress: Notify = silent,
     **options: Unpack[BuildOptions],
-) -> Estimate:
+) -> "Estimate":
     """Estimate what `index` would need with the same arguments; nothing is written.
 
     Args:
@@ -137,12 +142,17 @@ def estimate(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, or its size is unknown (standard input).
     """
+    from ...indexer.ingest import BuildSettings, estimate_source
+    from ...indexer.readers import ReadOptions
+
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 
-def _check_reading(options: Mapping[str, object], read: ReadOptions | None, columns: Mapping[str, object]) -> None:
+def _check_reading(options: Mapping[str, object], read: "ReadOptions | None", columns: Mapping[str, object]) -> None:
     """Check that no setting of the reader is given twice or in the wrong place."""
+    from ...indexer.readers import ReadOptions
+
     given = [name for name, value in columns.items() if value is not None]
     if read is not None and given:
         raise UsageError(f"{given[0]} and read both name columns: give read=sonde.ReadOptions({given[0]}=…) alone")

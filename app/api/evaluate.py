@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.progress import Notify, silent
-from ...pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import EvaluateOptions, TuneOptions
@@ -14,6 +13,7 @@ from .options import EvaluateOptions, TuneOptions
 if TYPE_CHECKING:
     from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality
     from ...pipelines.evaluate.search import Qrels, SearchQuality
+    from ...pipelines.search.settings import SearchDefaults, SearchSettings
     from ...pipelines.search.trec import Query
     from ...pipelines.tune import TuneReport, TuneSettings
     from ...pipelines.tune.threshold import Question, ThresholdReport
@@ -39,7 +39,7 @@ class Evaluating(Opened):
         qrels: "str | Path | Qrels",
         *,
         modes: Sequence[str] = MODES,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         **options: Unpack[EvaluateOptions],
     ) -> "list[SearchQuality]":
         """Measure search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
@@ -62,6 +62,7 @@ class Evaluating(Opened):
             1.0
         """
         from ...pipelines.evaluate.search import evaluate_search, read_qrels
+        from ...pipelines.search.settings import SearchSettings
         from ...pipelines.search.trec import read_queries
 
         variants = check_modes(modes, settings_from(SearchSettings, settings, options, "evaluate_search", ("modes",)))
@@ -184,6 +185,7 @@ class Evaluating(Opened):
             >>> found.stored, found.checked.recall
             (True, 1.0)
         """
+        from ...pipelines.search.settings import store_defaults, stored_defaults
         from ...pipelines.tune.threshold import find_threshold, read_questions
 
         asked, others = (
@@ -198,16 +200,18 @@ class Evaluating(Opened):
         store_defaults(self.stored, replace(stored_defaults(self.stored), **tuned), spec)
         return replace(found, stored=True)
 
-    def search_defaults(self) -> SearchDefaults:
+    def search_defaults(self) -> "SearchDefaults":
         """Return the settings that tuning stored. Searches use them unless a call overrides them.
 
         Example:
             >>> shop.search_defaults().threshold == found.threshold
             True
         """
+        from ...pipelines.search.settings import stored_defaults
+
         return stored_defaults(self.stored)
 
-    def forget_tuning(self) -> SearchDefaults:
+    def forget_tuning(self) -> "SearchDefaults":
         """Remove the settings that tuning stored, and return them.
 
         Raises:
@@ -224,14 +228,16 @@ class Evaluating(Opened):
         return forget_defaults(self.stored)
 
 
-def check_modes(modes: Sequence[str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
+def check_modes(modes: Sequence[str], settings: "SearchSettings | None" = None) -> "list[tuple[str, SearchSettings]]":
     """Return the name and the settings of each mode to evaluate.
 
     Raises:
         UsageError: A mode or a setting is not valid.
     """
     from ...pipelines.evaluate.search import modes as variants
+    from ...pipelines.search.settings import SearchSettings
 
+    settings = settings or SearchSettings()
     settings.check()
     found = variants(modes, settings)
     for _, each in found:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ...pipelines.label import load_nli
-from ...pipelines.pairs import PairModel
+from ...pipelines.pairs import PairScorer
 from ...pipelines.search.rerank.models import load_reranker
 from ...pipelines.search.rerank.stage import Reranker
 from ...pipelines.similarity import tokens
@@ -15,7 +15,7 @@ __all__ = ["compare_texts", "load_nli", "load_reranker", "pair_attention", "text
 
 
 def compare_texts(
-    collection: Opened, first: str, second: str, second_stage: Reranker | str | None, nli: Callable[[str], PairModel]
+    collection: Opened, first: str, second: str, second_stage: Reranker | str | None, nli: Callable[[str], PairScorer]
 ) -> Similarity:
     """Compare two texts with the collection's bi-encoder, a second stage and an NLI model.
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ...indexer.ingest import estimate_source
     from ...indexer.ingest.index import encoder_for
     from ...indexer.ingest.report import duration, size
+    from ...indexer.ingest.source import check_origin
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
@@ -39,6 +40,7 @@ _HOMES = {
     "indexer.encoder.models": ("is_local",),
     "indexer.ingest": ("estimate_source",),
     "indexer.ingest.index": ("encoder_for",),
+    "indexer.ingest.source": ("check_origin",),
     "indexer.ingest.report": ("duration", "size"),
     "indexer.readers": ("preview",),
     "indexer.readers.read": ("present",),
@@ -72,6 +74,7 @@ __all__ = [
     "between",
     "canonical_name",
     "check_export_target",
+    "check_origin",
     "check_plot_target",
     "containing",
     "density",

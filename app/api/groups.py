@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Unpack
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.runs import Item, Run, find_run, items_of
-from ...pipelines.analysis import runs as kept
-from ...pipelines.cluster import Clustering, ClusterSettings, Updated, cluster, update
-from ...pipelines.cluster.update import merge_clusters
-from ...pipelines.compare import compare
-from ...pipelines.duplicates import Duplicates, DuplicateSettings, find_duplicates
-from ...pipelines.map import Map, MapSettings, make_map, update_map
-from ...pipelines.topics import Topics, TopicSettings, make_topics
 from .arguments import PROGRESS, check_options, settings_from
 from .opened import Opened
 from .options import ClusterOptions, CompareParts, DuplicateOptions, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
+    from ...pipelines.analysis import runs as kept
+    from ...pipelines.cluster import Clustering, ClusterSettings, Updated
     from ...pipelines.compare import Contrast, RunComparison
+    from ...pipelines.duplicates import Duplicates, DuplicateSettings
+    from ...pipelines.map import Map, MapSettings
+    from ...pipelines.topics import Topics, TopicSettings
 
 
 class Grouping(Opened):
@@ -34,9 +32,9 @@ class Grouping(Opened):
     """
 
     def cluster(
-        self, name: str | None = None, *, replace: bool = False, settings: ClusterSettings | None = None,
+        self, name: str | None = None, *, replace: bool = False, settings: "ClusterSettings | None" = None,
         progress: Notify = silent, **options: Unpack[ClusterOptions],
-    ) -> Clustering:  # fmt: skip
+    ) -> "Clustering":  # fmt: skip
         """Cluster the documents by meaning and store the result as a run.
 
         Args:
@@ -55,10 +53,12 @@ class Grouping(Opened):
             >>> [found.data["size"] for found in fruit.cluster(k=2).clusters]
             [2, 1]
         """
+        from ...pipelines.cluster import ClusterSettings, cluster
+
         given = settings_from(ClusterSettings, settings, options, "cluster", ("name", "replace", *PROGRESS))
         return cluster(self.stored, given, name=name, replace=replace, notify=progress)
 
-    def update_clusters(self, run: str | None = None, *, progress: Notify = silent) -> Updated:
+    def update_clusters(self, run: str | None = None, *, progress: Notify = silent) -> "Updated":
         """Assign documents that are new since a cluster run to its clusters; the cluster numbers do not change.
 
         Raises:
@@ -68,9 +68,11 @@ class Grouping(Opened):
             >>> fruit.update_clusters("kmeans").added
             0
         """
+        from ...pipelines.cluster import update
+
         return update(self.stored, run, progress)
 
-    def cluster_run(self, name: str | None = None) -> kept.RunDetails:
+    def cluster_run(self, name: str | None = None) -> "kept.RunDetails":
         """Return a cluster run with its clusters, or the newest run if no name is given.
 
         Raises:
@@ -80,6 +82,8 @@ class Grouping(Opened):
             >>> fruit.cluster_run().run.name
             'kmeans'
         """
+        from ...pipelines.analysis import runs as kept
+
         with self.stored.view() as view:
             run = find_run(view.catalog, CLUSTER, name)
             return kept.RunDetails(run, items_of(view.catalog, run))
@@ -101,6 +105,8 @@ class Grouping(Opened):
             >>> shop.merge_clusters([0, 1], "words").data["size"]
             8
         """
+        from ...pipelines.cluster.update import merge_clusters
+
         return merge_clusters(self.stored, numbers, run)
 
     def topics(
@@ -109,10 +115,10 @@ class Grouping(Opened):
         *,
         replace: bool = False,
         match: str | None = None,
-        settings: TopicSettings | None = None,
+        settings: "TopicSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[TopicOptions],
-    ) -> Topics:
+    ) -> "Topics":
         """Find topics with BERTopic, store them as a run, and return them.
 
         Args:
@@ -132,11 +138,13 @@ class Grouping(Opened):
             >>> shop.topics(min_size=30, names="terms")  # 16 texts hold no topic of 30
             Topics('topics', 0 topics, 16 documents)
         """
+        from ...pipelines.topics import Topics, TopicSettings, make_topics
+
         given = settings_from(TopicSettings, settings, options, "topics", ("name", "replace", "match", *PROGRESS))
         make_topics(self.stored, given, name, replace=replace, match=match, notify=progress)
         return Topics(self.stored, name, progress)
 
-    def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> Topics:
+    def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> "Topics":
         """Return the topics of a stored run, or of the newest run if no name is given.
 
         Raises:
@@ -146,12 +154,14 @@ class Grouping(Opened):
             >>> shop.topic_run("topics").outliers
             16
         """
+        from ...pipelines.topics import Topics
+
         return Topics(self.stored, name, progress)
 
     def map(
-        self, name: str = "map", *, replace: bool = False, settings: MapSettings | None = None,
+        self, name: str = "map", *, replace: bool = False, settings: "MapSettings | None" = None,
         progress: Notify = silent, **options: Unpack[MapOptions],
-    ) -> Map:  # fmt: skip
+    ) -> "Map":  # fmt: skip
         """Lay out the documents on a plane, store the map as a run, and return it.
 
         Args:
@@ -170,11 +180,13 @@ class Grouping(Opened):
             >>> shop.map().places.shape
             (16, 2)
         """
+        from ...pipelines.map import Map, MapSettings, make_map
+
         given = settings_from(MapSettings, settings, options, "map", ("name", "replace", *PROGRESS))
         make_map(self.stored, given, name, replace=replace, notify=progress)
         return Map(self.stored, name)
 
-    def map_run(self, name: str | None = None) -> Map:
+    def map_run(self, name: str | None = None) -> "Map":
         """Return a stored map, or the newest map if no name is given.
 
         Raises:
@@ -183,6 +195,8 @@ class Grouping(Opened):
         Example:
             >>> shop.map_run().draw(folder / "map.png")
         """
+        from ...pipelines.map import Map
+
         return Map(self.stored, name)
 
     def update_map(self, run: str | None = None, *, progress: Notify = silent) -> int:
@@ -195,15 +209,17 @@ class Grouping(Opened):
             >>> shop.update_map("map")
             0
         """
+        from ...pipelines.map import update_map
+
         return update_map(self.stored, run, progress)
 
     def duplicates(
         self,
         *,
-        settings: DuplicateSettings | None = None,
+        settings: "DuplicateSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[DuplicateOptions],
-    ) -> Duplicates:
+    ) -> "Duplicates":
         """Return groups of duplicate documents: exact, near or by meaning.
 
         Args:
@@ -219,6 +235,8 @@ class Grouping(Opened):
             >>> fruit.duplicates(kinds=("exact",)).groups
             ()
         """
+        from ...pipelines.duplicates import DuplicateSettings, find_duplicates
+
         given = settings_from(DuplicateSettings, settings, options, "duplicates", PROGRESS)
         return find_duplicates(self.stored, given, progress)
 
@@ -237,6 +255,8 @@ class Grouping(Opened):
             >>> fruit.compare(queries=("yellow fruit", "petrol"), k=1).sides[1].documents
             1
         """
+        from ...pipelines.compare import compare
+
         check_options(parts, ("clusters", "where", "queries", "runs", "run", "k"), "compare")
         return compare(self.stored, **parts)
 
@@ -247,9 +267,11 @@ class Grouping(Opened):
             >>> [(run.kind, run.name, run.documents) for run in fruit.runs()]
             [('cluster', 'kmeans', 3)]
         """
+        from ...pipelines.analysis import runs as kept
+
         return kept.all_runs(self.stored, kind)
 
-    def run(self, name: str, kind: str | None = None) -> kept.RunDetails:
+    def run(self, name: str, kind: str | None = None) -> "kept.RunDetails":
         """Return a run with its clusters, topics or labels.
 
         Raises:
@@ -260,11 +282,13 @@ class Grouping(Opened):
             >>> [item.number for item in fruit.run("kmeans").items]
             [0, 1]
         """
+        from ...pipelines.analysis import runs as kept
+
         return kept.details(self.stored, name, kind)
 
     def members(
         self, run: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
-    ) -> list[kept.Member]:
+    ) -> "list[kept.Member]":
         """Return the documents of a cluster, topic or label, best matches first.
 
         Raises:
@@ -275,9 +299,11 @@ class Grouping(Opened):
             >>> [member.text for member in fruit.members("kmeans", 1)]
             ['Cars need fuel.']
         """
+        from ...pipelines.analysis import runs as kept
+
         return kept.members(self.stored, run, item, kind, k=k, offset=offset)
 
-    def assignments(self, run: str, kind: str | None = None) -> list[kept.Assignment]:
+    def assignments(self, run: str, kind: str | None = None) -> "list[kept.Assignment]":
         """Return the cluster, topic or labels of every document of a run, in the order of the documents.
 
         Outliers have the number -1. A document with several labels comes several times, best first.
@@ -290,9 +316,11 @@ class Grouping(Opened):
             >>> [found.number for found in fruit.assignments("kmeans")]
             [0, 0, 1]
         """
+        from ...pipelines.analysis import runs as kept
+
         return kept.assignments(self.stored, run, kind)
 
-    def breakdown(self, run: str, column: str, kind: str | None = None) -> kept.RunBreakdown:
+    def breakdown(self, run: str, column: str, kind: str | None = None) -> "kept.RunBreakdown":
         """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
 
         Raises:
@@ -303,6 +331,8 @@ class Grouping(Opened):
             >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
             [(0, 'fruit', 2), (1, 'vehicles', 1)]
         """
+        from ...pipelines.analysis import runs as kept
+
         return kept.breakdown(self.stored, run, column, kind)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
@@ -317,6 +347,8 @@ class Grouping(Opened):
             >>> fruit.run("kmeans").items[0].name
             'fruit and cars'
         """
+        from ...pipelines.analysis import runs as kept
+
         kept.rename_stored(self.stored, name, to, kind, item)
 
     def delete_run(self, name: str, *, kind: str | None = None) -> None:
@@ -331,4 +363,6 @@ class Grouping(Opened):
             >>> fruit.runs()
             []
         """
+        from ...pipelines.analysis import runs as kept
+
         kept.delete_stored_run(self.stored, name, kind)

@@ -8,30 +8,14 @@ from ...indexer.errors import Ids, Texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import items_of, list_runs
-from ...pipelines.analysis.corpus import Change, Tagged, tag
-from ...pipelines.evaluate.judgements import Judgements, judge, judgements
-from ...pipelines.label import (
-    Classified,
-    Correction,
-    Judge,
-    LabelReport,
-    Labels,
-    LabelSettings,
-    Unsure,
-    check_classify,
-    classify,
-    correct,
-    corrections,
-    forget_corrections,
-    label_collection,
-    unsure,
-)
-from ...pipelines.label.labels import NONE_NAME
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import LabelOptions
 
 if TYPE_CHECKING:
+    from ...pipelines.analysis.corpus import Change, Tagged
+    from ...pipelines.evaluate.judgements import Judgements
+    from ...pipelines.label import Classified, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
     from ...pipelines.train.few_shot import LabelledExample
 
 
@@ -45,12 +29,12 @@ class Labelling(Opened):
 
     def label(
         self,
-        labels: Labels,
+        labels: "Labels",
         *,
-        settings: LabelSettings | None = None,
+        settings: "LabelSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[LabelOptions],
-    ) -> LabelReport:
+    ) -> "LabelReport":
         """Label every document, using only the names of the labels, and store the result as a run.
 
         Args:
@@ -67,6 +51,8 @@ class Labelling(Opened):
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
             {'fruit': 2, 'vehicles': 1}
         """
+        from ...pipelines.label import LabelSettings, label_collection
+
         given = settings_from(LabelSettings, settings, options, "label", PROGRESS)
         return label_collection(self.stored, labels, given, notify=progress)
 
@@ -75,10 +61,10 @@ class Labelling(Opened):
         examples: "str | Path | Sequence[LabelledExample]",
         *,
         fine_tune: str | Path | None = None,
-        settings: LabelSettings | None = None,
+        settings: "LabelSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[LabelOptions],
-    ) -> LabelReport:
+    ) -> "LabelReport":
         """Label every document, learning from a few examples of each label, and store the result as a run.
 
         Args:
@@ -100,6 +86,7 @@ class Labelling(Opened):
             >>> fruit.label_by_examples(folder / "examples.csv", name="learned").counts
             {'fruit': 2, 'vehicles': 1}
         """
+        from ...pipelines.label import LabelSettings
         from ...pipelines.train.few_shot import label_by_examples, read_labelled
 
         given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
@@ -108,9 +95,9 @@ class Labelling(Opened):
         return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
 
     def classify(
-        self, texts: Texts, labels: Labels, *, settings: LabelSettings | None = None, judge: Judge | None = None,
+        self, texts: Texts, labels: "Labels", *, settings: "LabelSettings | None" = None, judge: "Judge | None" = None,
         progress: Notify = silent, **options: Unpack[LabelOptions],
-    ) -> list[Classified]:  # fmt: skip
+    ) -> "list[Classified]":  # fmt: skip
         """Label texts that are not in the collection, with its bi-encoder; nothing is stored. See `sonde.classify`.
 
         Args:
@@ -129,6 +116,8 @@ class Labelling(Opened):
             >>> fruit.classify("Pears are sweet.", ["fruit", "vehicles"], engine="similarity")[0].label
             'fruit'
         """
+        from ...pipelines.label import LabelSettings, check_classify, classify
+
         given = settings_from(LabelSettings, settings, options, "classify", ("judge", *PROGRESS))
         check_classify(texts, labels, given)
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
@@ -149,17 +138,21 @@ class Labelling(Opened):
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             1
         """
+        from ...pipelines.label import correct
+
         named = given.values() if run is None and isinstance(given, Mapping) else ()
         said = [name for names in named for name in ([names] if isinstance(names, str) else names or ())]
         return correct(self.stored, given, self.corrected_run(run, said))
 
-    def corrections(self, run: str | None = None) -> list[Correction]:
+    def corrections(self, run: str | None = None) -> "list[Correction]":
         """Return the corrections of a label run, in document order.
 
         Example:
             >>> [correction.labels for correction in fruit.corrections("kinds")]
             [('vehicles',)]
         """
+        from ...pipelines.label import corrections
+
         return corrections(self.stored, self.corrected_run(run))
 
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
@@ -174,9 +167,11 @@ class Labelling(Opened):
             >>> fruit.forget_corrections("1", run="kinds")
             1
         """
+        from ...pipelines.label import forget_corrections
+
         return forget_corrections(self.stored, ids, self.corrected_run(run))
 
-    def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+    def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> "list[Unsure]":
         """Return the documents with the least certain labels, least certain first; leave out corrected documents.
 
         Raises:
@@ -189,9 +184,11 @@ class Labelling(Opened):
             >>> [found.label for found in fruit.unsure("kinds", k=1)]
             ['fruit']
         """
+        from ...pipelines.label import unsure
+
         return unsure(self.stored, run, k, offset)
 
-    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: Change = "new") -> Tagged:
+    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: "Change" = "new") -> "Tagged":
         """Tag documents; filters, exports and maps refer to the tag as "tag:NAME".
 
         Args:
@@ -211,6 +208,8 @@ class Labelling(Opened):
             >>> fruit.search("petrol", k=1, where='NOT "tag:short"')[0].text
             'Bananas are yellow.'
         """
+        from ...pipelines.analysis.corpus import tag
+
         return tag(self.stored, name, ids=ids, where=where, change=change)
 
     def judge(self, query: str, ids: Ids, grade: int | None = 1) -> int:
@@ -229,15 +228,19 @@ class Labelling(Opened):
             >>> fruit.judge("yellow fruit", ["1"])
             1
         """
+        from ...pipelines.evaluate.judgements import judge
+
         return judge(self.stored, query, ids, grade)
 
-    def judgements(self) -> Judgements:
+    def judgements(self) -> "Judgements":
         """Return the stored judgements, without those of documents that were deleted or whose text changed.
 
         Example:
             >>> fruit.judgements().qrels
             {'q1': {'1': 1}}
         """
+        from ...pipelines.evaluate.judgements import judgements
+
         return judgements(self.stored)
 
     def corrected_run(self, run: str | None = None, labels: Sequence[str] = ()) -> str:
@@ -250,6 +253,8 @@ class Labelling(Opened):
             >>> fruit.corrected_run()
             'kinds'
         """
+        from ...pipelines.label.labels import NONE_NAME
+
         if run is not None:
             return run
         wanted = {name.strip().casefold() for name in labels if isinstance(name, str)} - {NONE_NAME}

@@ -8,13 +8,12 @@ from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import kind_of
 from ...indexer.store.members import item_sizes
 from ...indexer.store.runs import Item, Run, counted_run, find_run, items_of, list_runs, places_of
-from ...pipelines.analysis import runs as kept
-from ...pipelines.cluster.clustering import clusters_near
-from ...pipelines.compare import SAMPLE, Contrast, RunComparison, compare_filters, compare_runs
-from ...pipelines.label import Labels, LabelSettings
 from .opened import Opened
 
 if TYPE_CHECKING:
+    from ...pipelines.analysis import runs as kept
+    from ...pipelines.compare import Contrast, RunComparison
+    from ...pipelines.label import Labels, LabelSettings
     from ...pipelines.label.trial import Trial
 
 State = tuple[tuple[int, int, int], ...]
@@ -118,7 +117,7 @@ class Looking(Opened):
         with self.stored.view() as view:
             return list_runs(view.catalog, wanted, count=False)
 
-    def counted_run(self, run: Run) -> kept.RunDetails:
+    def counted_run(self, run: Run) -> "kept.RunDetails":
         """Return one run of `uncounted_runs` with its current document count and its items.
 
         Example:
@@ -126,10 +125,12 @@ class Looking(Opened):
             >>> found.run.documents, len(found.items)
             (16, 2)
         """
+        from ...pipelines.analysis import runs as kept
+
         with self.stored.view() as view:
             return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
 
-    def newest_run(self, kind: str, name: str | None = None) -> kept.RunDetails:
+    def newest_run(self, kind: str, name: str | None = None) -> "kept.RunDetails":
         """Return the newest complete run of a kind, or the one of this name, with its items.
 
         Raises:
@@ -140,6 +141,8 @@ class Looking(Opened):
             >>> shop.newest_run("cluster").run.name
             'four'
         """
+        from ...pipelines.analysis import runs as kept
+
         with self.stored.view() as view:
             run = find_run(view.catalog, kind_of(kind), name)
             return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
@@ -200,9 +203,11 @@ class Looking(Opened):
             >>> {member.text.split()[0] for member in shop.members("two", cluster.number)}
             {'battery'}
         """
+        from ...pipelines.cluster.clustering import clusters_near
+
         return clusters_near(self.stored, query, run, k)
 
-    def contrast(self, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
+    def contrast(self, filters: Sequence[str], sample: int | None = None) -> "Contrast":
         """Return what distinguishes the documents of two filters; `compare` also does this for queries and clusters.
 
         Args:
@@ -216,9 +221,11 @@ class Looking(Opened):
             >>> [side.documents for side in shop.contrast(["kind = 'a'", "kind = 'b'"], sample=100).sides]
             [8, 8]
         """
-        return compare_filters(self.stored, filters, sample)
+        from ...pipelines.compare import SAMPLE, compare_filters
 
-    def compare_runs(self, first: str, second: str, *, kind: str | None = None) -> RunComparison:
+        return compare_filters(self.stored, filters, SAMPLE if sample is None else sample)
+
+    def compare_runs(self, first: str, second: str, *, kind: str | None = None) -> "RunComparison":
         """Return how well two cluster or topic runs agree, and which groups one of them splits or merges.
 
         Raises:
@@ -230,10 +237,17 @@ class Looking(Opened):
             >>> found.documents, len(found.split)
             (16, 2)
         """
+        from ...pipelines.compare import compare_runs
+
         return compare_runs(self.stored, first, second, kind)
 
     def try_labels(
-        self, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50, *, progress: Notify = silent
+        self,
+        labels: "Labels",
+        settings: "LabelSettings | None" = None,
+        count: int = 50,
+        *,
+        progress: Notify = silent,
     ) -> "Trial":
         """Label a random sample of documents; nothing is stored.
 
@@ -251,6 +265,7 @@ class Looking(Opened):
             >>> shop.try_labels(["parcel", "battery"], count=16).counts
             {'parcel': 8, 'battery': 8}
         """
+        from ...pipelines.label import LabelSettings
         from ...pipelines.label.trial import try_labels
 
-        return try_labels(self.stored, labels, settings, count, progress)
+        return try_labels(self.stored, labels, settings or LabelSettings(), count, progress)

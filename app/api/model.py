@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ...indexer.encoder import Encoder, load_encoder
 from ...indexer.errors import UsageError, arg
-from ...indexer.ingest import BuildSettings
 from ...indexer.progress import Notify, silent
 from .opened import Opened
 
 if TYPE_CHECKING:
+    from ...indexer.encoder import Encoder
     from ...indexer.store.models import OtherModel
     from ...pipelines.tune.change import ModelChange
 
@@ -27,7 +26,7 @@ class Changing(Opened):
         *,
         dry_run: bool = False,
         anyway: bool = False,
-        encoder: Encoder | None = None,
+        encoder: "Encoder | None" = None,
         dtype: str | None = None,
         truncate_dim: int | None = None,
         query_prompt: str | None = None,
@@ -65,6 +64,8 @@ class Changing(Opened):
             >>> changed.switched, fruit.model, fruit.search("petrol", k=1)[0].text
             (True, 'static', 'Cars need fuel.')
         """
+        from ...indexer.encoder import load_encoder
+        from ...indexer.ingest import BuildSettings
         from ...pipelines.tune.change import change_model
 
         if (to is None) == (encoder is None):

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
-from ...indexer.encoder import Encoder
 from ...indexer.encoder.settings import device_names, resolve_devices
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
 from .arguments import checked
+
+if TYPE_CHECKING:
+    from ...indexer.encoder import Encoder
 
 
 def check_device(device: str) -> None:
@@ -47,7 +49,7 @@ class Opened:
         path: str | Path,
         *,
         device: str = "auto",
-        encoder: Encoder | None = None,
+        encoder: "Encoder | None" = None,
         loader: LoadEncoder | None = None,
     ) -> Self:
         """Open an existing collection; its model is loaded by the first search that needs it.

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from ...indexer.ann.settings import AnnSettings
-from ...pipelines.search.results import Mode
-from ...pipelines.search.settings import Fusion
+from ...pipelines.search.modes import Fusion, Mode
 
 
 class BuildOptions(TypedDict, total=False):

@@ -1,33 +1,28 @@
 """Search in words or by example, answer questions, and look up filters, example queries and documents."""
 
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.document import Value
-from ...indexer.errors import Ids, SondeError, Texts, UsageError, as_text, as_texts
+from ...indexer.errors import Ids, SondeError, Texts, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
-from ...pipelines.analysis.describe import example_queries
-from ...pipelines.search.counts import Counts, Period, count_by
-from ...pipelines.search.facets import Facet, choices_among, facets
-from ...pipelines.search.filters import documents_where
-from ...pipelines.search.results import Results
-from ...pipelines.search.search import search, search_many
-from ...pipelines.search.settings import SearchSettings
-from ...pipelines.search.similar import like, similar
-from ...pipelines.search.why import best_passage
 from .arguments import settings_from
 from .opened import Opened
 from .options import AskOptions, SearchOptions
+from .queries import checked_pairs, search_settings
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ...pipelines.search.ask import Answer, AskSettings
+    from ...pipelines.search.counts import Counts, Period
+    from ...pipelines.search.facets import Facet
     from ...pipelines.search.rerank.stage import Reranker
+    from ...pipelines.search.results import Results
+    from ...pipelines.search.settings import SearchSettings
     from ...pipelines.search.trec import Query
 
 
@@ -44,10 +39,10 @@ class Searching(Opened):
         query: str,
         k: int | None = None,
         *,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[SearchOptions],
-    ) -> Results:
+    ) -> "Results":
         """Return the k documents that best answer the query.
 
         Args:
@@ -65,7 +60,9 @@ class Searching(Opened):
             >>> fruit.search("a yellow fruit", k=1)[0].text
             'Bananas are yellow.'
         """
-        return search(self.stored, query, _search_settings("search", k, settings, options), progress)
+        from ...pipelines.search.search import search
+
+        return search(self.stored, query, search_settings("search", k, settings, options), progress)
 
     def ask(
         self,
@@ -122,16 +119,18 @@ class Searching(Opened):
         queries: Texts,
         k: int | None = None,
         *,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         **options: Unpack[SearchOptions],
-    ) -> Iterator[Results]:
+    ) -> "Iterator[Results]":
         """Yield the results of each query; the queries are encoded together. See `search`.
 
         Example:
             >>> [results[0].text for results in fruit.search_many(["yellow fruit", "petrol"], k=1)]
             ['Bananas are yellow.', 'Cars need fuel.']
         """
-        return search_many(self.stored, queries, _search_settings("search_many", k, settings, options))
+        from ...pipelines.search.search import search_many
+
+        return search_many(self.stored, queries, search_settings("search_many", k, settings, options))
 
     def search_queries(
         self,
@@ -139,10 +138,10 @@ class Searching(Opened):
         k: int | None = None,
         *,
         run: str | Path | None = None,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         progress: Notify = silent,
         **options: Unpack[SearchOptions],
-    ) -> list[tuple[str, Results]]:
+    ) -> "list[tuple[str, Results]]":
         """Return the results of queries that have ids and, if `run` is given, write them as a TREC run file.
 
         Args:
@@ -164,8 +163,8 @@ class Searching(Opened):
         """
         from ...pipelines.search.trec import read_queries, run_queries
 
-        given = read_queries(Path(queries)) if isinstance(queries, str | Path) else _pairs(queries)
-        chosen = _search_settings("search_queries", k, settings, options)
+        given = read_queries(Path(queries)) if isinstance(queries, str | Path) else checked_pairs(queries)
+        chosen = search_settings("search_queries", k, settings, options)
         return run_queries(self.stored, given, chosen, None if run is None else Path(run), progress)
 
     def similar(
@@ -173,9 +172,9 @@ class Searching(Opened):
         id: str | int,
         k: int | None = None,
         *,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         **options: Unpack[SearchOptions],
-    ) -> Results:
+    ) -> "Results":
         """Return the k documents most similar to the stored document `id`, without itself; options as for `search`.
 
         Raises:
@@ -187,16 +186,18 @@ class Searching(Opened):
             >>> fruit.similar(apple.id, k=1)[0].text
             'Bananas are yellow.'
         """
-        return similar(self.stored, id, _search_settings("similar", k, settings, options))
+        from ...pipelines.search.similar import similar
+
+        return similar(self.stored, id, search_settings("similar", k, settings, options))
 
     def like(
         self,
         text: str,
         k: int | None = None,
         *,
-        settings: SearchSettings | None = None,
+        settings: "SearchSettings | None" = None,
         **options: Unpack[SearchOptions],
-    ) -> Results:
+    ) -> "Results":
         """Return the k documents most similar to an example text, stored or not; options as for `search`.
 
         Raises:
@@ -207,7 +208,9 @@ class Searching(Opened):
             >>> fruit.like("Lemons are yellow too.", k=1)[0].text
             'Bananas are yellow.'
         """
-        return like(self.stored, text, _search_settings("like", k, settings, options))
+        from ...pipelines.search.similar import like
+
+        return like(self.stored, text, search_settings("like", k, settings, options))
 
     def reranker(self) -> "Reranker":
         """Return the second stage that a search uses by default: late interaction over the collection's bi-encoder.
@@ -241,7 +244,7 @@ class Searching(Opened):
         """
         return self.stored.encoder.encode_texts(as_texts(texts, "text"), query)
 
-    def facets(self) -> list[Facet]:
+    def facets(self) -> "list[Facet]":
         """Return the available filters: metadata fields with their values, then labels, clusters and so on.
 
         Raises:
@@ -253,10 +256,12 @@ class Searching(Opened):
             >>> [(facet.name, facet.type, facet.low, facet.high) for facet in shop.facets()]
             [('stars', 'integer', 2, 5)]
         """
+        from ...pipelines.search.facets import facets
+
         with self.stored.view() as view:
             return facets(view)
 
-    def count_by(self, column: str, where: str | None = None, *, period: Period | None = None) -> Counts:
+    def count_by(self, column: str, where: str | None = None, *, period: "Period | None" = None) -> "Counts":
         """Return how often each value of a metadata field, or of a run's column, occurs.
 
         Args:
@@ -271,10 +276,12 @@ class Searching(Opened):
             >>> shop.count_by("stars", "stars > 1").values
             ((2, 1), (5, 1))
         """
+        from ...pipelines.search.counts import count_by
+
         with self.stored.view() as view:
             return count_by(view, column, where, period)
 
-    def choices_among(self, ids: Sequence[str], known: Iterable[Facet]) -> dict[str, list[tuple[Value, int]]]:
+    def choices_among(self, ids: Sequence[str], known: "Iterable[Facet]") -> dict[str, list[tuple[Value, int]]]:
         """Count how often each choice of a facet occurs in the given documents, most frequent first.
 
         Args:
@@ -290,6 +297,8 @@ class Searching(Opened):
             >>> shop.choices_among(["a", "b"], shop.facets())
             {'tag:cheap': [(False, 1), (True, 1)]}
         """
+        from ...pipelines.search.facets import choices_among
+
         with self.stored.view() as view:
             return choices_among(view, ids, known)
 
@@ -308,6 +317,8 @@ class Searching(Opened):
             >>> sonde.index(texts, to=folder / "bicycles.sonde").example_queries()
             ['red bicycle']
         """
+        from ...pipelines.analysis.describe import example_queries
+
         with self.stored.view() as view:
             return example_queries(view, most, seed)
 
@@ -358,6 +369,8 @@ class Searching(Opened):
             >>> count, first[0].text
             (2, 'A red')
         """
+        from ...pipelines.search.filters import documents_where
+
         with self.stored.view() as view:
             numbers = documents_where(view.catalog, where)
             return len(numbers), list(chosen_texts(view.catalog, numbers[:k].tolist(), length))
@@ -372,25 +385,7 @@ class Searching(Opened):
             >>> shop.best_passage("b", "something blue")
             'A blue pen'
         """
+        from ...pipelines.search.why import best_passage
+
         with self.stored.view() as view:
             return best_passage(view, id, query)
-
-
-def _pairs(queries: "Iterable[Query]") -> "list[Query]":
-    """Return queries with their ids.
-
-    Raises:
-        UsageError: One is not a pair of an id and a text.
-    """
-    pairs = list(queries)
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            said = f"{reprlib.repr(pair)} is not a valid query: give an id and a text, as ('q1', 'late parcel')"
-            raise UsageError(said, code="wrong-type", field="queries", value=pair)
-    return [(as_text(key, "id"), as_text(text, "query")) for key, text in pairs]
-
-
-def _search_settings(
-    method: str, k: int | None, settings: SearchSettings | None, options: SearchOptions
-) -> SearchSettings:
-    return settings_from(SearchSettings, settings, options if k is None else {"k": k, **options}, method)

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...indexer.errors import Ids, as_texts
 from ...indexer.store.documents import DocumentText, document_texts, numbers_by_id
-from ...indexer.store.export import write_export
 from ...indexer.store.runs import Run, assignments_of
 from ...indexer.store.view import StoredDocument
-from ...pipelines.analysis.corpus import Change, Tagged, tag
-from ...pipelines.compare import SAMPLE, against_rest
-from ...pipelines.map.stored import choices, coloring
-from ...pipelines.plots.colors import Coloring
 from .opened import Opened
+
+if TYPE_CHECKING:
+    from ...pipelines.analysis.corpus import Change, Tagged
+    from ...pipelines.plots.colors import Coloring
 
 
 class Selecting(Opened):
@@ -88,10 +88,12 @@ class Selecting(Opened):
             >>> shop.colorings()
             ['tag:few', 'stars']
         """
+        from ...pipelines.map.stored import choices
+
         with self.stored.view() as view:
             return choices(view.catalog)
 
-    def coloring(self, docs: np.ndarray, color: str) -> tuple[Coloring, bool]:
+    def coloring(self, docs: np.ndarray, color: str) -> "tuple[Coloring, bool]":
         """Return the colours of documents, and whether the colour values are days since the year 1.
 
         Args:
@@ -105,10 +107,12 @@ class Selecting(Opened):
             >>> shop.coloring(np.array(docs), "stars")[0].names
             ('0', '2', '4', '6')
         """
+        from ...pipelines.map.stored import coloring
+
         with self.stored.view() as view:
             return coloring(view.catalog, docs, color)
 
-    def contrast_with_rest(self, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tuple[str, float], ...]:
+    def contrast_with_rest(self, docs: np.ndarray, sample: int | None = None) -> tuple[tuple[str, float], ...]:
         """Return the terms that distinguish these documents from all others, with their z-scores, best first.
 
         Args:
@@ -122,10 +126,12 @@ class Selecting(Opened):
             >>> [term for term, _ in shop.contrast_with_rest(np.array(docs))]
             ['parcel']
         """
-        with self.stored.view() as view:
-            return against_rest(view, docs, sample)
+        from ...pipelines.compare import SAMPLE, against_rest
 
-    def tag_numbered(self, name: str, docs: np.ndarray, change: Change = "new") -> Tagged:
+        with self.stored.view() as view:
+            return against_rest(view, docs, SAMPLE if sample is None else sample)
+
+    def tag_numbered(self, name: str, docs: np.ndarray, change: "Change" = "new") -> "Tagged":
         """Tag documents by number; `tag` does this by id or by filter.
 
         Args:
@@ -142,6 +148,8 @@ class Selecting(Opened):
             >>> shop.tag_numbered("few", np.array(docs), "add").documents
             5
         """
+        from ...pipelines.analysis.corpus import tag
+
         return tag(self.stored, name, docs=docs, change=change)
 
     def export_numbered(self, docs: np.ndarray, path: str | Path, *, vectors: bool = False) -> int:
@@ -160,4 +168,6 @@ class Selecting(Opened):
             >>> shop.export_numbered(np.array(docs), folder / "parcels.csv")
             4
         """
+        from ...indexer.store.export import write_export
+
         return write_export(self.stored, Path(path), vectors=vectors, choose=lambda _: docs)

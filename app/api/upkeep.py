@@ -9,26 +9,23 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ...indexer.document import Document
 from ...indexer.errors import Ids, UsageError, as_text, as_texts
-from ...indexer.ingest import BuildReport, BuildSettings, index_documents
-from ...indexer.ingest.late import LateReport, build_late, remove_late
 from ...indexer.progress import Notify, silent
-from ...indexer.readers.values import natural
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.patience import PATIENCE
 from ...indexer.store.runs import RunColumns
-from ...indexer.upkeep.delete import CompactReport, compact
-from ...indexer.upkeep.info import Info, info
-from ...indexer.upkeep.repair import repair
-from ...indexer.upkeep.verify import Finding, verify
-from ...pipelines.analysis.corpus import delete
-from ...pipelines.search.filters import documents_where
 from .opened import Opened
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ...indexer.ingest import BuildReport
+    from ...indexer.ingest.late import LateReport
+    from ...indexer.upkeep.delete import CompactReport
+    from ...indexer.upkeep.info import Info
+    from ...indexer.upkeep.verify import Finding
 
 
 class Upkeep(Opened):
@@ -39,16 +36,18 @@ class Upkeep(Opened):
         >>> fruit = sonde.index(texts, to=folder / "fruit.sonde")
     """
 
-    def info(self) -> Info:
+    def info(self) -> "Info":
         """Return a summary of the collection: counts, model, index with its measured recall and latency, and sizes.
 
         Example:
             >>> fruit.info().documents
             3
         """
+        from ...indexer.upkeep.info import info
+
         return info(self.stored)
 
-    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
+    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
 
         Args:
@@ -65,6 +64,8 @@ class Upkeep(Opened):
             >>> fruit.delete("pear")
             1
         """
+        from ...indexer.ingest import BuildSettings, index_documents
+
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
         check_folder(self.path)
@@ -86,9 +87,11 @@ class Upkeep(Opened):
             >>> fruit.delete(where="title = 'no such title'")
             0
         """
+        from ...pipelines.analysis.corpus import delete
+
         return delete(self.stored, ids, where, progress)
 
-    def compact(self, *, progress: Notify = silent) -> CompactReport:
+    def compact(self, *, progress: Notify = silent) -> "CompactReport":
         """Rewrite the collection without tombstones and with its segments merged.
 
         Raises:
@@ -98,15 +101,19 @@ class Upkeep(Opened):
             >>> fruit.compact().removed  # the pear
             1
         """
+        from ...indexer.upkeep.delete import compact
+
         return compact(self.path, notify=progress)
 
-    def verify(self) -> list[Finding]:
+    def verify(self) -> "list[Finding]":
         """Check every digest and count, and compare both indexes with the stored data; no findings means no errors.
 
         Example:
             >>> fruit.verify()
             []
         """
+        from ...indexer.upkeep.verify import verify
+
         return verify(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
@@ -119,9 +126,11 @@ class Upkeep(Opened):
             >>> fruit.repair()
             []
         """
+        from ...indexer.upkeep.repair import repair
+
         return repair(self.stored, progress)
 
-    def late(self, *, remove: bool = False, progress: Notify = silent) -> LateReport:
+    def late(self, *, remove: bool = False, progress: Notify = silent) -> "LateReport":
         """Keep a late index: compressed token embeddings, so that `rerank` need not embed passages.
 
         Later index runs keep it up to date. If the work is stopped, call this again to continue.
@@ -138,6 +147,8 @@ class Upkeep(Opened):
             >>> fruit.late(remove=True).covered
             0
         """
+        from ...indexer.ingest.late import build_late, remove_late
+
         return remove_late(self.path) if remove else build_late(self.stored, progress)
 
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
@@ -239,6 +250,8 @@ class Upkeep(Opened):
 
 
 def _document(given: Mapping[str, Any]) -> Document:
+    from ...indexer.readers.values import natural
+
     if not isinstance(given, Mapping):
         raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
     if unknown := set(given) - {"id", "text", "title", "metadata"}:
@@ -283,4 +296,6 @@ def _date(text: str) -> date | str:
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:
     """Return a function that selects the documents that match a filter; None, for all documents, without a filter."""
+    from ...pipelines.search.filters import documents_where
+
     return None if where is None else lambda catalog: documents_where(catalog, where)

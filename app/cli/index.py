@@ -20,7 +20,12 @@ def register(app: typer.Typer) -> None:
 
 def index(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files or folders; - is standard input.")],
-    to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="The collection to create or update.")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="C.sonde", help="The collection to create or update; default: the source's name, here."
+        ),
+    ] = None,
     text: Annotated[
         list[str] | None, typer.Option("--text", metavar="COL", help="Column with the text; repeat it to join several.")
     ] = None,
@@ -96,7 +101,8 @@ def index(
 
     \b
     Examples:
-      sonde index reviews.csv --to reviews.sonde
+      sonde index reviews.csv
+      sonde index reviews.csv more.csv --to reviews.sonde
       sonde index papers.parquet --to papers.sonde --text abstract --title title
       sonde index docs/ --to docs.sonde --sync
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
@@ -108,6 +114,7 @@ def index(
     from ..api import index as run
     from ..api.collection import estimate as estimate_run
     from ..api.collection import index_device
+    from .target import default_target
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
@@ -123,6 +130,7 @@ def index(
         document_prompt=document_prompt, language=language, sync=sync, ann=tuning, late=late, wait=wait,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
+    to = to or default_target(paths)
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:

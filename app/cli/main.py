@@ -3,7 +3,6 @@
 import errno
 import io
 import sys
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +33,8 @@ from . import (
 from .output import option, say
 from .terminal import show_controls
 
+FULL_ONLY = ("accelerate", "datasets", "peft", "sentence_transformers", "torch", "transformers")
+"""Libraries that the light installation leaves out."""
 WAIT_SECONDS = 30.0
 """How long a command that writes waits while another process writes to the collection."""
 
@@ -54,6 +55,8 @@ def _options(
 ) -> None:
     """Search texts by meaning, on your own machine."""
     if version:
+        from importlib import metadata
+
         print(f"sonde {metadata.version('sonde')}")
         raise typer.Exit
     from ..api.functions import Patience, notices_to, patience
@@ -109,6 +112,11 @@ def _run(terminated: list[int]) -> int | None:
         return _misused(error)
     except SondeError as error:
         return _fail(error.render(option), error.exit_code)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in FULL_ONLY:
+            raise
+        return _fail(f"this needs {library}, which only the full installation has: pip install 'sonde[all]'", 1)
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -55,7 +55,7 @@ def serve(
         import prometheus_client
         import uvicorn
     except ImportError as error:
-        raise MissingExtraError(str(error.name), "serve", "`sonde serve`") from None
+        raise MissingExtraError(str(error.name), "all", "`sonde serve`") from None
     del fastapi, prometheus_client, uvicorn
     from ..http.hosted import Hosts
     from ..http.server import Server

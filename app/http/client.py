@@ -316,7 +316,7 @@ def connect(
     try:
         import httpx2
     except ImportError:
-        raise MissingExtraError("httpx2", "serve", "`sonde.connect`") from None
+        raise MissingExtraError("httpx2", "all", "`sonde.connect`") from None
     base = _address(url)
     if key is not None and not (key.isascii() and key.isprintable()):
         raise UsageError("the key is not valid: give it exactly as `sonde key` printed it", code="invalid", field="key")

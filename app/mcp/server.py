@@ -24,7 +24,7 @@ def server_of(*collections: Collection) -> "MCPServer[Any]":
 
         from .checked import CheckedServer
     except ImportError:
-        raise MissingExtraError("mcp", "mcp", "`sonde mcp`") from None
+        raise MissingExtraError("mcp", "all", "`sonde mcp`") from None
     tools = Tools(collections)
     server = CheckedServer(
         "sonde", version=metadata.version("sonde"), instructions=_instructions(tools.named()), log_level="WARNING"

@@ -16,8 +16,8 @@ import sets
 
 from sonde.indexer.files import sha256
 from sonde.indexer.progress import Progress
-from sonde.pipelines.pairs.bundled import write_bundle
-from sonde.pipelines.pairs.bundled.loading import FOLDER, WEIGHTS
+from sonde.pipelines.pairs.bundled.bundles import FOLDER, WEIGHTS
+from sonde.pipelines.pairs.bundled.loading import write_bundle
 from sonde.pipelines.train import TrainSettings, train_nli
 from sonde.pipelines.train.nli import base_folder
 from sonde.pipelines.train.pairs import LABELS, write_pairs

@@ -18,8 +18,8 @@ from pooled_pairs import PASSES
 from train import Recipe, train
 
 from sonde.indexer.files import sha256
-from sonde.pipelines.pairs.bundled import write_bundle
-from sonde.pipelines.pairs.bundled.loading import WEIGHTS
+from sonde.pipelines.pairs.bundled.bundles import WEIGHTS
+from sonde.pipelines.pairs.bundled.loading import write_bundle
 from sonde.pipelines.train.classifier import evaluate_pairs
 from sonde.pipelines.train.nli import base_folder
 from sonde.pipelines.train.pairs import LABELS, digest_of, read_pairs, write_pairs

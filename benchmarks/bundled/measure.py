@@ -103,7 +103,7 @@ class Judge:
             model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
             self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         else:
-            from sonde.pipelines.pairs.bundled import load_bundled
+            from sonde.pipelines.pairs.bundled.loading import load_bundled
 
             model, self.tokenizer, _ = load_bundled("nli")
         self.model = model.to(torch.bfloat16).eval()

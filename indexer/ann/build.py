@@ -98,7 +98,7 @@ def _builder(kind: Kind, gpu: Gpu | None) -> Gpu | None:
         UsageError: Only a GPU with cuVS can, and there is none.
     """
     if kind == "cagra" and (gpu is None or not gpu.has_cuvs):
-        raise UsageError("a graph of kind 'cagra' needs a GPU and FAISS with cuVS: `pip install 'sonde[cuvs]'`")
+        raise UsageError("a graph of kind 'cagra' needs a GPU and FAISS with cuVS: see docs/gpu.md")
     return gpu if kind in GPU_KINDS else None
 
 

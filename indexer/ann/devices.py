@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..errors import MissingExtraError, UsageError
 from ..progress import tell
-from .library import faiss, has_gpu
+from .library import GPU_COMMAND, faiss, has_gpu
 
 C = TypeVar("C")
 
@@ -60,7 +60,7 @@ def search_device(device: str = "auto") -> str:
         return "cpu"
     if not _reaches_gpu():
         if named != "auto":
-            tell("FAISS has no GPU support here, so the CPU searches: remove faiss-cpu and install 'sonde[gpu]'")
+            tell(f"FAISS has no GPU support here, so the CPU searches: {GPU_COMMAND}")
         return "cpu"
     number, count = int(named.partition(":")[2] or 0), faiss().get_num_gpus()
     if number >= count:

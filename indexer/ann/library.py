@@ -7,13 +7,16 @@ from typing import Any
 
 from ..errors import MissingExtraError, UsageError
 
+GPU_COMMAND = "pip uninstall -y faiss-cpu, then pip install 'faiss-gpu>=1.15' (see docs/gpu.md)"
+"""Both packages hold the module faiss, so the one in the base has to go first."""
+
 
 def faiss() -> Any:
     """The FAISS module; MissingExtraError where it is not installed."""
     try:
         return import_module("faiss")
     except ModuleNotFoundError as error:
-        raise MissingExtraError("FAISS", "cpu", "vector search") from error
+        raise MissingExtraError("FAISS", "all", "vector search") from error
 
 
 def has_gpu() -> bool:
@@ -31,7 +34,7 @@ def faiss_gpu() -> Any:
     """
     module = faiss()
     if not hasattr(module, "StandardGpuResources"):
-        raise MissingExtraError("FAISS with GPU support", "gpu", "an index on device 'cuda'")
+        raise MissingExtraError("FAISS with GPU support", "", "an index on device 'cuda'", GPU_COMMAND)
     if module.get_num_gpus() < 1:
         raise UsageError("device 'cuda' was asked for and FAISS finds no GPU; use device 'cpu'")
     return module

@@ -16,6 +16,7 @@ from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
 from .packed_replica import PackedReplica
 from .plain import PlainModel
+from .plain_static import PlainStatic, StaticReplica
 from .settings import EncoderSettings, ModelSpec, cores
 from .tokenizer import OwnPreprocessing, PlainTokenizer, StaticTokenizer, TextTokenizer, TransformerTokenizer
 
@@ -44,8 +45,8 @@ def assemble_encoder(
     prompts = _prompts(model.prompts, settings)
     tokenizer = _tokenizer(model, settings, prompts)
     static = isinstance(tokenizer, StaticTokenizer)
-    if static and settings.dtype == "int8":
-        raise UsageError(f"{located.name} is a static model, and dtype int8 does not make it faster: use float32")
+    if static:
+        _check_static(located, settings)
     dimension = _dimension(model.get_embedding_dimension(), settings.truncate_dim)
     spec = _spec(located, digest, settings, tokenizer, dimension, model.similarity_fn_name)
     replicas = [
@@ -56,6 +57,29 @@ def assemble_encoder(
     usual = model.prompts.get(model.default_prompt_name or "") or ""
     tokens = STATIC_BATCH_TOKENS if static else BATCH_TOKENS[kind]
     return Encoder(spec, tokenizer, replicas, tokens, library=lambda: model, usual_prompt=usual)
+
+
+def assemble_static(
+    model: PlainStatic, located: Located, digest: str, settings: EncoderSettings, library: Callable[[], Any]
+) -> Encoder:
+    """Put an encoder together from a static model, which runs in NumPy; `library` loads it with torch.
+
+    Raises:
+        UsageError: A setting does not fit the model.
+    """
+    _check_static(located, settings)
+    window = _window(STATIC_WINDOW, settings.max_tokens)
+    tokenizer = StaticTokenizer.of(model.folder, window, _prompts(model.usual.prompts, settings))
+    dimension = _dimension(model.table.shape[1], settings.truncate_dim)
+    spec = _spec(located, digest, settings, tokenizer, dimension, model.usual.similarity)
+    replica = StaticReplica(model, tokenizer, settings.truncate_dim, settings.normalize)
+    workers = [replica] * min(cores(), MOST_WORKERS)
+    return Encoder(spec, tokenizer, workers, STATIC_BATCH_TOKENS, library=library, usual_prompt=model.usual.prompt)
+
+
+def _check_static(located: Located, settings: EncoderSettings) -> None:
+    if settings.dtype == "int8":
+        raise UsageError(f"{located.name} is a static model, and dtype int8 does not make it faster: use float32")
 
 
 def assemble_plain(
@@ -79,7 +103,7 @@ def assemble_plain(
         [replica] * workers,
         ONNX_BATCH_TOKENS,
         library=library,
-        usual_prompt=model.usual_prompt,
+        usual_prompt=model.usual.prompt,
         alone=alone if workers > 1 else None,
     )
 
@@ -105,16 +129,16 @@ def assemble_packed(
         )
         for device in settings.devices
     ]
-    return Encoder(spec, tokenizer, replicas, PACKED_BATCH_TOKENS, library=library, usual_prompt=model.usual_prompt)
+    return Encoder(spec, tokenizer, replicas, PACKED_BATCH_TOKENS, library=library, usual_prompt=model.usual.prompt)
 
 
 def _plain_parts(
     model: PlainModel, located: Located, digest: str, settings: EncoderSettings
 ) -> tuple[PlainTokenizer, ModelSpec]:
     window = _window(model.window, settings.max_tokens)
-    tokenizer = PlainTokenizer(model.folder, window, _prompts(model.prompts, settings))
+    tokenizer = PlainTokenizer(model.folder, window, _prompts(model.usual.prompts, settings))
     dimension = _dimension(model.shape.hidden, settings.truncate_dim)
-    return tokenizer, _spec(located, digest, settings, tokenizer, dimension, model.similarity)
+    return tokenizer, _spec(located, digest, settings, tokenizer, dimension, model.usual.similarity)
 
 
 def _spec(
@@ -187,7 +211,7 @@ def _tokenizer(model: Any, settings: EncoderSettings, prompts: tuple[str, str]) 
 
     first = model[0]
     if isinstance(first, StaticEmbedding):
-        return StaticTokenizer(first, _window(STATIC_WINDOW, settings.max_tokens), prompts)
+        return StaticTokenizer.of_module(first, _window(STATIC_WINDOW, settings.max_tokens), prompts)
     window = _window(_limit(model), settings.max_tokens)
     if isinstance(first, Transformer):
         # The model's own preprocessing cuts there too, where it is used.

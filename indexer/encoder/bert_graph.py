@@ -10,15 +10,14 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 from ..files import write_durably
+from . import onnx_format
 from .bert import BertShape
 from .weights import cache_folder
 
-RECIPE = 1
+RECIPE = 2
 _FUSED = "com.microsoft"
-_OPSET, _FORMAT = 20, 10
 
 
 def bert_graph(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], *, first_only: bool = False) -> bytes:
@@ -35,46 +34,28 @@ def bert_graph(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], *, first
         if hashlib.sha256(content[32:]).digest() == content[:32]:
             return content[32:]
     made = _made(shape, arrays, first_only)
-    with suppress(OSError):  # without a cache, each start has to load onnx
+    with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_durably(file, lambda stream: stream.write(hashlib.sha256(made).digest() + made))
     return made
 
 
 def _made(shape: BertShape, arrays: Mapping[str, tuple[int, ...]], first_only: bool) -> bytes:
-    from onnx import TensorProto, helper
-
     tokens = ("texts", "tokens")
     inputs = {"ids": tokens, "lengths": ("texts",)} | ({"types": tokens} if "types.rows" in arrays else {})
-    graph = helper.make_graph(
-        list(_nodes(shape, inputs, first_only)),
+    bounds = (onnx_format.whole_number(name, number) for number, name in enumerate(("zero", "one")))
+    graph = onnx_format.graph(
         "bert",
-        [helper.make_tensor_value_info(name, TensorProto.INT32, sides) for name, sides in inputs.items()],
-        [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ("texts", "read", shape.hidden))],
-        [*(_given(name, sides) for name, sides in arrays.items()), *(_bounds() if first_only else ())],
+        _nodes(shape, inputs, first_only),
+        [onnx_format.value(name, onnx_format.INT32, sides) for name, sides in inputs.items()],
+        [onnx_format.value("tokens", onnx_format.FLOAT, ("texts", "read", shape.hidden))],
+        # Along side 1, the first token reaches from zero to one.
+        [*(onnx_format.given_array(name, sides) for name, sides in arrays.items()), *(bounds if first_only else ())],
     )
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=_FORMAT).SerializeToString()
+    return onnx_format.model(graph, [_FUSED])
 
 
-def _given(name: str, sides: tuple[int, ...]) -> Any:
-    """An array that the session gets when it is made, in place of a file's content."""
-    from onnx import TensorProto
-
-    tensor = TensorProto(name=name, dims=sides, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
-    tensor.external_data.add(key="location", value="given")
-    return tensor
-
-
-def _bounds() -> Iterator[Any]:
-    """The numbers that cut out the first token: from 0 to 1 along side 1."""
-    from onnx import TensorProto
-
-    for number, name in enumerate(("zero", "one")):
-        yield TensorProto(name=name, dims=[1], data_type=TensorProto.INT64, int64_data=[number])
-
-
-def _nodes(shape: BertShape, inputs: Collection[str], first_only: bool) -> Iterator[Any]:
+def _nodes(shape: BertShape, inputs: Collection[str], first_only: bool) -> Iterator[bytes]:
     types = ("types", "types.rows") if "types" in inputs else ("", "")
     arrays = ["words", "positions", types[1], "norm.scale", "norm.shift"]
     yield _node("EmbedLayerNormalization", ["ids", types[0], *arrays], ["0.in", "unused"], epsilon=shape.epsilon)
@@ -83,7 +64,7 @@ def _nodes(shape: BertShape, inputs: Collection[str], first_only: bool) -> Itera
         yield from _layer(f"{number}.", "tokens" if last else f"{number + 1}.in", shape, last and first_only)
 
 
-def _layer(at: str, out: str, shape: BertShape, first_only: bool) -> Iterator[Any]:
+def _layer(at: str, out: str, shape: BertShape, first_only: bool) -> Iterator[bytes]:
     norm = {"epsilon": shape.epsilon}
     first, second = ([f"{at}{role}.scale", f"{at}{role}.shift"] for role in ("first_norm", "second_norm"))
     arrays = [f"{at}attention", f"{at}attention.bias"]
@@ -101,7 +82,5 @@ def _layer(at: str, out: str, shape: BertShape, first_only: bool) -> Iterator[An
     yield _node("SkipLayerNormalization", [f"{at}mid", f"{at}narrowed", *second, f"{at}narrow.bias"], [out], **norm)
 
 
-def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
-    from onnx import helper
-
-    return helper.make_node(kind, inputs, outputs, domain="" if kind in ("MatMul", "Slice") else _FUSED, **attributes)
+def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: float) -> bytes:
+    return onnx_format.node(kind, inputs, outputs, "" if kind in ("MatMul", "Slice") else _FUSED, **attributes)

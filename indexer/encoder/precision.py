@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from .encoder import Encoder
+from .settings import has_torch
 
 FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
 """What Linux calls the instructions: Intel's and AMD's, and ARM's."""
@@ -41,8 +42,8 @@ class Comparison:
 
 
 def multiplies_in_bfloat16() -> bool:
-    """Whether this processor has instructions for it, as far as can be told: on Linux."""
-    if sys.platform != "linux":
+    """Whether this processor has instructions for it, as far as can be told on Linux, and torch, which uses them."""
+    if sys.platform != "linux" or not has_torch():
         return False
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,6 +1,7 @@
 """What identifies a model, and how to run it on this machine: devices, precision, batch size."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -9,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import SondeError, UsageError, arg
+from ..errors import MissingExtraError, SondeError, UsageError, arg
 
 LARGEST_DIMENSION = 65_536
 """No embedding is longer."""
@@ -96,6 +97,7 @@ def resolve_devices(device: str) -> list[str]:
 
     Raises:
         UsageError: A name is unknown, or this machine has no such device.
+        MissingExtraError: There may be such a device, but PyTorch, which computes on it, is not installed.
     """
     names = device_names(device)
     present = available_devices()
@@ -103,6 +105,8 @@ def resolve_devices(device: str) -> list[str]:
         return [present[0]]
     names = ["cuda:0" if name == "cuda" else name for name in names]
     if absent := next((name for name in names if name not in present), None):
+        if _may_have_gpu() and not has_torch():
+            raise MissingExtraError("PyTorch", "all", f"{arg('device')} {absent}")
         said = f"this machine has no device {absent!r}: it has {', '.join(present)}"
         raise UsageError(said, code="not-found", field="device", value=absent, alternatives=present)
     return names
@@ -121,7 +125,7 @@ def cores() -> int:
 
 def available_devices() -> list[str]:
     """Return the devices that torch can use here, the fastest first; torch is not loaded where it could find none."""
-    if not _may_have_gpu():
+    if not _may_have_gpu() or not has_torch():
         return ["cpu"]
     import torch
 
@@ -144,6 +148,11 @@ def resolve_dtype(dtype: str, device: str) -> str:
         said = f"dtype int8 runs on the CPU, not on {device}: give {arg('device')} cpu, or float16 on a GPU"
         raise UsageError(said, code="conflict", field="dtype", value=dtype)
     return dtype
+
+
+def has_torch() -> bool:
+    """Whether torch is installed, which only the full installation brings; it is not imported."""
+    return importlib.util.find_spec("torch") is not None
 
 
 def _may_have_gpu() -> bool:

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..errors import UsageError
 from .encoder import Encoder
-from .tokenizer import Tokens, TransformerTokenizer
+from .plain_static import write_static
+from .tokenizer import FastTokenizer, PlainTokenizer, Tokens, TransformerTokenizer
 
 RECIPE = "1"
 DIMENSIONS = 256
@@ -44,20 +45,13 @@ def distil(base: Encoder, folder: Path) -> None:
     Raises:
         UsageError: The base is not a transformer with a fast tokenizer.
     """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
-
     tokenizer = base.tokenizer
-    if not isinstance(tokenizer, TransformerTokenizer):
+    if not isinstance(tokenizer, TransformerTokenizer | PlainTokenizer):
         raise UsageError(f"{base.spec.name} cannot be distilled: the static tier needs a transformer as its base")
-    vectors = _token_vectors(base, tokenizer)
-    # Saved from a copy: the module turns off its tokenizer's padding.
-    module = StaticEmbedding(Tokenizer.from_str(tokenizer.backend.to_str()), embedding_weights=vectors)
-    SentenceTransformer(modules=[module], device="cpu").save(str(folder), create_model_card=False)
+    write_static(folder, _token_vectors(base, tokenizer), tokenizer.backend.to_str())
 
 
-def _token_vectors(base: Encoder, tokenizer: TransformerTokenizer) -> np.ndarray:
+def _token_vectors(base: Encoder, tokenizer: FastTokenizer) -> np.ndarray:
     """Return float32 [vocabulary, dimensions]; special and unused tokens get zeros, which add nothing to a mean."""
     vocabulary = tokenizer.backend.get_vocab(with_added_tokens=True)
     special = {token for token, known in _added(tokenizer).items() if known}
@@ -69,7 +63,7 @@ def _token_vectors(base: Encoder, tokenizer: TransformerTokenizer) -> np.ndarray
     return vectors
 
 
-def _added(tokenizer: TransformerTokenizer) -> dict[str, bool]:
+def _added(tokenizer: FastTokenizer) -> dict[str, bool]:
     return {token.content: token.special for token in tokenizer.backend.get_added_tokens_decoder().values()}
 
 

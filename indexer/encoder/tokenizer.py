@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -329,12 +329,21 @@ class PlainTokenizer(FastTokenizer):
 
 
 class StaticTokenizer(FastTokenizer):
-    """The tokenizer of a `StaticEmbedding` module: no special tokens, no padding."""
+    """The tokenizer of a static model: no special tokens, no padding."""
 
-    def __init__(self, module: Any, window: int, prompts: tuple[str, str]) -> None:
+    @classmethod
+    def of(cls, folder: Path, window: int, prompts: tuple[str, str]) -> Self:
+        """Read the tokenizer of a model's folder."""
         from tokenizers import Tokenizer
 
-        super().__init__(Tokenizer.from_str(module.tokenizer.to_str()), window, prompts, False)
+        return cls(Tokenizer.from_file(str(folder / "tokenizer.json")), window, prompts, special=False)
+
+    @classmethod
+    def of_module(cls, module: Any, window: int, prompts: tuple[str, str]) -> Self:
+        """Copy the tokenizer of a `StaticEmbedding` module."""
+        from tokenizers import Tokenizer
+
+        return cls(Tokenizer.from_str(module.tokenizer.to_str()), window, prompts, special=False)
 
     def collate(self, batch: list[Tokens]) -> dict[str, Any]:
         """Return all ids in one row and where each text begins in it."""

@@ -34,6 +34,8 @@ FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
 LOCKS = {"writer.lock", "writer.json"}
+ORIGIN = "origin"
+"""Property: the path that a collection was first made from."""
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
 
@@ -45,6 +47,7 @@ def index_documents(
     sample: Sequence[Document] = (),
     encoder: Encoder | None = None,
     notify: Notify = silent,
+    origin: str | None = None,
 ) -> BuildReport:
     """Bring a collection up to date with `documents`; make it if it does not exist.
 
@@ -58,6 +61,7 @@ def index_documents(
         sample: A few of the documents, for detecting their language when the collection is made.
         encoder: The bi-encoder to use in place of the one that the settings name.
         notify: Receives progress and sentences to be said.
+        origin: The source's path, which a new collection remembers.
 
     Raises:
         UsageError: The settings contradict the collection.
@@ -68,7 +72,7 @@ def index_documents(
     loaded = None if encoder and _checked(folder, settings, encoder) else encoder_for(folder, settings, notify)
     with _made(folder, Patience(settings.wait, notify)):
         encoder = _still(folder, settings, encoder, loaded, notify)
-        with closing(_open(folder, encoder, settings, sample, notify)) as catalog:
+        with closing(_open(folder, encoder, settings, sample, notify, origin)) as catalog:
             sweep(folder, catalog)
             if settings.late:
                 want(catalog, True)
@@ -193,7 +197,12 @@ def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) 
 
 
 def _open(
-    folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], notify: Notify
+    folder: Path,
+    encoder: Encoder,
+    settings: BuildSettings,
+    sample: Sequence[Document],
+    notify: Notify,
+    origin: str | None,
 ) -> Catalog:
     if not is_new(folder):
         catalog = Catalog.open(folder / "catalog.db", write=True)
@@ -214,6 +223,8 @@ def _open(
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
         catalog.set("epoch", 1)
+        if origin:
+            catalog.set(ORIGIN, origin)
     return catalog
 
 

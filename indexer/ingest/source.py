@@ -9,11 +9,13 @@ from typing import Any
 from ..document import Document, Skipped
 from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
+from ..errors import UsageError, arg
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions, read_source
+from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import is_wanted, uncovered
-from .index import encoder_for, index_documents
+from .index import ORIGIN, encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
 
@@ -48,10 +50,41 @@ def index_source(
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
     report = index_documents(
-        with_progress, folder, settings=settings, sample=sample, encoder=encoder, notify=with_progress.notify
+        with_progress,
+        folder,
+        settings=settings,
+        sample=sample,
+        encoder=encoder,
+        notify=with_progress.notify,
+        origin=origin_of(source),
     )
     _complete_late(folder, encoder, notify)
     return report
+
+
+def origin_of(source: Any) -> str | None:
+    """Return the absolute path of a source, None if it is not one file or folder."""
+    if not isinstance(source, str | Path) or str(source) == "-":
+        return None
+    return str(Path(source).expanduser().resolve())
+
+
+def check_origin(folder: Path, source: Path) -> None:
+    """Check that a collection that was named after a source was not made from another one of the same name.
+
+    Raises:
+        UsageError: It was.
+        SondeError: The collection is damaged.
+    """
+    if not (folder / "catalog.db").is_file():
+        return
+    with closing(Catalog.open(folder / "catalog.db")) as catalog:
+        origin = catalog.get(ORIGIN)
+    if isinstance(origin, str) and origin != origin_of(source):
+        said = (
+            f"{folder} was made from {origin}: to add {source} to it, give {arg('to')} {folder}; or give another name"
+        )
+        raise UsageError(said, code="conflict", field="to", value=str(folder))
 
 
 def _complete_late(folder: Path, encoder: Encoder, notify: Notify) -> None:

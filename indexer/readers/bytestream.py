@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from ..errors import SondeError
+from ..errors import MissingExtraError, SondeError
 from .source import Meter
 
 if TYPE_CHECKING:
@@ -155,8 +155,10 @@ class _Zstandard(io.RawIOBase):
     """Frames of Zstandard, one after the other; the library's own stream reader takes a truncated one for whole."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
-        import zstandard
-
+        try:
+            import zstandard
+        except ImportError as error:
+            raise MissingExtraError("zstandard", "formats", "reading .zst files") from error
         self._raw = raw
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
         self._frame = self._decompressor.decompressobj()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SondeError
+from ..errors import MissingExtraError, SondeError
 from .bytestream import ByteStream
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
@@ -57,9 +57,11 @@ class Parquet(Source):
     nothing = "has columns but no rows: give a file with content"
 
     def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise MissingExtraError("pyarrow", "formats", "reading Parquet") from error
         self.name = stream.name
         self._stream = stream.on_disk()
         self.total = stream.size if stream.size is not None else self._stream.size

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from ..encoder import Encoder, ModelSpec, load_encoder_for
+from ..encoder import ModelSpec
 from ..encoder.models import is_local
 from ..errors import SondeError
 from ..progress import Notify, silent
@@ -19,7 +19,10 @@ from .derived import Loaded
 from .lock import no_collection, refuse_links, writer_lock
 from .view import Generation, View
 
-LoadEncoder = Callable[..., Encoder]
+if TYPE_CHECKING:
+    from ..encoder import Encoder
+
+LoadEncoder = Callable[..., "Encoder"]
 """Loads the bi-encoder of a `ModelSpec` on a `device`, as `load_encoder_for` does."""
 
 ATTEMPTS = 5
@@ -36,7 +39,7 @@ class StoredCollection:
     def __init__(
         self,
         path: Path,
-        encoder: Encoder | None = None,
+        encoder: "Encoder | None" = None,
         device: str = "auto",
         loader: LoadEncoder | None = None,
     ) -> None:
@@ -55,7 +58,7 @@ class StoredCollection:
         cls,
         path: str | Path,
         *,
-        encoder: Encoder | None = None,
+        encoder: "Encoder | None" = None,
         device: str = "auto",
         loader: LoadEncoder | None = None,
     ) -> Self:
@@ -98,7 +101,7 @@ class StoredCollection:
         return known[1]
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> "Encoder":
         """The bi-encoder of `spec`, loaded at first use, and again after another process has changed the model.
 
         Raises:
@@ -110,7 +113,7 @@ class StoredCollection:
                 self._encoder = (self._loader or load_encoder_for)(spec, device=self.device)
             return self._encoder
 
-    def encoder_of(self, spec: ModelSpec, notify: Notify = silent) -> Encoder:
+    def encoder_of(self, spec: ModelSpec, notify: Notify = silent) -> "Encoder":
         """Load the bi-encoder of another model, for many passages, on this collection's device.
 
         Raises:
@@ -120,7 +123,7 @@ class StoredCollection:
             return self._loader(spec, device=self.device)
         return load_encoder_for(spec, device=self.device, passages=True, notify=notify)
 
-    def use(self, encoder: Encoder) -> None:
+    def use(self, encoder: "Encoder") -> None:
         """Use a bi-encoder that is loaded already, for as long as the collection has its model."""
         with self._loading:
             self._encoder = encoder
@@ -207,6 +210,13 @@ class StoredCollection:
             if generation and generation.number == catalog.get("generation", 0):
                 return generation
         raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+
+
+def load_encoder_for(spec: ModelSpec, **options: Any) -> "Encoder":
+    """Load the model that a collection was built with; what runs it is imported now, not when a collection opens."""
+    from ..encoder.loading import load_encoder_for as load
+
+    return load(spec, **options)
 
 
 def _same(loaded: ModelSpec, wanted: ModelSpec) -> bool:

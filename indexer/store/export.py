@@ -190,9 +190,11 @@ def _write_csv(
 
 
 def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "formats", "writing Parquet") from error
     with collection.view() as view:
         schema = _arrow_schema(view, vectors)
     with pq.ParquetWriter(stream, schema) as writer:

@@ -3,8 +3,8 @@
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -237,8 +237,15 @@ def _seal(catalog: Catalog, number: int) -> None:
     store(catalog.connection, run_part(number), run_checksum(catalog.connection, number))
 
 
+def _versions(libraries: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each library that is installed with its version; the light installation lacks some."""
+    for name in libraries:
+        with suppress(metadata.PackageNotFoundError):
+            yield name, metadata.version(name)
+
+
 def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
-    versions = {name: metadata.version(name) for name in ("sonde", *new.libraries)}
+    versions = dict(_versions(("sonde", *new.libraries)))
     texts = (json.dumps(dict(part), ensure_ascii=False) for part in (new.parameters, versions, new.report))
     created = datetime.now(UTC).isoformat(timespec="seconds")
     values = (new.kind, new.name, int(new.complete), created, new.seconds, generation, *texts)

@@ -19,7 +19,6 @@ from ..store.derived import ann_folder
 from ..store.late import is_wanted
 from ..store.models import other_models
 from ..store.view import View
-from .verify import measured_recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +168,8 @@ def _measured(view: View, ann: AnnIndex) -> dict[str, Any]:
     here, found = ann.place.name.partition(":")[0], ann.info.to_dict()
     if here == ann.info.device or not view.generation.alive[: ann.info.rows].any():
         return found
+    from .verify import measured_recall
+
     vectors, live = view.generation.segments, np.flatnonzero(view.generation.alive[: ann.info.rows])
     queries = vectors.read(live[np.linspace(0, len(live) - 1, min(TIMED, len(live))).astype(np.int64)])
     recall, latency = measured_recall(view, ann), latency_ms(ann, vectors, queries)

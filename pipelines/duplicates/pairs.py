@@ -110,7 +110,7 @@ def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError as error:
-        raise MissingExtraError("datasketch", "duplicates", "finding near duplicates") from error
+        raise MissingExtraError("datasketch", "all", "finding near duplicates") from error
     # What is proposed is compared exactly, so wrong proposals only cost time: look below the limit, and miss few.
     index: Any = MinHashLSH(threshold=max(0.05, least - 0.1), num_perm=PERMUTATIONS, weights=(0.1, 0.9))
     sets, found = [], []

@@ -7,10 +7,11 @@ from typing import Literal, Protocol, cast, get_args
 import numpy as np
 
 from ...indexer.encoder import Encoder
-from ...indexer.encoder.settings import resolve_devices
-from ...indexer.errors import Message, SondeError, UsageError, arg
+from ...indexer.encoder.settings import resolve_devices, resolve_dtype
+from ...indexer.errors import Message, MissingExtraError, SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
-from ..pairs import PairModel, load_pair_model
+from ..pairs import PairModel, PairScorer, load_pair_model
+from ..pairs.bundled import load_plain_bundled
 from ..search.rerank.late import BACKWARD, Rarity, maxsim
 from .labels import BUNDLED_TEMPLATE, TEMPLATE, Label
 from .scores import HUB_MODEL, NliJudge
@@ -88,7 +89,7 @@ class RerankerJudge:
 
     name = "reranker"
 
-    def __init__(self, pairs: PairModel) -> None:
+    def __init__(self, pairs: PairScorer) -> None:
         """Take a model with one logit.
 
         Raises:
@@ -167,7 +168,7 @@ def load_judge(
 
 def load_nli(
     model: str | None = None, *, device: str = "auto", dtype: str = "auto", notify: Notify = silent
-) -> PairModel:
+) -> PairScorer:
     """Return an NLI model by name. None returns the bundled model and, on a GPU, sends a hint about a larger one.
 
     Raises:
@@ -187,20 +188,28 @@ def has_bundled() -> bool:
     return any((Path(__file__).parents[1] / "pairs" / "bundled" / "nli").glob("*.safetensors"))
 
 
-def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairModel:
+def load_bundled_nli(device: str, dtype: str, notify: Notify) -> PairScorer:
     """Return the NLI model that is bundled with Sonde.
 
     Raises:
         SondeError: This installation has no bundled model, or the model is damaged.
+        MissingExtraError: The device or the precision needs PyTorch, which is not installed.
     """
     if not has_bundled():
         raise SondeError(f"this installation brings no NLI model: give {arg('model')} a folder, or {HUB_MODEL}")
-    import torch
-
-    from ...indexer.encoder.settings import resolve_dtype
-    from ..pairs.bundled import load_bundled
-
     devices = resolve_devices(device)
+    precision = resolve_dtype(dtype, devices[0])
+    if devices == ["cpu"] and precision == "float32" and (plain := load_plain_bundled("nli", BUNDLED_MODEL, notify)):
+        return plain
+    return _in_torch(devices, precision, notify)
+
+
+def _in_torch(devices: list[str], precision: str, notify: Notify) -> PairScorer:
+    try:
+        import torch
+
+        from ..pairs.bundled.loading import load_bundled
+    except ImportError as error:
+        raise MissingExtraError("PyTorch", "all", f"{arg('dtype')} {precision}") from error
     model, tokenizer, _ = load_bundled("nli", notify)
-    model = model.to(getattr(torch, resolve_dtype(dtype, devices[0])))
-    return PairModel(model, tokenizer, name=BUNDLED_MODEL, devices=devices)
+    return PairModel(model.to(getattr(torch, precision)), tokenizer, name=BUNDLED_MODEL, devices=devices)

@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.store.view import normalized
-from ..pairs import PairModel
+from ..pairs import PairScorer
 from .labels import TEMPLATE, Label, check_template, hypotheses, softmax
 
 WORDINGS = (
@@ -93,7 +93,7 @@ class NliClasses:
     neutral: int | None
 
     @classmethod
-    def of(cls, model: PairModel) -> "NliClasses":
+    def of(cls, model: PairScorer) -> "NliClasses":
         """Read the classes from the model's configuration, without assuming an order.
 
         For a model with two classes, "entailment" and "not_entailment", the second is used as contradiction.
@@ -132,7 +132,7 @@ class NliJudge:
     name = "nli"
     calls_per_label = 1
 
-    def __init__(self, pairs: PairModel, template: str = TEMPLATE) -> None:
+    def __init__(self, pairs: PairScorer, template: str = TEMPLATE) -> None:
         """Take an NLI pair model.
 
         Raises:
@@ -215,7 +215,7 @@ def check_sentences(premise: str, hypothesis: str) -> None:
             raise UsageError(f"the {kind} is empty: give two sentences")
 
 
-def entail(premise: str, hypothesis: str, pairs: PairModel) -> Entailment:
+def entail(premise: str, hypothesis: str, pairs: PairScorer) -> Entailment:
     """Judge whether `hypothesis` follows from `premise`.
 
     Raises:

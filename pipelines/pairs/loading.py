@@ -12,7 +12,7 @@ from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -79,11 +79,14 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
     Raises:
         DeviceFullError: It does not fit into the device's memory.
         SondeError: It is damaged, has only pickled weights, or is not a sequence-classification model.
+        MissingExtraError: The libraries that run it are not installed.
     """
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
     _check(located.folder)
+    try:
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError as error:
+        raise MissingExtraError("transformers", "all", f"the model {located.name}") from error
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         with quiet(), fitting(located.name, device):

@@ -4,10 +4,10 @@ import copy
 import inspect
 import json
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -113,6 +113,10 @@ class PairReplica:
             moved = {name: self._moved(value) for name, value in features.items()}
             return self.model(**moved, **self._options).logits.float()
 
+    def fetch(self, results: "list[tuple[np.ndarray, torch.Tensor]]", into: np.ndarray) -> None:
+        """Copy the logits of batches, with the places of their pairs, to these places."""
+        fetch_vectors(results, into)
+
     def _on_cpu(self) -> "Callable[[PairBatch], torch.Tensor]":
         import torch
 
@@ -126,60 +130,51 @@ class PairReplica:
         return source.to(self.device, non_blocking=True)
 
 
-class PairModel:
-    """Scores pairs of texts with a sequence-classification model of transformers.
+class AnyPairReplica(Protocol):
+    """What runs batches of tokenised pairs on one worker."""
 
-    Several threads may use it at the same time. `load_pair_model` makes one from a name; a model that is already in
-    memory is taken as it is.
+    def run(self, pairs: TokenPairs, batch: np.ndarray) -> Any:
+        """Start a batch, given by the places of its pairs, and return what `fetch` takes."""
+        ...
+
+    def fetch(self, results: "list[tuple[np.ndarray, Any]]", into: np.ndarray) -> None:
+        """Copy the logits of batches, with the places of their pairs, to these places."""
+        ...
+
+
+class PairScorer:
+    """Scores pairs of texts, with torch or without. Several threads may use it at the same time.
 
     Attributes:
         name: What to call it: a hub's "org/name", a folder, "bundled".
-        config: The model's configuration.
+        id2label: The name of each logit.
         devices: The devices that it runs on.
         dtype: The precision of the forward pass.
         tokenizer: Turns pairs into tokens.
         activation: The class in torch.nn that makes a score of a logit, as a `CrossEncoder` would.
+        batch_tokens: The most tokens of a batch, padding included.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str = "model", devices: Sequence[str] = ("cpu",),
-        window: int | None = None, batch_tokens: int | None = None, activation: str | None = None,
-        notify: Notify = silent,
+        self, name: str, id2label: Mapping[int, str], tokenizer: PairTokenizer, replicas: Sequence[AnyPairReplica], *,
+        batch_tokens: int, threads: int | None = None, devices: Sequence[str] = ("cpu",), dtype: str = "float32",
+        activation: str = "Identity",
     ) -> None:  # fmt: skip
-        """Take a finished model and its tokenizer.
-
-        Args:
-            model: A `…ForSequenceClassification`, in the precision that it is to run in.
-            tokenizer: A transformers tokenizer.
-            name: What to call it.
-            devices: Where to run it, as `resolve_devices` names them.
-            window: The most tokens of a pair; the model's own where None.
-            batch_tokens: The most tokens of a batch, padding included; by device where None.
-            activation: The class in torch.nn that makes a score of a logit; what the configuration says where None.
-            notify: Receives a sentence where a device's memory is too small.
-        """
+        """Take finished parts: a replica for each worker, and how many threads torch may use in each."""
         self.name = name
-        self.config = model.config
+        self.id2label = dict(id2label)
         self.devices = list(dict.fromkeys(devices))
-        self.dtype = str(model.dtype).removeprefix("torch.")
-        self.activation = activation or activation_of(model.config, self.num_labels)
-        most = window_of(model, tokenizer)
-        self.tokenizer = PairTokenizer(tokenizer, min(window or most, most))
-        fast = with_onnx_body(model.eval()) if list(devices) == ["cpu"] and tokenizer.padding_side == "right" else None
-        self.batch_tokens = batch_tokens or (ONNX_BATCH_TOKENS if fast else BATCH_TOKENS[devices[0].partition(":")[0]])
-        copies = _copies(fast or first_token_only(model.eval()), list(devices))
-        self._replicas = [PairReplica(each, self.tokenizer, device, notify) for each, device in copies]
-        self._crew = Crew(len(self._replicas), max(1, cores() // len(self._replicas)))
+        self.dtype = dtype
+        self.tokenizer = tokenizer
+        self.activation = activation
+        self.batch_tokens = batch_tokens
+        self._replicas = replicas
+        self._crew = Crew(len(replicas), threads)
 
     @property
     def num_labels(self) -> int:
         """How many logits a pair gets."""
-        return int(self.config.num_labels)
-
-    @property
-    def id2label(self) -> dict[int, str]:
-        """The name of each logit."""
-        return {int(number): str(name) for number, name in self.config.id2label.items()}
+        return len(self.id2label)
 
     @property
     def window(self) -> int:
@@ -213,7 +208,7 @@ class PairModel:
             batches.put(batch)
 
         def work(number: int) -> None:
-            results: list[tuple[np.ndarray, torch.Tensor]] = []
+            results: list[tuple[np.ndarray, Any]] = []
             while not batches.empty():
                 try:
                     batch = batches.get_nowait()
@@ -222,7 +217,7 @@ class PairModel:
                 results.append((batch, self._replicas[number].run(tokens, batch)))
                 if on_batch:
                     on_batch(len(batch))
-            fetch_vectors(results, found)
+            self._replicas[number].fetch(results, found)
 
         if len(planned) > 1 and len(self._replicas) > 1:
             self._crew.run(work)
@@ -235,6 +230,52 @@ class PairModel:
     def _budget(self, tokens: int) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
         return min(self.batch_tokens, max(tokens // (2 * len(self._replicas)), SMALLEST_BATCH))
+
+
+class PairModel(PairScorer):
+    """A sequence-classification model of transformers.
+
+    `load_pair_model` makes one from a name; a model that is already in
+    memory is taken as it is.
+
+    Attributes:
+        config: The model's configuration.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str = "model", devices: Sequence[str] = ("cpu",),
+        window: int | None = None, batch_tokens: int | None = None, activation: str | None = None,
+        notify: Notify = silent,
+    ) -> None:  # fmt: skip
+        """Take a finished model and its tokenizer.
+
+        Args:
+            model: A `…ForSequenceClassification`, in the precision that it is to run in.
+            tokenizer: A transformers tokenizer.
+            name: What to call it.
+            devices: Where to run it, as `resolve_devices` names them.
+            window: The most tokens of a pair; the model's own where None.
+            batch_tokens: The most tokens of a batch, padding included; by device where None.
+            activation: The class in torch.nn that makes a score of a logit; what the configuration says where None.
+            notify: Receives a sentence where a device's memory is too small.
+        """
+        self.config = model.config
+        labels = {number: str(model.config.id2label.get(number)) for number in range(int(model.config.num_labels))}
+        most = window_of(model, tokenizer)
+        pairs = PairTokenizer(tokenizer, min(window or most, most))
+        fast = with_onnx_body(model.eval()) if list(devices) == ["cpu"] and tokenizer.padding_side == "right" else None
+        copies = _copies(fast or first_token_only(model.eval()), list(devices))
+        super().__init__(
+            name,
+            labels,
+            pairs,
+            [PairReplica(each, pairs, device, notify) for each, device in copies],
+            batch_tokens=batch_tokens or (ONNX_BATCH_TOKENS if fast else BATCH_TOKENS[devices[0].partition(":")[0]]),
+            threads=max(1, cores() // len(copies)),
+            devices=devices,
+            dtype=str(model.dtype).removeprefix("torch."),
+            activation=activation or activation_of(model.config, len(labels)),
+        )
 
 
 def _copies(model: Any, devices: list[str]) -> list[tuple[Any, str]]:

@@ -60,20 +60,22 @@ def _shape(model: Any) -> BertShape | None:
 
 @contextmanager
 def _weights(body: Any, shape: BertShape) -> Iterator[BertWeights]:
-    yield BertWeights(_Tensors({name: value.numpy() for name, value in body.state_dict().items()}), shape)
+    yield BertWeights(Arrays({name: value.numpy() for name, value in body.state_dict().items()}), shape)
 
 
-class _Tensors:
-    """The tensors of a model that is loaded, as an open file of them."""
+class Arrays:
+    """Arrays in memory, as an open file of weights."""
 
-    def __init__(self, tensors: Mapping[str, np.ndarray]) -> None:
-        self._tensors = tensors
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = arrays
 
     def keys(self) -> list[str]:
-        return list(self._tensors)
+        """Return the names."""
+        return list(self._arrays)
 
     def get_tensor(self, name: str) -> np.ndarray:
-        return self._tensors[name]
+        """Return an array."""
+        return self._arrays[name]
 
 
 def _body(body: Any, session: BertSession) -> Any:

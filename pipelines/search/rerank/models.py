@@ -14,7 +14,7 @@ from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
-from ....indexer.errors import SondeError, UsageError, arg
+from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ....indexer.progress import Notify, silent
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.view import View
@@ -123,9 +123,11 @@ class MultiVectorReranker:
         Raises:
             SondeError: It is damaged, or has only pickled weights.
         """
-        from sentence_transformers import MultiVectorEncoder
-
         weight_files(folder)
+        try:
+            from sentence_transformers import MultiVectorEncoder
+        except ImportError as error:
+            raise MissingExtraError("Sentence-Transformers", "all", f"the model {name}") from error
         try:
             with quiet():
                 model = MultiVectorEncoder(
@@ -224,9 +226,11 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
 
 
 def _own(folder: Path, name: str, device: str) -> OwnCrossEncoder:
-    from sentence_transformers import CrossEncoder
-
     weight_files(folder)
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise MissingExtraError("Sentence-Transformers", "all", f"the model {name}") from error
     options: dict[str, Any] = {"local_files_only": True, "model_kwargs": {"use_safetensors": True}}
     try:
         with quiet():

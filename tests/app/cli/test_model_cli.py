@@ -29,7 +29,7 @@ def letters(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             raise UsageError(f"unknown model {name!r}")
         return models[name]()
 
-    monkeypatch.setattr("sonde.app.api.model.load_encoder", load)
+    monkeypatch.setattr("sonde.indexer.encoder.loading.load_encoder", load)
     monkeypatch.setattr(stored, "load_encoder_for", loaded)
     collection = Collection.open(tmp_path / "c.sonde")
     for word in WORDS:

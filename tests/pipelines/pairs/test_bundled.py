@@ -16,8 +16,14 @@ from transformers import AutoConfig, AutoTokenizer, BertModel
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import PairModel
-from sonde.pipelines.pairs.bundled import BUNDLED, load_bundled, loading, pack, unpack, write_bundle
-from sonde.pipelines.pairs.bundled.loading import PooledPairClassifier
+from sonde.pipelines.pairs.bundled import BUNDLED, bundles, load_plain_bundled, unpack
+from sonde.pipelines.pairs.bundled.loading import (
+    PooledPairClassifier,
+    assemble_bundled,
+    load_bundled,
+    pack,
+    write_bundle,
+)
 from sonde.pipelines.train.classifier import new_classifier
 
 needs_default = pytest.mark.skipif(not default_model(), reason="the default model's package is not installed")
@@ -36,7 +42,8 @@ def test_packing_keeps_a_change_to_half_a_step_and_leaves_out_what_did_not_chang
         "a.weight.code": torch.int8, "a.weight.scale": torch.float16, "a.bias.change": torch.float16,
         "new": torch.float16,
     }  # fmt: skip
-    found = unpack(packed, base)
+    arrays = [{name: tensor.numpy() for name, tensor in each.items()} for each in (packed, base)]
+    found = {name: torch.from_numpy(array) for name, array in unpack(*arrays).items()}
     wrong = (found["a.weight"] - trained["a.weight"]).abs().amax(1)
     steps = change.abs().amax(1) / 127
     assert (wrong <= steps * 0.51 + 1e-6).all(), wrong / steps
@@ -56,13 +63,13 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, torc
             if "word_embeddings" not in name:
                 weight.add_(0.02 * torch.randn_like(weight))
     (tmp_path / "tiny").mkdir()
-    write_bundle(model, base, tmp_path / "tiny" / loading.WEIGHTS)
-    bundle = replace(BUNDLED["nli"], name="tiny", digest=loading.sha256(tmp_path / "tiny" / loading.WEIGHTS))
-    monkeypatch.setattr(loading, "FOLDER", tmp_path)
+    write_bundle(model, base, tmp_path / "tiny" / bundles.WEIGHTS)
+    bundle = replace(BUNDLED["nli"], name="tiny", digest=bundles.sha256(tmp_path / "tiny" / bundles.WEIGHTS))
+    monkeypatch.setattr(bundles, "FOLDER", tmp_path)
     monkeypatch.setitem(BUNDLED, "tiny", bundle)
     located = type("Located", (), {"folder": base})
-    monkeypatch.setattr(loading, "locate", lambda name, notify: located)
-    return tmp_path / "tiny" / loading.WEIGHTS, model.eval()
+    monkeypatch.setattr(bundles, "locate", lambda name, notify: located)
+    return tmp_path / "tiny" / bundles.WEIGHTS, model.eval()
 
 
 PAIRS = [("The battery died after a week.", "refund"), ("How do I reset my password?", "like sun and water")]
@@ -75,7 +82,29 @@ def test_a_bundle_reproduces_the_logits(shipped: tuple[Path, torch.nn.Module]) -
     assert (config.id2label[0], config.label2id["contradiction"]) == ("entailment", 2)
 
 
-def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(tmp_path: Path) -> None:
+def test_without_torch_the_logits_are_the_same(shipped: tuple[Path, torch.nn.Module]) -> None:
+    model, tokenizer, _ = load_bundled("tiny")
+    plain = load_plain_bundled("tiny", "bundled")
+    assert plain is not None
+    whole = PairModel(model, tokenizer)
+    assert (plain.name, plain.id2label, plain.num_labels) == ("bundled", whole.id2label, 3)
+    assert (plain.dtype, plain.devices, plain.activation) == (whole.dtype, whole.devices, whole.activation)
+    pairs = [*PAIRS, ("long " * 600, "a refund"), ("", "empty"), ("a [SEP] b", "[CLS]")] * 9
+    for cut in ("first", "longest"):
+        np.testing.assert_allclose(plain.logits(pairs, cut=cut), whole.logits(pairs, cut=cut), atol=1e-5)
+
+
+@needs_default
+def test_the_shipped_model_without_torch() -> None:
+    plain = load_plain_bundled("nli", "bundled")
+    assert plain is not None
+    assert plain.window == bundled().window == 256
+    np.testing.assert_allclose(plain.logits(PAIRS * 20), bundled().logits(PAIRS * 20), atol=1e-4)
+
+
+def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = tiny_models.save_transformer(tmp_path)
     config = AutoConfig.from_pretrained(base)
     config.num_labels, config.pair_width, config.architectures = 3, 8, ["PooledPairClassifier"]
@@ -97,9 +126,14 @@ def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(tmp_path: Path
             wanted = model.classifier(torch.nn.functional.gelu(model.compare(both)))
         np.testing.assert_allclose(logits, wanted.numpy(), atol=1e-5)
     write_bundle(model, base, tmp_path / "w.safetensors")
-    again, _, _ = loading.assemble_bundled(tmp_path / "w.safetensors", BUNDLED["nli"], base)
+    again, _, _ = assemble_bundled(bundles.read_bundle(tmp_path / "w.safetensors", BUNDLED["nli"], base))
     assert isinstance(again, PooledPairClassifier)
     np.testing.assert_allclose(PairModel(again, tokenizer).logits(PAIRS), found, atol=5e-3)
+    monkeypatch.setattr(
+        "sonde.pipelines.pairs.bundled.plain.open_bundle",
+        lambda *_: bundles.read_bundle(tmp_path / "w.safetensors", BUNDLED["nli"], base),
+    )
+    assert load_plain_bundled("nli", "bundled") is None
 
 
 def test_the_same_model_makes_the_same_file(shipped: tuple[Path, torch.nn.Module], tmp_path: Path) -> None:
@@ -124,7 +158,7 @@ def test_a_damaged_file_is_refused(
 
 def test_another_base_is_refused(shipped: tuple[Path, torch.nn.Module], tmp_path: Path) -> None:
     spoil(tmp_path / "model" / "model.safetensors")
-    with pytest.raises(SondeError, match=r"builds on all-MiniLM-L6-v2 of digest .* pip install 'sonde\[model\]'"):
+    with pytest.raises(SondeError, match=r"builds on all-MiniLM-L6-v2 of digest .*: install sonde again, or give"):
         load_bundled("tiny")
 
 
@@ -132,9 +166,9 @@ def test_without_the_default_model_it_says_how_to_get_it(monkeypatch: pytest.Mon
     def gone(name: str, notify: object) -> None:
         raise SondeError("it is not in the cache")
 
-    monkeypatch.setattr(loading, "locate", gone)
+    monkeypatch.setattr(bundles, "locate", gone)
     with pytest.raises(
-        SondeError, match=r"builds on all-MiniLM-L6-v2, which is not here: pip install 'sonde\[model\]'"
+        SondeError, match=r"builds on all-MiniLM-L6-v2, which is not here: install sonde again, or give"
     ):
         load_bundled("nli")
 

@@ -47,7 +47,7 @@ def test_half_precision_and_padding_on_the_left_stay_in_torch() -> None:
     model, tokenizer = build_pairs("bert")
     expected = PairModel(model, tokenizer).logits(PAIRS)
     tokenizer.padding_side = "left"
-    left = PairModel(model, tokenizer)
+    left: Any = PairModel(model, tokenizer)
     assert left._replicas[0].model.__class__ is model.__class__
     assert not any(isinstance(each, onnx_body.BertSession) for each in vars(left._replicas[0].model.bert).values())
     assert expected.shape == left.logits(PAIRS).shape

@@ -1,0 +1,177 @@
+"""The light installation: the same commands with the same output where torch and its friends are not installed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from default_model import default_model
+
+pytestmark = pytest.mark.skipif(not default_model(), reason="the default model is not in this checkout: make weights")
+
+SCRIPT = Path(__file__).parent / "support/without_torch.py"
+SUBJECTS = {"sport": "The team won the match after extra time", "food": "The soup needs more salt and garlic"}
+SUBJECTS |= {"travel": "The train to the coast left late", "money": "The bank raised the interest rate again"}
+LABELS = ",".join(SUBJECTS)
+TORCH = {"onnx", "sentence_transformers", "torch", "transformers"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("light")
+    days = ("on Monday", "on Friday", "in May", "last year", "this week", "today")
+    rows = [f"{kind}{number},{text} {day}." for kind, text in SUBJECTS.items() for number, day in enumerate(days)]
+    (made / "notes.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
+    return made
+
+
+def sonde(folder: Path, commands: Sequence[Sequence[str]], mode: str) -> tuple[list[str], str]:
+    """Run commands in one process; return what each printed, without times, and the libraries that were loaded."""
+    lines = "\n".join(json.dumps(each) for each in commands)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), mode], input=lines, capture_output=True, text=True, cwd=folder, timeout=300,
+        check=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    *parts, loaded = re.split(r"(?<=exit code \d)\n", done.stdout)
+    assert len(parts) == len(commands), done.stderr
+    timed = re.compile(r"\d+(\.\d+)? m?s\b|(?<=\"seconds\": )[\d.e-]+")
+    return [timed.sub("TIME", part) for part in parts], loaded.strip()
+
+
+def asks(collection: str) -> list[list[str]]:
+    """The commands that the light installation has, on a collection of the notes."""
+    return [
+        ["search", collection, "who won the game", "--json", "-k", "5"],
+        ["search", collection, "spices", "--rerank", "--json", "-k", "5"],
+        ["search", collection, "railway", "--where", "id = 'travel0' OR id = 'food1'", "--json"],
+        ["similar", collection, "money1", "--json", "-k", "3"],
+        ["ask", collection, "When did the train leave?"],
+        ["label", collection, "--labels", LABELS, "--name", "by-similarity"],
+        ["label", collection, "--labels", LABELS, "--engine", "nli", "--name", "by-nli"],
+        ["label", collection, "--labels", LABELS, "--engine", "reranker", "--name", "by-tokens"],
+        ["cluster", collection, "-k", "4", "--name", "groups"],
+        ["duplicates", collection, "--json"],
+        ["verify", collection],
+    ]
+
+
+@pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "static"])
+def test_each_command_prints_the_same(folder: Path, model: str) -> None:
+    found = {}
+    for mode in ("hide", "show"):
+        collection = f"{mode}-{model[:3]}.sonde"
+        commands = [["index", "notes.csv", "--to", collection, "--model", model], *asks(collection)]
+        printed, loaded = sonde(folder, commands, mode)
+        assert not TORCH & set(loaded.split())  # the full installation does not load them either
+        assert [part.rstrip().endswith("exit code 0") for part in printed] == [True] * len(commands), printed
+        found[mode] = [part.replace(collection, "C") for part in printed]
+    assert found["hide"] == found["show"]
+
+
+def test_each_installation_reads_what_the_other_made(folder: Path) -> None:
+    made = {}
+    for mode in ("hide", "show"):
+        sonde(folder, [["index", "notes.csv", "--to", f"made-{mode}.sonde"]], mode)
+        made[mode] = sorted((folder / f"made-{mode}.sonde/vectors").glob("*.npy"))[0].read_bytes()
+    assert made["hide"] == made["show"]  # the same engine: not one bit differs
+    asked = [["search", "made-show.sonde", "salt", "--json"], ["search", "made-hide.sonde", "salt", "--json"]]
+    first, second = sonde(folder, asked, "hide")[0]
+    assert first == second
+
+
+def test_what_only_the_full_installation_has_is_one_line_each(folder: Path, tmp_path: Path) -> None:
+    sonde(folder, [["index", "notes.csv", "--to", "full.sonde"]], "show")
+    kinds = {"BertForSequenceClassification": tmp_path / "classifier", "T5EncoderModel": tmp_path / "encoder"}
+    for kind, model in kinds.items():
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps({"architectures": [kind]}))
+        (model / "model.safetensors").write_bytes(b"")
+    classifier, encoder = map(str, kinds.values())
+    commands = {
+        "sonde[all]'": [
+            ["search", "full.sonde", "salt", "--rerank", "--rerank-model", classifier],
+            ["index", "notes.csv", "--to", "other.sonde", "--model", encoder],
+            ["index", "notes.csv", "--to", "other.sonde", "--dtype", "bfloat16"],
+            ["train", "nli", "pairs.jsonl", "--to", "mine"],
+        ],
+        "sonde[topics]'": [["topics", "full.sonde"]],
+        "sonde[cluster]'": [["map", "full.sonde"]],
+        "sonde[ui]'": [["ui", "full.sonde"]],
+        "sonde[formats]'": [["export", "full.sonde", "--to", "notes.parquet"]],
+    }
+    for install, several in commands.items():
+        for command in several:
+            done = subprocess.run(
+                [sys.executable, str(SCRIPT), "hide", *command], capture_output=True, text=True, cwd=folder, check=False
+            )
+            assert (done.returncode, done.stdout) == (1, ""), (command, done)
+            assert done.stderr.splitlines()[-1].startswith("sonde: "), done.stderr
+            assert f"pip install 'sonde{install[5:]}" in done.stderr.splitlines()[-1], done.stderr
+    assert not (folder / "other.sonde").exists()
+
+
+@contextmanager
+def serving(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), "hide", *command], cwd=folder, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_serve_answers(folder: Path) -> None:
+    sonde(folder, [["index", "notes.csv", "--to", "served.sonde"]], "show")
+    with serving(folder, "serve", "served.sonde", "--port", "0") as process:
+        assert process.stderr
+        line = next(line for line in process.stderr if "http://" in line)
+        address = re.search(r"http://[\d.]+:\d+", line)
+        assert address, line
+        asked = urllib.request.Request(
+            f"{address[0]}/search", json.dumps({"query": "salt", "k": 1}).encode(),
+            {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            assert json.load(answer)["hits"][0]["id"].startswith("food")
+
+
+def test_mcp_answers(folder: Path) -> None:
+    sonde(folder, [["index", "notes.csv", "--to", "told.sonde"]], "show")
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    calls = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "salt"}}},
+    ]
+    with serving(folder, "mcp", "told.sonde") as process:
+        assert process.stdin and process.stdout
+        for call in calls:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | call) + "\n")
+            process.stdin.flush()
+        answers = {}
+        while 2 not in answers:
+            answer = json.loads(process.stdout.readline())
+            answers[answer.get("id")] = answer
+        assert "garlic" in json.dumps(answers[2]["result"])
+
+
+def test_a_collection_is_named_after_its_source(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    shutil.copy(folder / "notes.csv", tmp_path / "data/notes.csv")
+    shutil.copy(folder / "notes.csv", tmp_path / "notes.csv")
+    commands = [["index", "data/notes.csv"], ["index", "data/notes.csv"], ["index", "notes.csv"]]
+    printed, _ = sonde(tmp_path, [*commands, ["index", "notes.csv", "data/notes.csv"], ["index", "-"]], "show")
+    assert "notes.sonde: 24 added" in printed[0]
+    assert "24 unchanged" in printed[1]
+    assert [part.split()[-1] for part in printed[2:]] == ["2", "2", "2"]
+    assert sorted(path.name for path in tmp_path.glob("*.sonde")) == ["notes.sonde"]
