@@ -192,9 +192,7 @@ Queries = Annotated[
 
 def judge(
     collection: CollectionPath,
-    query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")
-    ] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")] = None,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
     grade: Annotated[
         int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant. The default is 1.")

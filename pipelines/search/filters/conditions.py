@@ -87,7 +87,12 @@ class Operands:
         try:
             return self.field(node)
         except UsageError as error:
-            if left and left.type in ("text", "list", "date") and isinstance(node, exp.Column) and error.code == "not-found":
+            if (
+                left
+                and left.type in ("text", "list", "date")
+                and isinstance(node, exp.Column)
+                and error.code == "not-found"
+            ):
                 raise unquoted(node, f"{left.name} {operator} ") from None
             raise
 

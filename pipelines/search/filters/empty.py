@@ -62,6 +62,8 @@ def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
 
 def _values(catalog: Catalog, operand: Operand) -> list[str]:
     """Return the texts that a field has, the most frequent first."""
-    value, source = (operand.sql, _FROM) if operand.type == "text" else ("e.value", f"{_FROM}, json_each({operand.sql}) e")
+    value, source = (
+        (operand.sql, _FROM) if operand.type == "text" else ("e.value", f"{_FROM}, json_each({operand.sql}) e")
+    )
     sql = f"SELECT {value} {source} WHERE typeof({value}) = 'text' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
     return [" ".join(text.split()) for (text,) in catalog.connection.execute(sql, (MOST_VALUES,))]
