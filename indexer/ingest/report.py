@@ -81,8 +81,8 @@ LONG_RUN_SECONDS = 60.0
 START_SECONDS = 0.5
 """What any run takes: making the collection, the first commit, and trying the index."""
 STORING_SECONDS = 0.0004
-"""What a passage takes beside its embedding: catalog, lexical index and FAISS index. Measured with 100,000 short texts and
-the static model on 2 busy cores."""
+"""What a passage takes beside its embedding: catalog, lexical index and FAISS index. Measured with 100,000 short texts
+and the static model on 2 busy cores."""
 INDEX_BYTES_PER_ROW = 300
 """Links of the graph and postings of the lexical index, beside the vectors and the texts."""
 

@@ -114,7 +114,7 @@ class Operands:
             raise UsageError("a comparison with NULL is never true: write IS NULL or IS NOT NULL")
         if isinstance(node, exp.Cast) and node.to.this in _DATES and isinstance(node.this, exp.Literal):
             return only(node, "this", "to").this.name
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and not self._names.has(node.name):
             raise unquoted(node)
         raise unsupported(node)
 

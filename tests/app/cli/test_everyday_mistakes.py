@@ -12,7 +12,7 @@ from sonde.app.api import Collection, index
 
 CATEGORIES = ("App", "Card", "Mobile App")
 TICKETS = [
-    {"Ticket": f"TCK-{n}", "Message": f"My card {n} was declined in the shop", "category": CATEGORIES[n % 3], "stars": n % 5}
+    {"Ticket": f"TCK-{n}", "Message": f"My card {n} was declined", "category": CATEGORIES[n % 3], "stars": n % 5}
     for n in range(12)
 ]  # fmt: skip
 
@@ -56,7 +56,7 @@ REFUSED: dict[str, tuple[str, int]] = {
     "search data/tickets.sonde card": ("there is no collection at data/tickets.sonde: there is no folder data", 1),
     "search tickets.csv card": ("tickets.csv is a file, not a collection: did you mean tickets.sonde?", 1),
     "info blank.csv": (
-        "blank.csv is a file, not a collection: first run: sonde index blank.csv --to blank.sonde", 1,
+        "blank.csv is a file, not a collection: index it first, into blank.sonde", 1,
     ),
     "search 'late card' tickets.sonde -k 3": (
         "'late card' is not a collection: the collection comes first: sonde search tickets.sonde 'late card' -k 3", 1,
