@@ -12,6 +12,7 @@ from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster.clustering import clusters_near
 from ...pipelines.compare import SAMPLE, Contrast, RunComparison, compare_filters, compare_runs
 from ...pipelines.label import Labels, LabelSettings
+from ...pipelines.search.filters import explain_filter
 from .opened import Opened
 
 if TYPE_CHECKING:

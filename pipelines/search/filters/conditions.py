@@ -116,6 +116,9 @@ class Operands:
             return only(node, "this", "to").this.name
         if isinstance(node, exp.Column) and not self._names.has(node.name):
             raise unquoted(node)
+        words = [] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
+        if words and isinstance(node, exp.Binary) and not any(self._names.has(word.name) for word in words):
+            raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: write a text in single quotes")
         raise unsupported(node)
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:

@@ -124,8 +124,7 @@ def test_the_documents_of_a_cluster_and_of_a_label(made: Collection, sonde: Comm
     shown = sonde("runs", "show", made.path, "kmeans", "--search", "parcel courier", "-k", 1).out
     assert shown.split()[1:] == [str(number), *name.split()]
     assert sonde("runs", "show", made.path, "labels", 0, "-k", 1).out.startswith("  1. ")
-    said = ["the cluster run 'kmeans' has no documents under number -1"]
-    assert sonde("runs", "show", made.path, "kmeans", -1).said == said
+    sonde("runs", "show", made.path, "kmeans", -1).refused("the cluster run 'kmeans' has no cluster -1")
 
 
 def test_runs_are_named_merged_updated_and_deleted(sonde: Command, tmp_path: Path) -> None:

@@ -78,6 +78,9 @@ REFUSED: dict[str, tuple[str, int]] = {
     "search tickets.sonde card --where 'category IN (App, Card)'": (
         "'App' is not a field: write a text in single quotes, as in: 'App'", 2,
     ),
+    "search tickets.sonde card --where 'category = Mobile-App'": (
+        "'Mobile - App' is not a value: write a text in single quotes", 2,
+    ),
     "search tickets.sonde card --where 'categry = 1'": (
         "there is no field 'categry' to filter by (did you mean 'category'?); "
         "the fields are: id, title, length, language, category, stars", 2,
@@ -175,7 +178,7 @@ def test_a_filter_that_no_document_passes_for_another_reason(
 def test_codes_become_the_ids_and_stay_the_ids(sonde: Command, tmp_path: Path, shop: Path) -> None:
     target = tmp_path / "new.sonde"
     ran = sonde("index", shop / "tickets.csv", "--to", target)
-    said = "id: the column 'Ticket', because every value is a different code; --id names another column, or '' for a"
+    said = "id: the column 'Ticket', whose values are all different; --id names another column, or '' for a hash"
     assert ran.code == 0 and ran.said[0].startswith(said)
     assert sonde("get", target, "TCK-3").out.startswith("TCK-3\ncategory: App\n")
     csv(tmp_path / "more.csv", [TICKETS[0], TICKETS[1] | {"Message": "Solved."}])
@@ -200,6 +203,20 @@ def test_codes_that_repeat_are_no_ids(sonde: Command, tmp_path: Path) -> None:
     assert ran.code == 0 and json.loads(ran.out)["added"] == 1_200
     assert ran.said[0].endswith("Ticket looks like an id, but its values repeat after the first rows")
     assert "id: none" in ran.said[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "taken"),
+    [
+        ("order number", [4711, 4712, 4720], True),
+        ("order number", [1, 2, 3], False),
+        ("price", [4711, 4712, 4720], False),
+    ],
+)
+def test_which_whole_numbers_are_ids(sonde: Command, tmp_path: Path, name: str, values: list[int], taken: bool) -> None:
+    csv(tmp_path / "s.csv", [{name: value, "text": f"Some text about {n}"} for n, value in enumerate(values)])
+    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
+    assert (f"id: {name} (unique codes)" in ran.err) == taken
 
 
 @pytest.mark.parametrize(
