@@ -209,7 +209,8 @@ def _is_id(profile: Profile) -> bool:
 def _is_code(profile: Profile) -> bool:
     """Whether every value is a different code such as T-1042; for whole numbers, the name must say so.
 
-    Numbers of rows, from 0 or 1 on, do not count."""
+    Numbers of rows, from 0 or 1 on, do not count.
+    """
     if len(profile.values) < _FEWEST_CODES or profile.distinct < 1.0 or any(v is None for v in profile.values):
         return False
     if profile.kind == "integer":
