@@ -108,6 +108,10 @@ REFUSED: dict[str, tuple[str, int]] = {
     "index tickets.csv --to tickets.csv": (
         "tickets.csv is a file: name a folder for the collection, such as tickets.sonde", 2,
     ),
+    "count tickets.sonde --by Category": (
+        "there is no column 'Category' (did you mean 'category'?): there are category, stars, cluster:kmeans, "
+        "cluster:kmeans name", 2,
+    ),
     "similar tickets.sonde TCK-99": ("there is no document with the id 'TCK-99' in tickets.sonde", 1),
     "runs show tickets.sonde kmean": ("there is no run 'kmean' in this collection: there is only kmeans (cluster)", 1),
     "evaluate search tickets.sonde": (
