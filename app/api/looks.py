@@ -207,6 +207,20 @@ class Looking(Opened):
 
         return clusters_near(self.stored, query, run, k)
 
+    def explain_filter(self, where: str) -> str:
+        """Return a sentence about a filter that no document matches; it names the value that was probably meant.
+
+        Raises:
+            UsageError: The filter is not valid.
+
+        Example:
+            >>> shop.explain_filter("length > 999")
+            'no document passes the filter'
+        """
+        from ...pipelines.search.filters import explain_filter
+
+        return explain_filter(self.stored, where)
+
     def contrast(self, filters: Sequence[str], sample: int | None = None) -> "Contrast":
         """Return what distinguishes the documents of two filters; `compare` also does this for queries and clusters.
 

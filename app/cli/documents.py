@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, snippet
+from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.search.counts import Counts, Period
@@ -79,6 +79,8 @@ def count(
     opened = open_collection(collection)
     if by is None:
         found = len(opened) if where is None else opened.matching(where, k=0)[0]
+        if where is not None and not found:
+            say(f"note: {opened.explain_filter(where)}")
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
     _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)

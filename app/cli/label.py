@@ -1,12 +1,14 @@
-"""`sonde label` and `sonde entail`."""
+"""`sonde label` and `sonde texts entail`."""
 
+from dataclasses import replace as replace_of
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...indexer.wording import counted
-from .output import Device, Json, LabelsFile, print_json, progress, say, snippet
+from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
+from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -16,13 +18,14 @@ Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: aut
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command."""
     app.command("label")(label)
-    app.command("entail")(entail)
 
 
 def label(
-    collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.")] = None,
+    collection: Annotated[
+        Path | None, typer.Argument(metavar="C.sonde", help="The collection.", autocompletion=collections_in)
+    ] = None,
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` adds a description."),
@@ -78,7 +81,7 @@ def label(
         bool,
         typer.Option(
             "--corrections/--no-corrections",
-            help="Apply the corrections stored by `sonde correct`, and learn from them.",
+            help="Apply the corrections stored by `sonde runs correct`, and learn from them.",
         ),
     ] = True,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
@@ -124,12 +127,17 @@ def label(
         if examples is not None:
             assert collection is not None
             opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
             found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
         elif text is None:
             assert collection is not None
-            found = open_collection(collection, device=device).label(given, settings=settings, progress=notify)
+            opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
+            found = opened.label(given, settings=settings, progress=notify)
         else:
             found = _one_text(text, given, settings, notify)
+    if text is None:
+        say_name("label", name, settings.name)
     if json:
         print_json(found.to_dict())
     elif text is None:
@@ -185,7 +193,7 @@ def entail(
 
     \b
     Examples:
-      sonde entail "A man is playing a guitar." "Somebody makes music."
+      sonde texts entail "A man is playing a guitar." "Somebody makes music."
     """
     from ..api import entail as judge
     from .search import standard_input

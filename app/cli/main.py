@@ -10,8 +10,8 @@ import typer
 from ...indexer.errors import SondeError
 from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
 from . import (
-    bitext,
     cluster,
+    compare,
     demo,
     documents,
     duplicates,
@@ -24,12 +24,15 @@ from . import (
     runs,
     search,
     serve,
-    similarity,
+    texts,
+    topic,
     topics,
     train,
     tune,
     upkeep,
 )
+from .corrected import in_quotes, swapped
+from .groups import Panels
 from .output import option, say
 from .terminal import show_controls
 
@@ -40,11 +43,12 @@ WAIT_SECONDS = 30.0
 
 app = typer.Typer(
     name="sonde",
+    cls=Panels,
     invoke_without_command=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"color": False},
 )
 
 
@@ -66,29 +70,17 @@ def _options(
         context.with_resource(patience(Patience(WAIT_SECONDS, lambda event: say(str(event)))))
 
 
-index.register(app)
-search.register(app)
-documents.register(app)
-cluster.register(app)
-topics.register(app)
-map.register(app)
-runs.register(app)
+for module in (
+    *(index, search, tune, demo),
+    *(cluster, topics, map, label, duplicates, compare, texts),
+    *(runs, documents, topic),
+    *(evaluate, train),
+    *(serve, upkeep, model),
+):
+    module.register(app)
 feedback.register_tag(app)
-label.register(app)
-feedback.register_correct(app)
-similarity.register(app)
-bitext.register(app)
-duplicates.register(app)
-runs.register_compare(app)
 feedback.register_judge(app)
-evaluate.register(app)
-train.register(app)
-tune.register(app)
-model.register(app)
-upkeep.register(app)
-serve.register(app)
 serve.register_ui(app)
-demo.register(app)
 
 Misused: Any = typer.BadParameter.__base__
 """Click's `UsageError`, wherever the installed Typer keeps it."""
@@ -104,14 +96,14 @@ def main() -> None:
 def _run(terminated: list[int]) -> int | None:
     """Run the command and return the exit code; `terminated` holds the signals that stopped it, apart from Ctrl-C."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="sonde")
         return _stopped(terminated) if code == INTERRUPTED else code
     except (typer.Abort, KeyboardInterrupt):
         return _stopped(terminated)
     except Misused as error:
         return _misused(error)
     except SondeError as error:
-        return _fail(error.render(option), error.exit_code)
+        return _fail(swapped(sys.argv[1:], error) or error.render(option), error.exit_code)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library not in FULL_ONLY:
@@ -141,6 +133,8 @@ def _misused(error: Any) -> int:
     if "\n" in message:  # a command without anything: Click's message is its help
         print(message, file=sys.stderr)
         return 2
+    if meant := in_quotes(sys.argv[1:], message):
+        return _fail(meant, 2)
     command = error.ctx.command_path if error.ctx else "sonde"
     return _fail(f"{message.rstrip('.')}: see `{command} --help`", 2)
 

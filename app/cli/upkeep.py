@@ -207,7 +207,10 @@ def delete(
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        count = open_collection(collection).delete(ids or (), where=where, progress=notify)
+        opened = open_collection(collection)
+        count = opened.delete(ids or (), where=where, progress=notify)
+    if where is not None and not count:
+        say(f"note: {opened.explain_filter(where)}")
     print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
 
 
@@ -250,6 +253,8 @@ def export(
     else:
         with progress(quiet=True) as notify:
             count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
+    if where is not None and not count:
+        say(f"note: {opened.explain_filter(where)}")
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -11,13 +11,15 @@ from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
 from ..errors import UsageError, arg
 from ..progress import Notify, Progress, silent
-from ..readers import Reading, ReadOptions, read_source
+from ..readers import Reading, ReadOptions
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import is_wanted, uncovered
+from .ids import read_with_ids
 from .index import ORIGIN, encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
+from .survey import survey
 
 LANGUAGE_SAMPLE = 200
 
@@ -36,16 +38,16 @@ def index_source(
     Says which columns were found, and what a long run will take, before it starts.
 
     Raises:
-        UsageError: No text column was found, or the settings contradict the collection.
+        UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading = read_source(source, options=options, notify=notify)
+    reading, id_column = read_with_ids(source, folder, options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
         encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
-        expected = _estimate(reading, sample, encoder)
+        expected = _estimate(reading, encoder)
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
@@ -54,6 +56,7 @@ def index_source(
         folder,
         settings=settings,
         sample=sample,
+        id_column=id_column,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source),
@@ -114,13 +117,13 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, or does not tell its size (standard input).
     """
-    reading = read_source(source, options=options, notify=notify)
+    reading, _ = read_with_ids(source, folder, options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     encoder = encoder or encoder_for(folder, settings, notify)
     if documents is not None:
         return estimate(sample, documents, encoder)
-    return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
+    return _estimate(reading, encoder) or estimate(sample, len(sample), encoder)
 
 
 def _in_the_best_precision(
@@ -136,19 +139,21 @@ def _in_the_best_precision(
 
 
 def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:
-    glance = _estimate(reading, sample, encoder, GLANCE_DOCUMENTS)
-    return glance is not None and glance.seconds > LONG_RUN_SECONDS / 2
-
-
-def _estimate(
-    reading: Reading, sample: list[Document], encoder: Encoder, count: int = PROBE_DOCUMENTS
-) -> Estimate | None:
-    """Return the estimate for the whole source, None where the source does not tell how long it is."""
     done = reading.progress()
     if not sample or not done.total or not done.done:
-        return None
+        return False
     documents = max(len(sample), round(len(sample) * done.total / done.done))
-    return estimate(sample, documents, encoder, count)
+    return estimate(sample, documents, encoder, GLANCE_DOCUMENTS).seconds > LONG_RUN_SECONDS / 2
+
+
+def _estimate(reading: Reading, encoder: Encoder) -> Estimate | None:
+    """Return the estimate for the whole source, None where it can be read only once."""
+    if reading.once:
+        return None
+    found = survey(reading, PROBE_DOCUMENTS)
+    if not found.sample:
+        return None
+    return estimate(found.sample, found.documents, encoder, characters=found.characters, reading=found.seconds)
 
 
 class _Followed:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -64,7 +65,10 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
     """
     runs = RunColumns(view.catalog)
     if column not in view.fields and column not in runs.types:
-        said = f"there is no column {column!r}: {existing([*view.fields, *runs.types])}"
+        known = {name.lower(): name for name in (*view.fields, *runs.types)}
+        near = get_close_matches(column.lower(), known, 1)
+        meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
+        said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
     if period is not None and period not in LENGTHS:
         raise unknown_option("period", period, get_args(Period))

@@ -1,0 +1,61 @@
+"""Why no document passes a filter: a value that its field never has, and the value that was probably meant."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from ....indexer.errors import UsageError
+from ....indexer.store.catalog import Catalog
+from ....indexer.store.documents import frequent_texts
+from .compile import parse, run_operands
+from .conditions import Operands, Test, condition
+from .sql import FieldNames, Operand, shown
+
+MOST_VALUES = 1_000
+"""Different values of a field that are compared with the one in the filter."""
+VALUES_SHOWN = 8
+
+
+def hint(catalog: Catalog, where: str) -> str:
+    """Return what explains that no document passes a filter, to be put behind that sentence; "" if nothing does.
+
+    Args:
+        catalog: Of the collection.
+        where: A valid filter.
+
+    Example:
+        ": card is never 'app': did you mean 'App'? values: App, Card"
+    """
+    runs = run_operands(catalog) if ":" in where else None
+    operands = Operands(FieldNames(catalog.fields(), runs))
+    for operand, value in _texts(parse(where), operands):
+        found = condition(operand, Test("=", [value]))
+        if not len(catalog.documents_where(found.sql, found.parameters)):
+            return f": {operand.name} is never {shown(value)}{_instead(catalog, operand, value)}"
+    return ""
+
+
+def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]]:
+    """Yield each text field, or list, of a filter with a text that it must be equal to."""
+    for node in parsed.find_all(exp.EQ, exp.In):
+        sides = [node.this, *(node.expressions if isinstance(node, exp.In) else [node.args["expression"]])]
+        texts = [side.name for side in sides if isinstance(side, exp.Literal) and side.is_string]
+        try:
+            fields = [operands.field(side) for side in sides if isinstance(side, exp.Column)]
+        except UsageError:  # such as NOT IN of a list that is no field
+            continue
+        if len(fields) == 1 and fields[0] and fields[0].type in ("text", "list"):
+            yield from ((fields[0], text) for text in texts)
+
+
+def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
+    """Return which value was probably meant, and the values that there are if they are few."""
+    texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
+    values = [" ".join(each.split()) for each in texts if each.strip()]
+    lowered = {each.casefold(): each for each in reversed(values)}
+    near = get_close_matches(value.strip().casefold(), lowered, 1)
+    meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
+    few = "" if len(values) >= MOST_VALUES or not values else f" values: {', '.join(values[:VALUES_SHOWN])}"
+    more = ", …" if few and len(values) > VALUES_SHOWN else ""
+    return f"{meant}{';' if few and not meant else ''}{few}{more}"
