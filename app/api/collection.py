@@ -7,10 +7,13 @@ from typing import Any, Unpack
 
 from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.encoder import Encoder
-from ...indexer.errors import UsageError
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions
+from ...indexer.sharded.build import index_sharded
+from ...indexer.sharded.collection import open_stored
+from ...indexer.sharded.layout import is_sharded
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .evaluate import Evaluating
@@ -72,6 +75,7 @@ def index(
     read: ReadOptions | None = None,
     settings: BuildSettings | None = None,
     encoder: Encoder | None = None,
+    shards: int | None = None,
     progress: Notify = silent,
     **options: Unpack[BuildOptions],
 ) -> Collection:
@@ -88,6 +92,7 @@ def index(
         read: Settings of the reader. Use it instead of `text`, `title` and `id` to set more options.
         settings: Base settings of the build; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
+        shards: Divide a new collection into this many shards; see docs/scale.md. An existing one keeps its shards.
         progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
 
@@ -106,9 +111,14 @@ def index(
     reading = read or ReadOptions(text=columns, title=title, id=id)
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
     check_device(building.device)
+    sharded = shards is not None or is_sharded(Path(to))
     with computing_on(building.device):
-        report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
-    collection = Collection(StoredCollection(Path(to), encoder, building.device))
+        if sharded:
+            report = index_sharded(source, Path(to), shards, reading, building, encoder=encoder, notify=progress)
+        else:
+            report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
+    stored = open_stored(to, encoder=encoder, device=building.device) if sharded else None
+    collection = Collection(stored or StoredCollection(Path(to), encoder, building.device))
     collection.report = report
     return collection
 
@@ -138,6 +148,8 @@ def estimate(
         SondeError: The source cannot be read, or its size is unknown (standard input).
     """
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
+    if is_sharded(Path(to)):
+        raise SondeError(f"estimate is not possible on a sharded collection yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 

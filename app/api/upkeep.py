@@ -13,6 +13,8 @@ from ...indexer.ingest import BuildReport, BuildSettings, index_documents
 from ...indexer.ingest.late import LateReport, build_late, remove_late
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.values import natural
+from ...indexer.sharded.collection import ShardedCollection
+from ...indexer.sharded.upkeep import sharded_info, verify_sharded
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
@@ -46,7 +48,7 @@ class Upkeep(Opened):
             >>> fruit.info().documents
             3
         """
-        return info(self.stored)
+        return sharded_info(self.stored) if isinstance(self.stored, ShardedCollection) else info(self.stored)
 
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> BuildReport:
         """Add documents, or replace those with the same id, in one commit.
@@ -107,7 +109,7 @@ class Upkeep(Opened):
             >>> fruit.verify()
             []
         """
-        return verify(self.stored)
+        return verify_sharded(self.stored) if isinstance(self.stored, ShardedCollection) else verify(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
         """Rebuild anything broken that can be rebuilt, as found by `verify`; return what was done.

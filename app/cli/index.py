@@ -80,6 +80,10 @@ def index(
         bool,
         typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", metavar="N", help="Divide a new collection into N shards; see docs/scale.md."),
+    ] = None,
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
@@ -102,7 +106,7 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.errors import out_of_range
+    from ...indexer.errors import UsageError, out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
@@ -126,10 +130,12 @@ def index(
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:
+            if shards is not None:
+                raise UsageError("--estimate does not take --shards: time and disk space are about the same without")
             found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return
-        report = run(source, to, read=options, settings=settings, progress=notify).report
+        report = run(source, to, read=options, settings=settings, shards=shards, progress=notify).report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, to)
 

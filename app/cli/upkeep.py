@@ -37,7 +37,7 @@ def info(collection: CollectionPath, device: Device = "auto", json: Json = False
 
 def _print_info(found: "Info") -> None:
     lines = {
-        "documents": f"{found.documents:,}",
+        "documents": f"{found.documents:,}" + (f" in {counted(found.shards, 'shard')}" if found.shards else ""),
         "passages": f"{found.passages:,}"
         + (f" ({counted(found.tombstones, 'tombstone')})" if found.tombstones else ""),
         "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
