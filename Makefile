@@ -13,10 +13,10 @@ TORCH_INDEX ?=
 EXTRAS ?= cpu,int8,eval,cluster,duplicates,mcp,serve,topics,train,plots,ui
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench soak wheel constraints
+.PHONY: help install demo test test-distributed check bench soak wheel constraints
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## make .venv with Sonde and everything but the test tools
 
@@ -28,6 +28,10 @@ demo: install ## index the standard library's docstrings and run three searches
 test: check ## check, then every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Apart from `make test`, since it installs Ray (some 250 MB), which nothing else needs.
+test-distributed: .venv/.distributed build/types/sonde ## build shards on Ray, also after kills (10 minutes at most)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray
 
 check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff check .
@@ -71,6 +75,10 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 .venv/.tested: .venv/.installed
 	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
+
+.venv/.distributed: .venv/.tested
+	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test,distributed]'
+	@touch $@
 
 .venv/.bench: .venv/.tested
 	$(PIP) install --quiet -c constraints.txt txtai

@@ -10,8 +10,8 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from sonde.indexer.ann import AnnSettings
 from sonde.pipelines.search.results import Results
 
 DATA = Path(os.environ.get("SONDE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},
     "lexical": {"mode": "lexical"},
     "hybrid": {},
@@ -67,12 +67,12 @@ def compare(one: Collection, sharded: Collection, queries: list[str]) -> None:
         print(f"{name:<9} ids equal {ids}/{total}, ids and scores equal {exact}/{total}, greatest difference {off:.1e}")
 
 
-def timed(search: Callable[[str], Results], queries: list[str]) -> float:
+def timed(collection: Collection, queries: list[str], way: dict[str, Any]) -> float:
     """Return the median milliseconds of a query."""
     taken = []
     for query in queries:
         began = time.perf_counter()
-        search(query)
+        collection.search(query, **way)
         taken.append((time.perf_counter() - began) * 1_000)
     return statistics.median(taken)
 
@@ -95,13 +95,7 @@ def main() -> None:
         compare(one, sharded, queries)
         for name in ("hybrid", "dense", "filtered"):
             # Alternating, so that what else the machine does falls on both.
-            rounds = [
-                (
-                    timed(lambda q: one.search(q, **WAYS[name]), queries),
-                    timed(lambda q: sharded.search(q, **WAYS[name]), queries),
-                )  # noqa: B023, E501
-                for _ in range(3)
-            ]
+            rounds = [[timed(each, queries, WAYS[name]) for each in (one, sharded)] for _ in range(3)]
             alone, apart = (min(each) for each in zip(*rounds, strict=True))
             print(
                 f"{name}: median {alone:.1f} ms in one collection, {apart:.1f} ms in shards: {apart / alone:.2f} times"

@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.ingest import BuildReport, BuildSettings, Estimate, estimate_source, index_source
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import ReadOptions
-from ...indexer.sharded.build import index_sharded
+from ...indexer.sharded.build import Runner, in_turn, index_sharded
 from ...indexer.sharded.collection import open_stored
 from ...indexer.sharded.layout import is_sharded
 from ...indexer.store.collection import StoredCollection
@@ -76,6 +76,7 @@ def index(
     settings: BuildSettings | None = None,
     encoder: Encoder | None = None,
     shards: int | None = None,
+    on: str | None = None,
     progress: Notify = silent,
     **options: Unpack[BuildOptions],
 ) -> Collection:
@@ -93,6 +94,8 @@ def index(
         settings: Base settings of the build; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
         shards: Divide a new collection into this many shards; see docs/scale.md. An existing one keeps its shards.
+        on: Where the shards are built: "ray" starts Ray on this machine, "ray://HOST:PORT" uses a running cluster. If
+            None, they are built one after the other in this process.
         progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
 
@@ -112,9 +115,12 @@ def index(
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
     check_device(building.device)
     sharded = shards is not None or is_sharded(Path(to))
+    runner = _runner(on, sharded)
     with computing_on(building.device):
         if sharded:
-            report = index_sharded(source, Path(to), shards, reading, building, encoder=encoder, notify=progress)
+            report = index_sharded(
+                source, Path(to), shards, reading, building, encoder=encoder, runner=runner, notify=progress
+            )
         else:
             report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
     stored = open_stored(to, encoder=encoder, device=building.device) if sharded else None
@@ -151,6 +157,17 @@ def estimate(
     if is_sharded(Path(to)):
         raise SondeError(f"estimate is not possible on a sharded collection yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+
+
+def _runner(on: str | None, sharded: bool) -> Runner:
+    """Return what runs the tasks of shards."""
+    if on is None:
+        return in_turn
+    if not sharded:
+        raise UsageError(f"{arg('on')} needs {arg('shards')}: one collection is built in one process", field="on")
+    from ..ray.build import on_ray
+
+    return on_ray(on)
 
 
 def _check_reading(options: Mapping[str, object], read: ReadOptions | None, columns: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder import Encoder
 from ...indexer.encoder.settings import device_names, resolve_devices
-from ...indexer.errors import SondeError, arg
+from ...indexer.errors import UsageError, arg
 from ...indexer.sharded.collection import ShardedCollection, open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
@@ -33,7 +33,7 @@ def _without_shards(method: FunctionType) -> Callable[..., Any]:
         if isinstance(self.stored, ShardedCollection):
             advice = f"for that, index the same sources without {arg('shards')}"
             said = f"{method.__name__} is not possible on a sharded collection yet: {advice}"
-            raise SondeError(said, code="sharded")
+            raise UsageError(said, code="sharded")
         return method(self, *given, **options)
 
     return call

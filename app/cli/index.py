@@ -84,6 +84,12 @@ def index(
         int | None,
         typer.Option("--shards", metavar="N", help="Divide a new collection into N shards; see docs/scale.md."),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="ray[://…]", help="Build shards on Ray: ray on this machine, ray://HOST:PORT on a cluster."
+        ),
+    ] = None,
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
@@ -135,7 +141,7 @@ def index(
             found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return
-        report = run(source, to, read=options, settings=settings, shards=shards, progress=notify).report
+        report = run(source, to, read=options, settings=settings, shards=shards, on=on, progress=notify).report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, to)
 

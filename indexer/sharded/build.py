@@ -152,7 +152,7 @@ def _check(folder: Path, shards: int | None, settings: BuildSettings) -> None:
     if folder.is_dir() and (folder / "catalog.db").exists():
         said = f"{folder} is one collection without shards: index its sources into a new folder to divide them"
         raise UsageError(said, code="conflict", field="shards", value=shards)
-    known = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
     if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
         raise SondeError(f"{folder} is not a Sonde collection: name a new folder")
 
@@ -164,11 +164,18 @@ def _writing(folder: Path, settings: BuildSettings, notify: Notify) -> Iterator[
     make_folder(folder)
     try:
         with writer_lock(folder, Patience(settings.wait, notify)):
+            for path in _leftovers(folder):
+                path.unlink()
             yield
     except SondeError:
         if new and not is_sharded(folder):
             shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Return the unfinished files of runs that were killed."""
+    return [*folder.glob(f".{COLLECTION}.*.tmp"), *folder.glob("generations/.*.tmp")]
 
 
 def _sharding(
