@@ -9,6 +9,7 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..errors import SondeError
+from ..files import NUMPY_HEADER
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.joined import JoinedCatalog
 from ..store.lock import refuse_links
@@ -45,9 +46,28 @@ class _Opened:
             if state is not None:
                 folder = shard_folder(collection.path, shard) / state.version
                 self.shards[shard] = collection.opened_shard(folder)
-                orders[shard] = np.load(folder / ORDER)
+                orders[shard] = _order(folder / ORDER)
         self.numbers = Numbers(collection.sharding.shards, orders)
         self.generation: JoinedGeneration | None = None
+
+
+def _order(path: Path) -> np.ndarray:
+    """Return int64 [rows]: when each passage of a shard came.
+
+    Raises:
+        FileNotFoundError: The version was removed.
+        SondeError: The file is damaged.
+    """
+    try:
+        with NUMPY_HEADER:
+            found = np.load(path, allow_pickle=False)
+        if found.dtype != np.int64 or found.ndim != 1:
+            raise ValueError(f"it holds {found.dtype} {found.shape}")
+        return found
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise SondeError(f"{path} is damaged ({error}): restore the collection from a copy") from None
 
 
 class ShardedCollection(StoredCollection):

@@ -9,11 +9,13 @@ from typing import Any, Self
 
 from ..encoder import ModelSpec
 from ..errors import SondeError
+from ..store.fields import TYPES
 from .truth import LocalTruth, Truth
 
 COLLECTION = "collection.json"
 FORMAT = 1
 MOST_SHARDS = 1_000
+_VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
 _GENERATION = re.compile(r"generations/(\d{6})\.json")
 
 
@@ -58,7 +60,14 @@ class Sharding:
         content = LocalTruth(folder).read(COLLECTION)
         if content is None:
             return None
-        return cls(**_loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language")))
+        stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language"))
+        try:
+            if not 1 <= stored["shards"] <= MOST_SHARDS or not 0 <= stored["seed"] < 2**64:
+                raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
+            ModelSpec.from_dict(stored["model"])
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _damaged(folder / COLLECTION, error) from None
+        return cls(**stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,11 @@ class ShardState:
     passages: int
     tombstones: int
     sha256: str
+
+    def __post_init__(self) -> None:
+        # The name becomes a path: one from a stranger must not lead out of the collection.
+        if not _VERSION.fullmatch(self.version):
+            raise ValueError(f"a version is named {self.version!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,9 @@ class ShardedGeneration:
         stored = _loaded(truth.read(name) or b"", folder / name, ("number", "shards", "fields", "read"))
         try:
             shards = tuple(None if shard is None else ShardState(**shard) for shard in stored["shards"])
-        except TypeError as error:
+            if not isinstance(stored["number"], int) or not set(stored["fields"].values()) <= set(TYPES):
+                raise ValueError("its number or a type of its fields is not valid")
+        except (TypeError, ValueError, AttributeError) as error:
             raise _damaged(folder / name, error) from None
         return cls(stored["number"], shards, stored["fields"], stored["read"])
 

@@ -69,7 +69,10 @@ class JoinedGeneration(Generation):
     ) -> None:
         """Join the generations of shards, by shard with the folder of each."""
         owners = np.full(len(numbers), -1, np.int64)
-        for shard, (_, part) in parts.items():
+        for shard, (folder, part) in parts.items():
+            if len(part.owners) != len(numbers.rows[shard]):
+                said = f"{folder} has {len(part.owners):,} passages, and its order.npy {len(numbers.rows[shard]):,}"
+                raise SondeError(f"{said}: restore the collection from a copy")
             owners[numbers.rows[shard]] = numbers.documents(shard, part.owners)
         segments = {shard: part.segments for shard, (_, part) in parts.items()}
         super().__init__(number, 1, spec, owners, JoinedSegments(segments, numbers, spec.dimension), loaded)

@@ -65,6 +65,18 @@ def test_what_is_not_possible_yet_is_one_line(sonde: Command, sharded: Path, nam
     found.failed("is not possible on a sharded collection yet: for that, index", "without --shards", code=2)
 
 
+def test_the_web_ui_is_refused(sonde: Command, sharded: Path):
+    sonde("ui", sharded).refused("the web UI is not possible on a sharded collection yet", "sonde search", code=2)
+
+
+def test_verify_gives_advice_that_is_possible(sonde: Command, sharded: Path):
+    [path, *_] = sharded.glob("shards/*/*/vectors/*.npy")
+    path.write_bytes(path.read_bytes()[:-2] + b"\0\1")
+    found = sonde("verify", sharded)
+    assert found.code == 1
+    assert found.said[-1].endswith("restore the collection from a copy, or index its sources into a new folder")
+
+
 METHODS = sorted(
     name
     for name, value in inspect.getmembers(Collection, inspect.isfunction)

@@ -217,8 +217,8 @@ def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
     stored = json.loads((folder / name).read_bytes())
     state = newest(folder).shards[0]
     assert state is not None
-    shutil.copytree(folder / "shards" / "00" / state.version, folder / "shards" / "01" / "000009-copy")
-    stored["shards"][1] = stored["shards"][0] | {"version": "000009-copy"}
+    shutil.copytree(folder / "shards" / "00" / state.version, folder / "shards" / "01" / "000009-c0b1")
+    stored["shards"][1] = stored["shards"][0] | {"version": "000009-c0b1"}
     (folder / name).write_text(json.dumps(stored))
     found = [each.problem for each in Collection.open(folder, encoder=FakeEncoder()).verify()]  # type: ignore[arg-type]
     assert found == [f"shard 1: {state.documents} documents belong to other shards"]
@@ -228,6 +228,50 @@ def test_a_missing_shard_is_one_line(folder: Path):
     shutil.rmtree(folder / "shards" / "03")
     with pytest.raises(SondeError, match=r"shards/03/.* is missing: restore .* from a copy, or index it again"):
         Collection.open(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x93NUMPY\x01\x00"])
+def test_a_damaged_order_is_one_line(folder: Path, content: bytes):
+    [path, *_] = folder.glob("shards/02/*/order.npy")
+    path.write_bytes(content)
+    with pytest.raises(
+        SondeError, match=r"shards/02/.*/order.npy is damaged \(.*\): restore the collection from a copy"
+    ):
+        Collection.open(folder)
+
+
+def test_an_order_of_another_shard_is_one_line(folder: Path):
+    [path, *_], [other, *_] = (list(folder.glob(f"shards/{shard}/*/order.npy")) for shard in ("02", "03"))
+    assert path.stat().st_size != other.stat().st_size
+    path.write_bytes(other.read_bytes())
+    with pytest.raises(SondeError, match=r"shards/02/.* has \d+ passages, and its order.npy \d+: restore"):
+        Collection.open(folder, encoder=FakeEncoder()).search("red apple")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["collection.json", "generations/000001.json"])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2}', b'{"format": 1, "shards": [1]}', b"\xff"])
+def test_a_damaged_file_of_the_whole_is_one_line(folder: Path, name: str, content: bytes):
+    (folder / name).write_bytes(content)
+    with pytest.raises(SondeError, match=r"json (is damaged \(|has format 2, and this Sonde reads 1: update Sonde)"):
+        Collection.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("generations/000001.json", '"version": "000001-', '"version": "../../'),
+        ("generations/000001.json", '"stars": "integer"', '"stars": "blob"'),
+        ("collection.json", '"shards": 4', '"shards": -4'),
+        ("collection.json", '"seed": 0', '"seed": "x"'),
+    ],
+)
+def test_a_collection_from_a_stranger(folder: Path, name: str, old: str, new: str):
+    content = (folder / name).read_text()
+    assert old in content
+    (folder / name).write_text(content.replace(old, new))
+    with pytest.raises(SondeError) as raised:
+        Collection.open(folder, encoder=FakeEncoder()).search("red apple")  # type: ignore[arg-type]
+    assert "is damaged (" in str(raised.value)
 
 
 def test_skipped_rows_are_listed_once(tmp_path: Path):
