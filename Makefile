@@ -29,7 +29,7 @@ test: check ## check, then every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Apart from `make test`, since it installs Ray (some 250 MB), which nothing else needs.
+# Apart from `make test`, since it installs Ray (380 MB), which nothing else needs.
 test-distributed: .venv/.distributed build/types/sonde ## build shards on Ray, also after kills (10 minutes at most)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray
 
