@@ -13,10 +13,10 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test check bench soak wheel constraints
+.PHONY: help install weights demo test test-distributed check bench soak wheel constraints
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## make .venv with Sonde and everything but the test tools
 
@@ -31,6 +31,10 @@ demo: install ## index the standard library's docstrings and run three searches
 test: check ## check, then every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Apart from `make test`, since it installs Ray (380 MB), which nothing else needs.
+test-distributed: .venv/.distributed build/types/sonde ## build shards on Ray, also after kills (10 minutes at most)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray
 
 check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff check .
@@ -74,6 +78,10 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 .venv/.tested: .venv/.installed
 	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
+
+.venv/.distributed: .venv/.tested
+	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test,distributed]'
+	@touch $@
 
 .venv/.bench: .venv/.tested
 	$(PIP) install --quiet -c constraints.txt txtai

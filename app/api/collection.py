@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.ann.devices import computing_on, search_device
-from ...indexer.errors import UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
+from ...indexer.sharded.collection import open_stored
+from ...indexer.sharded.layout import is_sharded
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .evaluate import Evaluating
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
     from ...indexer.ingest import BuildReport, BuildSettings, Estimate
     from ...indexer.readers import ReadOptions
+    from ...indexer.sharded.build import Runner
 
 
 class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
@@ -74,6 +77,8 @@ def index(
     read: "ReadOptions | None" = None,
     settings: "BuildSettings | None" = None,
     encoder: "Encoder | None" = None,
+    shards: int | None = None,
+    on: str | None = None,
     progress: Notify = silent,
     **options: Unpack[BuildOptions],
 ) -> Collection:
@@ -90,6 +95,9 @@ def index(
         read: Settings of the reader. Use it instead of `text`, `title` and `id` to set more options.
         settings: Base settings of the build; each option overrides the field of the same name.
         encoder: A bi-encoder of your own.
+        shards: Divide a new collection into this many shards; see docs/scale.md. An existing one keeps its shards.
+        on: Where the shards are built: "ray" starts Ray on this machine, "ray://HOST:PORT" uses a running cluster. If
+            None, they are built one after the other in this process.
         progress: Receives progress and messages.
         **options: Any field of `sonde.BuildSettings`: `model`, `device`, `dtype`, `sync` …
 
@@ -105,15 +113,24 @@ def index(
     """
     from ...indexer.ingest import BuildSettings, index_source
     from ...indexer.readers import ReadOptions
+    from ...indexer.sharded.build import index_sharded
 
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
     _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
     check_device(building.device)
+    sharded = shards is not None or is_sharded(Path(to))
+    runner = _runner(on, sharded)
     with computing_on(building.device):
-        report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
-    collection = Collection(StoredCollection(Path(to), encoder, building.device))
+        if sharded:
+            report = index_sharded(
+                source, Path(to), shards, reading, building, encoder=encoder, runner=runner, notify=progress
+            )
+        else:
+            report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
+    stored = open_stored(to, encoder=encoder, device=building.device) if sharded else None
+    collection = Collection(stored or StoredCollection(Path(to), encoder, building.device))
     collection.report = report
     return collection
 
@@ -146,7 +163,22 @@ def estimate(
     from ...indexer.readers import ReadOptions
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
+    if is_sharded(Path(to)):
+        raise SondeError(f"estimate is not possible on a sharded collection yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+
+
+def _runner(on: str | None, sharded: bool) -> "Runner":
+    """Return what runs the tasks of shards."""
+    from ...indexer.sharded.build import in_turn
+
+    if on is None:
+        return in_turn
+    if not sharded:
+        raise UsageError(f"{arg('on')} needs {arg('shards')}: one collection is built in one process", field="on")
+    from ..ray.build import on_ray
+
+    return on_ray(on)
 
 
 def _check_reading(options: Mapping[str, object], read: "ReadOptions | None", columns: Mapping[str, object]) -> None:

@@ -1,17 +1,44 @@
 """An open collection: the base class of every part of the Python API."""
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
+from ...indexer.errors import UsageError, arg
+from ...indexer.sharded.collection import ShardedCollection, open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
 from .arguments import checked
 
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
+
+WITH_SHARDS = frozenset(
+    (
+        "ask", "best_passage", "close", "count_by", "counts", "delete", "documents", "documents_state", "embed",
+        "export", "export_lines", "export_notes", "fields", "get", "info", "like", "matching", "reranker", "rows",
+        "search", "search_many", "search_queries", "similar", "state", "texts", "to_pandas", "uncounted_runs", "verify",
+    )
+)  # fmt: skip
+"""The methods that a sharded collection has; all others are refused."""
+
+
+def _without_shards(method: FunctionType) -> Callable[..., Any]:
+    """Return a method that refuses sharded collections."""
+
+    @wraps(method)
+    def call(self: "Opened", *given: Any, **options: Any) -> Any:
+        if isinstance(self.stored, ShardedCollection):
+            advice = f"for that, index the same sources without {arg('shards')}"
+            said = f"{method.__name__} is not possible on a sharded collection yet: {advice}"
+            raise UsageError(said, code="sharded")
+        return method(self, *given, **options)
+
+    return call
 
 
 def check_device(device: str) -> None:
@@ -38,7 +65,7 @@ class Opened:
         on_its_device(cls)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, checked(value))
+                setattr(cls, name, checked(value if name in WITH_SHARDS else _without_shards(value)))
 
     def __init__(self, stored: StoredCollection) -> None:
         self.stored = stored
@@ -65,7 +92,7 @@ class Opened:
             SondeError: No collection exists at `path`, or its format cannot be read.
         """
         check_device(device)
-        return cls(StoredCollection.open(path, encoder=encoder, device=device, loader=loader))
+        return cls(open_stored(path, encoder=encoder, device=device, loader=loader))
 
     @property
     def path(self) -> Path:

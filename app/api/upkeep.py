@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ...indexer.document import Document
 from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
+from ...indexer.sharded.collection import ShardedCollection
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
@@ -43,9 +44,10 @@ class Upkeep(Opened):
             >>> fruit.info().documents
             3
         """
+        from ...indexer.sharded.upkeep import sharded_info
         from ...indexer.upkeep.info import info
 
-        return info(self.stored)
+        return sharded_info(self.stored) if isinstance(self.stored, ShardedCollection) else info(self.stored)
 
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
@@ -112,9 +114,10 @@ class Upkeep(Opened):
             >>> fruit.verify()
             []
         """
+        from ...indexer.sharded.upkeep import verify_sharded
         from ...indexer.upkeep.verify import verify
 
-        return verify(self.stored)
+        return verify_sharded(self.stored) if isinstance(self.stored, ShardedCollection) else verify(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
         """Rebuild anything broken that can be rebuilt, as found by `verify`; return what was done.

@@ -90,6 +90,16 @@ def index(
     keep: Annotated[
         str | None, typer.Option("--keep", help="last: of several rows with the same id, keep the last one.")
     ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", metavar="N", help="Divide a new collection into N shards; see docs/scale.md."),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="ray[://…]", help="Build shards on Ray: ray on this machine, ray://HOST:PORT on a cluster."
+        ),
+    ] = None,
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
@@ -113,7 +123,7 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.errors import SondeError, out_of_range
+    from ...indexer.errors import SondeError, UsageError, out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
@@ -139,10 +149,12 @@ def index(
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:
+            if shards is not None:
+                raise UsageError("--estimate does not take --shards: time and disk space are about the same without")
             found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return
-        report = run(source, to, read=options, settings=settings, progress=notify).report
+        report = run(source, to, read=options, settings=settings, shards=shards, on=on, progress=notify).report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, to)
     if report.mostly_unusable:

@@ -37,7 +37,7 @@ def info(collection: CollectionPath, device: Device = "auto", json: Json = False
 
 def _print_info(found: "Info") -> None:
     lines = {
-        "documents": f"{found.documents:,}",
+        "documents": f"{found.documents:,}" + (f" in {counted(found.shards, 'shard')}" if found.shards else ""),
         "passages": f"{found.passages:,}"
         + (f" ({counted(found.tombstones, 'tombstone')})" if found.tombstones else ""),
         "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
@@ -104,13 +104,17 @@ def verify(collection: CollectionPath, device: Device = "auto", json: Json = Fal
       sonde verify reviews.sonde
     """
     from ..api import open as open_collection
+    from ..api.functions import is_sharded
 
     findings = open_collection(collection, device=device).verify()
     for finding in findings:
         values = {"part": finding.part, "problem": finding.problem}
         print_json(values) if json else print(f"{finding.part}: {finding.problem}")
     if findings:
-        say(f"{counted(len(findings), 'problem')}: run `sonde repair {collection}`")
+        advice = f"run `sonde repair {collection}`"
+        if is_sharded(collection):
+            advice = "restore the collection from a copy, or index its sources into a new folder"
+        say(f"{counted(len(findings), 'problem')}: {advice}")
         raise typer.Exit(1)
     say(f"{collection} is sound")
 

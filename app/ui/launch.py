@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, UsageError, arg
+from ..api.functions import is_sharded
 from ..http.guard import Keys
 
 VARIABLE = "SONDE_UI"
@@ -60,6 +61,9 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
         Keys.load(keys)
     kept = str(keys.absolute()) if keys else None
     whole = place.absolute()
+    if is_sharded(whole):
+        said = f"the web UI is not possible on a sharded collection yet: search {place} with `sonde search`"
+        raise UsageError(f"{said}, or index the same sources without {arg('shards')}")
     if (whole / "catalog.db").is_file():
         name = whole.name.removesuffix(".sonde")
         if name == whole.name:

@@ -22,7 +22,7 @@ from ..store.late import is_wanted, want
 from ..store.lock import writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
-from ..store.writing import delete_documents
+from ..store.writing import declare_fields, delete_documents
 from .chunker import Chunker
 from .commit import Committer
 from .late import LateFollower
@@ -49,6 +49,7 @@ def index_documents(
     sample: Sequence[Document] = (),
     id_column: str | None = None,
     encoder: Encoder | None = None,
+    fields: Mapping[str, str] | None = None,
     notify: Notify = silent,
     origin: str | None = None,
 ) -> BuildReport:
@@ -64,6 +65,7 @@ def index_documents(
         sample: A few of the documents, for detecting their language when the collection is made.
         id_column: The column of the ids, which a new collection remembers; None where it has the name of one.
         encoder: The bi-encoder to use in place of the one that the settings name.
+        fields: Types of metadata fields by name that the collection gets even if no document has them.
         notify: Receives progress and sentences to be said.
         origin: The source's path, which a new collection remembers.
 
@@ -78,6 +80,8 @@ def index_documents(
         encoder = _still(folder, settings, encoder, loaded, notify)
         with closing(_open(folder, encoder, settings, sample, id_column, origin, notify)) as catalog:
             sweep(folder, catalog)
+            if fields:
+                declare_fields(catalog, fields)
             if settings.late:
                 want(catalog, True)
             tally = Tally(folder / "skipped.jsonl")
@@ -151,14 +155,23 @@ def encoder_for(folder: Path, settings: BuildSettings, notify: Notify = silent) 
         options = settings.model_options()
         return load_encoder(settings.model_name, device=settings.device, notify=notify, **options)  # type: ignore[arg-type]
     spec = _spec(folder)
-    _refuse_other_model(folder, spec, settings)
+    refuse_other_model(folder, spec, settings)
+    return encoder_of(spec, settings, notify)
+
+
+def encoder_of(spec: ModelSpec, settings: BuildSettings, notify: Notify = silent) -> Encoder:
+    """Return the bi-encoder of a collection with this model, for many passages.
+
+    Raises:
+        SondeError: The model is not available.
+    """
     return load_encoder_for(spec, device=settings.device, passages=True, notify=notify)
 
 
 def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder:
     if not is_new(folder):
         spec = _spec(folder)
-        _refuse_other_model(folder, spec, settings)
+        refuse_other_model(folder, spec, settings)
         if encoder.spec.fingerprint != spec.fingerprint:
             raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} and these settings")
     return encoder
@@ -188,7 +201,8 @@ def _unborn(folder: Path) -> bool:
     return not catalog.exists() or is_unborn(catalog)
 
 
-def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
+def refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) -> None:
+    """Raise UsageError if the settings name another model than the collection's, or other settings of it."""
     given = settings.model_options() | ({} if settings.model is None else {"name": canonical_name(settings.model)})
     for name, value in given.items():
         has = getattr(spec, name)
@@ -220,10 +234,7 @@ def _open(
         path.unlink()
     (folder / "vectors").mkdir(exist_ok=True)
     catalog = Catalog.create(folder / "catalog.db")
-    unnamed = [document.text or document.title for document in sample if not document.language]
-    language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
-    if language and not settings.language:
-        notify(Message(f"language: {language} (detected; set it with {arg('language')})"))
+    language = usual_language(settings, sample, notify)
     with catalog.transaction(write=True):
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
@@ -233,6 +244,15 @@ def _open(
         if origin:
             catalog.set(ORIGIN, origin)
     return catalog
+
+
+def usual_language(settings: BuildSettings, sample: Sequence[Document], notify: Notify) -> str | None:
+    """Return the language of a new collection: the one that is set, or else that of a sample of its documents."""
+    unnamed = [document.text or document.title for document in sample if not document.language]
+    language = normalise(settings.language) or (detect(unnamed) if unnamed else None)
+    if language and not settings.language:
+        notify(Message(f"language: {language} (detected; set it with {arg('language')})"))
+    return language
 
 
 def _run(

@@ -72,7 +72,7 @@ class Planner:
         for document in gathered:
             if isinstance(document, Skipped):
                 batch.skipped.append(document)
-            elif reason := _unfit(document):
+            elif reason := unfit(document):
                 batch.skipped.append(Skipped(document.origin, reason))
             else:
                 key, met = self._key(document)
@@ -110,7 +110,8 @@ class Planner:
             batch.documents.append(PlannedDocument(*planned, inputs))
 
 
-def _unfit(document: Document) -> str | None:
+def unfit(document: Document) -> str | None:
+    """Return why a document cannot be indexed, None if it can."""
     if is_blank(document.text) and is_blank(document.title):
         return "the text is empty"
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tantivy import Index, Occur, Query, Schema, SchemaBuilder, Searcher
+from tantivy import DocAddress, Index, Occur, Query, Schema, SchemaBuilder, Searcher
 
 from ..errors import SondeError
 from ..languages import normalise
@@ -155,7 +155,9 @@ class LexicalIndex:
             return np.empty(0, np.float32), np.empty(0, np.int64)
         wanted = any_term(self._schema, weights)
         if allowed is not None and permitted <= UNION_ROWS:
-            wanted, allowed = within(self._schema, wanted, np.flatnonzero(allowed).tolist()), None
+            scores, rows = self._among(wanted, np.flatnonzero(allowed))
+            order = np.lexsort((rows, -scores))[:k]
+            return scores[order], rows[order]
         return self._best(wanted, k, allowed, permitted)
 
     def score_rows(self, query: str, rows: np.ndarray | Sequence[int], language: str | None = None) -> np.ndarray:
@@ -165,9 +167,7 @@ class LexicalIndex:
         if not weights or not len(rows) or not self.rows:
             return np.zeros(len(rows), np.float32)
         distinct, places = np.unique(rows, return_inverse=True)
-        found_scores, found = self._hits(
-            within(self._schema, any_term(self._schema, weights), distinct.tolist()), len(distinct)
-        )
+        found_scores, found = self._among(any_term(self._schema, weights), distinct)
         scores = np.zeros(len(distinct), np.float32)
         scores[np.searchsorted(distinct, found)] = found_scores
         return scores[places]
@@ -234,12 +234,21 @@ class LexicalIndex:
                 return good[order], numbers[order]
             limit = min(self.rows, limit * 4)
 
+    def _among(self, query: Query, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and rows of what the query matches among distinct rows, in no particular order."""
+        return self._hits(within(self._schema, query, rows.tolist()), len(rows))
+
     def _hits(self, query: Query, limit: int) -> tuple[np.ndarray, np.ndarray]:
         with tantivy_errors(self.folder):
             searcher = self._searcher  # taken once: addresses mean nothing to the searcher of another commit
             hits = searcher.search(query, limit, count=False).hits
-            rows = searcher.fast_field_values("row", [address for _, address in hits])
-        return _steady(np.array([score for score, _ in hits], np.float32)), np.array(rows, np.int64)
+            addresses = [address for _, address in hits]
+            rows = np.array(searcher.fast_field_values("row", addresses), np.int64)
+        return _steady(np.array([score for score, _ in hits], np.float32)), self._numbered(rows, addresses)
+
+    def _numbered(self, rows: np.ndarray, addresses: Sequence[DocAddress]) -> np.ndarray:
+        """Return the rows of hits, int64 [n]; `rows` is what the index itself says."""
+        return rows
 
 
 def _schema() -> Schema:

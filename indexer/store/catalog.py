@@ -95,6 +95,9 @@ def in_slices(values: Sequence[Each], size: int = 10_000) -> Iterator[Sequence[E
 class Catalog:
     """Queries over an open catalog; every multi-statement read or write goes through `transaction`."""
 
+    can_have_runs = True
+    """Whether runs can be stored; see `JoinedCatalog`."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
@@ -131,6 +134,16 @@ class Catalog:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def checkpoint(self) -> None:
+        """Move everything from the write-ahead log to the file itself, so that the file alone is the catalog.
+
+        Raises:
+            SondeError: Another connection is reading or writing.
+        """
+        busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise SondeError(f"{self._folder} is being read or written by another process: run the same command again")
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[None]:
@@ -225,6 +238,10 @@ class Catalog:
         documents = one("SELECT count(*) FROM documents").fetchone()[0]
         live = one("SELECT count(*) FROM passages WHERE doc IS NOT NULL").fetchone()[0]
         return documents, live, one("SELECT count(*) FROM passages WHERE doc IS NULL").fetchone()[0]
+
+    def select(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Run `sql` and yield all rows."""
+        yield from self.connection.execute(sql)
 
     def select_in(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """Run `sql`, in which `(?)` stands for the list of values, in slices of values; yield all rows."""

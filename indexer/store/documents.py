@@ -35,8 +35,8 @@ def _typed(row: tuple[Any, ...]) -> DocumentText:
 
 def document_numbers(catalog: Catalog) -> np.ndarray:
     """Return int64 [n]: the numbers of all documents, ascending."""
-    found = catalog.connection.execute("SELECT doc FROM documents ORDER BY doc").fetchall()
-    return np.array(found, np.int64).reshape(-1)
+    found = list(catalog.select("SELECT doc FROM documents ORDER BY doc"))
+    return np.sort(np.array(found, np.int64).reshape(-1))
 
 
 def document_ids(catalog: Catalog) -> Iterator[tuple[int, str]]:

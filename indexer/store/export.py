@@ -231,14 +231,14 @@ def _date_type(view: View, field: Field) -> "pa.DataType":
     import pyarrow as pa
 
     sql = f"SELECT 1 FROM metadata WHERE instr({field.column}, 'T') LIMIT 1"
-    return pa.timestamp("us") if view.catalog.connection.execute(sql).fetchone() else pa.date32()
+    return pa.timestamp("us") if any(True for _ in view.catalog.select(sql)) else pa.date32()
 
 
 def _list_type(view: View, field: Field) -> "pa.DataType":
     import pyarrow as pa
 
     sql = f"SELECT DISTINCT e.type FROM metadata m, json_each(m.{field.column}) e WHERE e.type != 'null'"
-    kinds = {kind for (kind,) in view.catalog.connection.execute(sql)}
+    kinds = {kind for (kind,) in view.catalog.select(sql)}
     items = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64()}
     return pa.list_(items[kinds.pop()]) if len(kinds) == 1 and kinds <= set(items) else pa.string()
 

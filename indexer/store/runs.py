@@ -82,6 +82,8 @@ _COLUMNS = "run, kind, name, complete, created, seconds, generation, parameters,
 
 def list_runs(catalog: Catalog, kind: RunKind | None = None, *, count: bool = True) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
+    if not catalog.can_have_runs:
+        return []
     condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
     rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
     history = History(catalog)

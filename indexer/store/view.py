@@ -89,7 +89,14 @@ class Generation:
 
 
 class View:
-    """A generation together with the catalog transaction that it was read in."""
+    """A generation together with the catalog transaction that it was read in.
+
+    Attributes:
+        parts: The shards of a sharded collection, each a view and int64 [rows], the rows of this view that its own
+            rows are, ascending; none for an ordinary collection.
+    """
+
+    parts: "Sequence[tuple[View, np.ndarray]]" = ()
 
     def __init__(self, collection: "StoredCollection", catalog: Catalog, generation: Generation) -> None:
         self.collection = collection
@@ -120,7 +127,7 @@ class View:
 
     def rows_of(self, doc: int) -> list[int]:
         """Return the passage rows of one document, in text order."""
-        found = self.catalog.connection.execute("SELECT row FROM passages WHERE doc = ? ORDER BY start, row", (doc,))
+        found = self.catalog.select_in("SELECT row FROM passages WHERE doc IN (?) ORDER BY start, row", [doc])
         return [row for (row,) in found]
 
     def documents(self, docs: Sequence[int]) -> dict[int, StoredDocument]:
@@ -137,7 +144,7 @@ class View:
         """Return the number of the document with this id, None if there is none."""
         if not storable(key):
             return None
-        found = self.catalog.connection.execute("SELECT doc FROM documents WHERE key = ?", (key,)).fetchone()
+        found = next(self.catalog.select_in("SELECT doc FROM documents WHERE key IN (?)", [key]), None)
         return found[0] if found else None
 
 

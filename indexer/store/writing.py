@@ -45,6 +45,24 @@ def identities_by_id(catalog: Catalog, ids: Sequence[str]) -> dict[str, Identity
     return {key: Identity(content, extra) for key, content, extra in found}
 
 
+def declare_fields(catalog: Catalog, wanted: Mapping[str, str]) -> None:
+    """Give a catalog these fields, types by name, in this order; nothing is written if it has them.
+
+    Raises:
+        SondeError: There would be more fields than a table can hold.
+    """
+    fields = catalog.fields()
+    if all(name in fields and fields[name].type == kind for name, kind in wanted.items()):
+        return
+    with catalog.transaction(write=True):
+        for name, kind in wanted.items():
+            if name not in fields:
+                fields[name] = _add_field(catalog, name, kind, len(fields))
+            elif fields[name].type != kind:
+                fields[name] = _retype_field(catalog, fields[name], kind)
+        catalog.advance()
+
+
 def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> dict[str, Field]:
     """Make a column for every new metadata field and widen types that no longer fit; return all fields.
 

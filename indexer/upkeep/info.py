@@ -100,6 +100,8 @@ class Info:
     `late` describes the late index (passages covered, bytes, bytes a passage), None where the collection keeps none.
     `other_models` lists other models whose embeddings are kept: the previous model, for `sonde model --undo`, and
     models that were not switched to.
+    `shards` is the number of shards, None for an ordinary collection. If there are shards, the other numbers are sums,
+    and `ann` describes the FAISS index of the shard with the lowest recall.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 
@@ -120,6 +122,7 @@ class Info:
     search_defaults: dict[str, Any] | None = None
     late: dict[str, Any] | None = None
     other_models: tuple[dict[str, Any], ...] = ()
+    shards: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""

@@ -70,7 +70,7 @@ class DenseSearch:
         newer = newer if self.allowed is None else newer[self.allowed[self._covered :]]
         found = ann.search_newer(queries, k, rows=newer, vectors=vectors)
         return [
-            _best(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
+            best_of(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
             for s, r, newer_s, newer_r in zip(scores, rows, *found, strict=True)
         ]
 
@@ -105,7 +105,7 @@ def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:
     return Candidates(rows[present], scores[present])
 
 
-def _best(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
+def best_of(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
     """Keep the k best. Equal scores are ordered by row, so that the same search always gives the same list."""
     present = np.flatnonzero(rows >= 0)
     if len(present) > k:

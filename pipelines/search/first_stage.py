@@ -14,6 +14,7 @@ from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
 from .relevance import lexical_relevance
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .settings import DEPTH, SearchSettings
+from .shards import ShardedDense
 from .weighting import FusionWeight
 
 LEXICAL_SHARE = 2
@@ -29,7 +30,7 @@ class FirstStage:
 
     view: View
     settings: SearchSettings
-    dense: DenseSearch
+    dense: DenseSearch | ShardedDense
     allowed: np.ndarray | None
     estimate: Estimate
     tuned: Mapping[str, float]
@@ -46,7 +47,8 @@ class FirstStage:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
         tuned, settings = settings.tuned(view), settings.resolved(view)
         estimate = Estimate.over(view, allowed)
-        return cls(view, settings, DenseSearch(view, allowed, settings.breadth), allowed, estimate, tuned)
+        dense = ShardedDense.over if view.parts else DenseSearch
+        return cls(view, settings, dense(view, allowed, settings.breadth), allowed, estimate, tuned)
 
     def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
         """Return the ranked documents for every query, searching deeper until there are enough.

@@ -1,0 +1,1 @@
+"""Sharded collections: several ordinary collections that are built apart and searched as one."""

@@ -1,0 +1,276 @@
+"""A run over a sharded collection: documents to shards, one task for each shard concerned, one commit for all."""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..encoder import Encoder
+from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, out_of_range
+from ..files import make_folder, write_durably
+from ..ingest import BuildReport, BuildSettings
+from ..ingest.index import LOCKS, encoder_for, encoder_of, is_new, refuse_other_model, usual_language
+from ..ingest.report import Tally
+from ..ingest.source import LANGUAGE_SAMPLE
+from ..languages import normalise
+from ..progress import Notify, Progress, silent
+from ..readers import Reading, ReadOptions, read_source
+from ..store.lock import writer_lock
+from ..store.patience import Patience
+from ..wording import counted
+from .layout import (
+    COLLECTION,
+    MOST_SHARDS,
+    ShardedGeneration,
+    Sharding,
+    ShardState,
+    is_sharded,
+    newest_generation,
+    work_folder,
+)
+from .shard import COUNTS, ShardDone, ShardTask, build_shard
+from .spool import Spool, write_spool
+from .truth import LocalTruth
+
+Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
+"""Runs the tasks of one run, in any order and place, and yields what each did."""
+
+SEED = 0
+"""Of the hash of new collections: the same sources always give the same shards."""
+KEPT = 2
+"""Generations whose versions stay on disk: a reader may have opened the one before the newest."""
+
+
+def in_turn(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify = silent) -> Iterator[ShardDone]:
+    """Run the tasks one after the other in this process, with one bi-encoder, which uses all cores."""
+    for number, task in enumerate(tasks, 1):
+        yield build_shard(task, encoder, _named(notify, f"shard {number} of {len(tasks)}"))
+
+
+def _named(notify: Notify, name: str) -> Notify:
+    def tell(event: Progress | str) -> None:
+        notify(replace(event, stage=f"{name}: {event.stage}") if isinstance(event, Progress) else event)
+
+    return tell
+
+
+def index_sharded(
+    source: Any,
+    folder: Path,
+    shards: int | None = None,
+    options: ReadOptions = ReadOptions(),
+    settings: BuildSettings = BuildSettings(),
+    *,
+    encoder: Encoder | None = None,
+    runner: Runner = in_turn,
+    notify: Notify = silent,
+) -> BuildReport:
+    """Bring a sharded collection up to date with a source, or create it; see `index_source`.
+
+    Only shards that change get a new version, and one commit publishes all of them. If the run is stopped, the same
+    call continues it.
+
+    Args:
+        source: As for `index_source`.
+        folder: The collection, `NAME.sonde`.
+        shards: How many a new collection has; None if it exists.
+        options: How to read the source.
+        settings: Of the run.
+        encoder: The bi-encoder to use in place of the one that the settings name.
+        runner: Runs the tasks of the shards.
+        notify: Receives progress and sentences to be said.
+
+    Raises:
+        UsageError: The settings contradict the collection, or it has another number of shards.
+        SondeError: The source cannot be read, another run is writing, or the disk is full.
+    """
+    began = time.monotonic()
+    _check(folder, shards, settings)
+    reading = read_source(source, options=options, notify=notify)
+    notify(f"{reading.name}: {reading.columns.describe()}")
+    with _writing(folder, settings, notify):
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, notify)
+        base = newest_generation(LocalTruth(folder), folder)
+        tally = Tally(folder / "skipped.jsonl")
+        fields = base.fields if base else {}
+        spool = write_spool(reading, work_folder(folder) / "spool", sharding, fields, tally, notify)
+        _refuse_nothing(spool, tally)
+        tasks = _index_tasks(folder, sharding, base, spool, settings)
+        done = run_tasks(folder, sharding, base, tasks, runner, encoder, notify, spool.fields, spool.documents)
+        tally.duplicate_ids = spool.duplicate_ids
+        for name in COUNTS:
+            setattr(tally, name, sum(each.counts[name] for each in done))
+        return tally.finish(time.monotonic() - began)
+
+
+def run_tasks(
+    folder: Path,
+    sharding: Sharding,
+    base: ShardedGeneration | None,
+    tasks: Sequence[ShardTask],
+    runner: Runner,
+    encoder: Encoder | None,
+    notify: Notify,
+    fields: dict[str, str],
+    read: int,
+) -> list[ShardDone]:
+    """Run the tasks of one run and commit what they published; the caller holds the writer lock.
+
+    Raises:
+        WriterBusyError: Another run committed first.
+    """
+    _resume(folder, tasks[0].version)
+    done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
+    _commit(folder, sharding, base, done, fields, read)
+    shutil.rmtree(work_folder(folder), ignore_errors=True)
+    _remove_old_versions(folder)
+    return done
+
+
+def version_name(base: ShardedGeneration | None, *identity: object) -> str:
+    """Return the name of the versions that a run publishes: the same for the same run, repeated after a kill."""
+    hashed = hashlib.blake2b(repr(identity).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"{(base.number if base else 0) + 1:06d}-{hashed}"
+
+
+def _check(folder: Path, shards: int | None, settings: BuildSettings) -> None:
+    if settings.late:
+        said = "a late index is not possible on a sharded collection yet: leave it out"
+        raise UsageError(said, code="conflict", field="late")
+    if is_sharded(folder):
+        known = Sharding.read(folder)
+        if known and shards not in (None, known.shards):
+            said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave it out"
+            raise UsageError(said, code="conflict", field="shards", value=shards)
+        return
+    if shards is None or not 1 <= shards <= MOST_SHARDS:
+        raise out_of_range("shards", shards, f"give a whole number from 1 to {MOST_SHARDS:,}")
+    if folder.is_dir() and (folder / "catalog.db").exists():
+        said = f"{folder} is one collection without shards: index its sources into a new folder to divide them"
+        raise UsageError(said, code="conflict", field="shards", value=shards)
+    known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
+    if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
+        raise SondeError(f"{folder} is not a Sonde collection: name a new folder")
+
+
+@contextmanager
+def _writing(folder: Path, settings: BuildSettings, notify: Notify) -> Iterator[None]:
+    """Hold the writer lock of the folder; a first run that fails before it has a model leaves nothing."""
+    new = not folder.exists()
+    make_folder(folder)
+    try:
+        with writer_lock(folder, Patience(settings.wait, notify)):
+            for path in _leftovers(folder):
+                path.unlink()
+            yield
+    except SondeError:
+        if new and not is_sharded(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Return the unfinished files of runs that were killed."""
+    return [*folder.glob(f".{COLLECTION}.*.tmp"), *folder.glob("generations/.*.tmp")]
+
+
+def _sharding(
+    folder: Path,
+    shards: int | None,
+    settings: BuildSettings,
+    encoder: Encoder | None,
+    reading: Reading,
+    notify: Notify,
+) -> tuple[Sharding, Encoder]:
+    """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
+    known = Sharding.read(folder)
+    if known is None:
+        encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
+        language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
+        assert shards is not None
+        new = Sharding(shards, SEED, encoder.spec.to_dict(), language)
+        LocalTruth(folder).create(COLLECTION, new.to_bytes())
+        return new, encoder
+    if settings.language and normalise(settings.language) != known.language:
+        said = f"{folder} was built with language {known.language!r}, not {settings.language!r}: leave it out"
+        raise UsageError(said)
+    refuse_other_model(folder, known.spec, settings)
+    if encoder is not None and encoder.spec.fingerprint != known.spec.fingerprint:
+        raise UsageError(f"{folder} was built with {known.spec.name}, not with {encoder.spec.name} and these settings")
+    return known, encoder or encoder_of(known.spec, settings, notify)
+
+
+def _refuse_nothing(spool: Spool, tally: Tally) -> None:
+    if not spool.documents:
+        first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
+        raise NothingToIndexError(f"there is nothing to index: no usable documents ({tally.skipped:,} skipped{first})")
+
+
+def _index_tasks(
+    folder: Path, sharding: Sharding, base: ShardedGeneration | None, spool: Spool, settings: BuildSettings
+) -> list[ShardTask]:
+    """Return the tasks of the shards that have documents, or all that exist if `sync` or new fields concern them."""
+    version = version_name(base, spool.digest, spool.fields, replace(settings, wait=0.0, device="auto"))
+    states = base.shards if base else (None,) * sharding.shards
+    every = settings.sync or (base is not None and list(base.fields.items()) != list(spool.fields.items()))
+    given = replace(settings, language=sharding.language)
+    return [
+        ShardTask(
+            folder, shard, state and state.version, version, spool.counts[shard], spool.fields, given, sharding.model,
+            base.read if base else 0,
+        )
+        for shard, state in enumerate(states)
+        if spool.counts[shard] or (every and state)
+    ]  # fmt: skip
+
+
+def _resume(folder: Path, version: str) -> None:
+    """Keep what a stopped run left if this one is the same run; remove it otherwise."""
+    work = work_folder(folder)
+    make_folder(work)
+    note = work / "version"
+    if note.is_file() and note.read_text() == version:
+        return
+    for path in work.iterdir():
+        if path.name != "spool":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    _remove_old_versions(folder)
+    write_durably(note, lambda stream: stream.write(version.encode()))
+
+
+def _commit(
+    folder: Path,
+    sharding: Sharding,
+    base: ShardedGeneration | None,
+    done: Sequence[ShardDone],
+    fields: dict[str, str],
+    read: int,
+) -> None:
+    states: list[ShardState | None] = list(base.shards) if base else [None] * sharding.shards
+    changed = {each.shard: each.state for each in done if each.state}
+    if not changed:
+        return
+    for shard, state in changed.items():
+        states[shard] = state
+    number = (base.number if base else 0) + 1
+    new = ShardedGeneration(number, tuple(states), fields, (base.read if base else 0) + read)
+    if not LocalTruth(folder).create(new.name, new.to_bytes()):
+        raise WriterBusyError(
+            f"another run has committed generation {number} of {folder} meanwhile: nothing of this run was committed; "
+            "run the same command again"
+        )
+
+
+def _remove_old_versions(folder: Path) -> None:
+    """Remove versions that none of the newest generations names."""
+    truth = LocalTruth(folder)
+    generations = [ShardedGeneration.load(truth, folder, name) for name in truth.names("generations")[-KEPT:]]
+    kept = {(shard, state.version) for each in generations for shard, state in enumerate(each.shards) if state}
+    for place in folder.glob("shards/*/*"):
+        with suppress(ValueError):
+            if (int(place.parent.name), place.name) not in kept:
+                shutil.rmtree(place, ignore_errors=True)

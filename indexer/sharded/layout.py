@@ -1,0 +1,182 @@
+"""What a sharded collection's own files say: `collection.json` and one file for each generation."""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ..encoder import ModelSpec
+from ..errors import SondeError
+from ..store.fields import TYPES
+from .truth import LocalTruth, Truth
+
+COLLECTION = "collection.json"
+FORMAT = 1
+MOST_SHARDS = 1_000
+_VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
+_GENERATION = re.compile(r"generations/(\d{6})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """What never changes: `collection.json`.
+
+    Attributes:
+        shards: How many there are.
+        seed: Part of the hash that sends a document to its shard.
+        model: The model's settings and fingerprint, as `ModelSpec.to_dict` gives them.
+        language: Language of documents that name none, or None.
+    """
+
+    shards: int
+    seed: int
+    model: dict[str, Any]
+    language: str | None
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model."""
+        return ModelSpec.from_dict(self.model)
+
+    def shard_of(self, key: str) -> int:
+        """Return the number of the shard that a document with this key belongs to."""
+        salt = self.seed.to_bytes(8, "little")
+        hashed = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8, salt=salt).digest()
+        return int.from_bytes(hashed, "little") % self.shards
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+
+    @classmethod
+    def read(cls, folder: Path) -> "Sharding | None":
+        """Return what a folder's file says, None if there is no such file.
+
+        Raises:
+            SondeError: It is damaged, or written by a newer Sonde.
+        """
+        content = LocalTruth(folder).read(COLLECTION)
+        if content is None:
+            return None
+        stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language"))
+        try:
+            if not 1 <= stored["shards"] <= MOST_SHARDS or not 0 <= stored["seed"] < 2**64:
+                raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
+            ModelSpec.from_dict(stored["model"])
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _damaged(folder / COLLECTION, error) from None
+        return cls(**stored)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """One shard in one generation.
+
+    Attributes:
+        version: Name of its folder in `shards/NN`.
+        documents: How many it has.
+        passages: Live ones.
+        tombstones: Passages of deleted documents.
+        sha256: Of its `shard.json`, which has the digests of all its files.
+    """
+
+    version: str
+    documents: int
+    passages: int
+    tombstones: int
+    sha256: str
+
+    def __post_init__(self) -> None:
+        # The name becomes a path: one from a stranger must not lead out of the collection.
+        if not _VERSION.fullmatch(self.version):
+            raise ValueError(f"a version is named {self.version!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedGeneration:
+    """One commit for all shards: `generations/NNNNNN.json`.
+
+    Attributes:
+        number: 1 for the first.
+        shards: The state of each shard by its number; None for one without documents.
+        fields: Types of the metadata fields by name, in the order in which they were first seen.
+        read: How many documents have been read in all runs: the next run's documents are numbered from here.
+    """
+
+    number: int
+    shards: tuple[ShardState | None, ...]
+    fields: dict[str, str]
+    read: int
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"generations/{self.number:06d}.json"
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+
+    @classmethod
+    def load(cls, truth: Truth, folder: Path, name: str) -> Self:
+        """Read the generation in a file.
+
+        Raises:
+            SondeError: It is missing or damaged.
+        """
+        stored = _loaded(truth.read(name) or b"", folder / name, ("number", "shards", "fields", "read"))
+        try:
+            shards = tuple(None if shard is None else ShardState(**shard) for shard in stored["shards"])
+            if not isinstance(stored["number"], int) or not set(stored["fields"].values()) <= set(TYPES):
+                raise ValueError("its number or a type of its fields is not valid")
+        except (TypeError, ValueError, AttributeError) as error:
+            raise _damaged(folder / name, error) from None
+        return cls(stored["number"], shards, stored["fields"], stored["read"])
+
+
+def newest_generation(truth: Truth, folder: Path) -> ShardedGeneration | None:
+    """Return the newest generation, None before the first.
+
+    Raises:
+        SondeError: Its file is damaged.
+    """
+    names = [name for name in truth.names("generations") if _GENERATION.fullmatch(name)]
+    return ShardedGeneration.load(truth, folder, names[-1]) if names else None
+
+
+def generation_number(folder: Path) -> int:
+    """Return the number of the newest generation, 0 before the first."""
+    found = [_GENERATION.fullmatch(name) for name in LocalTruth(folder).names("generations")]
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def shard_folder(folder: Path, shard: int) -> Path:
+    """Return the folder of a shard's versions."""
+    return folder / "shards" / f"{shard:02d}"
+
+
+def work_folder(folder: Path) -> Path:
+    """Return where a run keeps what it has not published."""
+    return folder / "work"
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether a folder is a sharded collection."""
+    return (folder / COLLECTION).is_file()
+
+
+def _loaded(content: bytes, path: Path, names: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        stored = json.loads(content)
+        if stored["format"] != FORMAT:
+            said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: update Sonde"
+            raise SondeError(said)
+        return {name: stored[name] for name in names}
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> SondeError:
+    return SondeError(f"{path} is damaged ({type(error).__name__}: {error}): restore the collection from a copy")

@@ -1,0 +1,155 @@
+"""The documents of a run, sorted by shard: one file of JSON lines for each, read again by the shard's task."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from ..document import Document, Skipped, Value
+from ..errors import SondeError
+from ..files import make_folder
+from ..ingest.plan import unfit
+from ..ingest.report import Tally
+from ..progress import Notify, Progress, silent
+from ..store.fields import type_of, wider_type
+from ..store.members import Seen
+from ..store.writing import MAX_FIELDS, digest
+from .layout import Sharding
+
+STEP = 10_000
+"""Documents between two reports of progress."""
+
+
+@dataclass(slots=True)
+class Spool:
+    """What was read.
+
+    Attributes:
+        folder: Where the files are.
+        counts: Number of documents for each shard.
+        fields: Types of all metadata fields by name, those of earlier runs first.
+        digest: Of all documents in their order, so that a repeated run is recognised.
+        duplicate_ids: Documents whose id came more than once.
+    """
+
+    folder: Path
+    counts: list[int]
+    fields: dict[str, str]
+    digest: str = ""
+    duplicate_ids: int = 0
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are in all."""
+        return sum(self.counts)
+
+    def file(self, shard: int) -> Path:
+        """Return the file of a shard's documents."""
+        return spool_file(self.folder, shard)
+
+
+def spool_file(folder: Path, shard: int) -> Path:
+    """Return the file of a shard's documents in a folder."""
+    return folder / f"{shard:02d}.jsonl"
+
+
+def write_spool(
+    documents: Iterable[Document | Skipped],
+    folder: Path,
+    sharding: Sharding,
+    fields: dict[str, str],
+    tally: Tally,
+    notify: Notify = silent,
+) -> Spool:
+    """Sort a stream of documents by shard, each with its key and its place in the stream; memory stays flat.
+
+    Raises:
+        SondeError: There are more metadata fields than a collection can hold.
+    """
+    make_folder(folder)
+    spool = Spool(folder, [0] * sharding.shards, dict(fields))
+    seen, hashed, place = Seen(), hashlib.blake2b(digest_size=16), 0
+    with ExitStack() as stack:
+        paths = [spool.file(shard) for shard in range(sharding.shards)]
+        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
+        for document in documents:
+            if isinstance(document, Skipped):
+                tally.skip([document])
+                continue
+            if reason := unfit(document):
+                tally.skip([Skipped(document.origin, reason)])
+                continue
+            key = _key(document, seen, spool)
+            _widen(spool.fields, document)
+            line = json.dumps(_stored(document, key, place), ensure_ascii=True)
+            hashed.update(line.encode() + b"\n")
+            shard = sharding.shard_of(key)
+            files[shard].write(line + "\n")
+            spool.counts[shard] += 1
+            place += 1
+            if place % STEP == 0:
+                notify(Progress("reading", place, None, "documents"))
+    spool.digest = hashed.hexdigest()
+    return spool
+
+
+def _key(document: Document, seen: Seen, spool: Spool) -> str:
+    """Return a document's key as one collection would choose it; see `Planner`."""
+    if document.key is not None:
+        spool.duplicate_ids += seen.count(document.key) > 1
+        return document.key
+    key = digest(document.title, document.text).hex()
+    if (times := seen.count(key)) > 1:
+        key = f"{key}-{times}"
+        seen.count(key)
+    return key
+
+
+def _widen(fields: dict[str, str], document: Document) -> None:
+    for name, value in document.metadata.items():
+        if (kind := wider_type(fields.get(name), type_of(value))) is not None:
+            fields[name] = kind
+    if len(fields) > MAX_FIELDS:
+        raise SondeError(
+            f"more than {MAX_FIELDS:,} metadata columns (the next is {list(fields)[-1]!r}): leave some out"
+        )
+
+
+def read_spool(path: Path) -> Iterator[Document]:
+    """Yield a shard's documents in their order."""
+    with path.open(encoding="utf-8") as stream:
+        for line in stream:
+            key, title, text, language, origin, metadata, _ = json.loads(line)
+            values = {name: _value(value) for name, value in metadata.items()}
+            yield Document(text, title, key, values, language, origin)
+
+
+def places(path: Path) -> dict[str, int]:
+    """Return each document's place in the whole stream by its key; the last one of a repeated key."""
+    with path.open(encoding="utf-8") as stream:
+        return {line[0]: line[-1] for line in map(json.loads, stream)}
+
+
+def _stored(document: Document, key: str, place: int) -> list[Any]:
+    metadata = {name: _json(value) for name, value in document.metadata.items()}
+    return [key, document.title, document.text, document.language, document.origin, metadata, place]
+
+
+def _json(value: Value) -> Any:
+    """Return a value as JSON; a date becomes a dictionary, which no other value is."""
+    if isinstance(value, datetime):
+        return {"time": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    return [_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _value(stored: Any) -> Value:
+    if isinstance(stored, dict):
+        [(kind, text)] = stored.items()
+        return datetime.fromisoformat(text) if kind == "time" else date.fromisoformat(text)
+    return [_value(item) for item in stored] if isinstance(stored, list) else stored  # type: ignore[misc]

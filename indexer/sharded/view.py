@@ -1,0 +1,109 @@
+"""One generation of a sharded collection, seen as one collection."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..encoder import ModelSpec
+from ..errors import SondeError
+from ..lexical.joined import JoinedLexicalIndex
+from ..store.derived import Loaded, lexical_folder
+from ..store.joined import JoinedCatalog
+from ..store.numbers import Numbers
+from ..store.segments import Segments
+from ..store.view import Generation, View
+
+if TYPE_CHECKING:
+    from ..ann import AnnIndex
+    from ..lexical import LexicalIndex
+    from .collection import ShardedCollection
+
+
+class JoinedSegments(Segments):
+    """The embeddings of all shards under the rows of the whole."""
+
+    def __init__(self, parts: Mapping[int, Segments], numbers: Numbers, dimension: int) -> None:
+        self.parts = parts
+        self.numbers = numbers
+        self.dimension = dimension
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of `rows` (int64 [n], in any order) as float32 [n, d]."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if len(rows) and (rows.min() < 0 or rows.max() >= len(self)):
+            raise SondeError(f"rows {rows.min():,} to {rows.max():,} are not all in the segments: run `sonde verify`")
+        found = np.empty((len(rows), self.dimension), np.float32)
+        shards, own = self.numbers.shard_of[rows], self.numbers.own_rows[rows]
+        for shard, part in self.parts.items():
+            mine = np.flatnonzero(shards == shard)
+            if len(mine):
+                found[mine] = part.read(own[mine])
+        return found
+
+    def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, float32 [m, d]) over all rows in order, at most `size` rows at a time."""
+        for start in range(0, len(self), size):
+            yield start, self.read(np.arange(start, min(start + size, len(self))))
+
+    def raw(self) -> Iterator[np.ndarray]:
+        """Yield the float16 [n, d] vectors in order."""
+        return (vectors.astype(np.float16) for _, vectors in self.chunks(65_536))
+
+
+class JoinedGeneration(Generation):
+    """One generation of all shards. Each shard keeps its own FAISS index; the lexical index is joined."""
+
+    def __init__(
+        self,
+        number: int,
+        spec: ModelSpec,
+        numbers: Numbers,
+        parts: Mapping[int, tuple[Path, Generation]],
+        loaded: Loaded,
+    ) -> None:
+        """Join the generations of shards, by shard with the folder of each."""
+        owners = np.full(len(numbers), -1, np.int64)
+        for shard, (folder, part) in parts.items():
+            if len(part.owners) != len(numbers.rows[shard]):
+                said = f"{folder} has {len(part.owners):,} passages, and its order.npy {len(numbers.rows[shard]):,}"
+                raise SondeError(f"{said}: restore the collection from a copy")
+            owners[numbers.rows[shard]] = numbers.documents(shard, part.owners)
+        segments = {shard: part.segments for shard, (_, part) in parts.items()}
+        super().__init__(number, 1, spec, owners, JoinedSegments(segments, numbers, spec.dimension), loaded)
+        self.numbers = numbers
+        self.parts = parts
+
+    @cached_property
+    def ann(self) -> "AnnIndex | None":
+        """None: each shard has its own, which is loaded now."""
+        for _, part in self.parts.values():
+            _ = part.ann
+        return None
+
+    @cached_property
+    def lexical(self) -> "LexicalIndex | None":
+        """The lexical indexes of all shards as one, or None where one cannot be read."""
+        if not self.parts or any(part.lexical is None for _, part in self.parts.values()):
+            return None
+        folders = [lexical_folder(folder, part.epoch) for folder, part in self.parts.values()]
+        try:
+            return JoinedLexicalIndex.join(folders, [self.numbers.rows[shard] for shard in self.parts])
+        except (OSError, SondeError):
+            return None
+
+
+class JoinedView(View):
+    """A generation together with the transactions of all shards."""
+
+    def __init__(
+        self, collection: "ShardedCollection", catalog: JoinedCatalog, generation: JoinedGeneration, parts: list[View]
+    ) -> None:
+        super().__init__(collection, catalog, generation)
+        rows = (generation.numbers.rows[shard] for shard in generation.parts)
+        self.parts = tuple(zip(parts, rows, strict=True))

@@ -1,0 +1,120 @@
+"""SIGKILL of a run over shards: readers see a whole generation, and repeating the command ends as without the kill."""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_encoder import FakeEncoder
+from kill_corpus import BATCH
+from killed_shards import run
+
+from sonde.indexer.sharded.collection import ShardedCollection
+from sonde.indexer.sharded.layout import generation_number
+from sonde.indexer.sharded.upkeep import verify_sharded
+from sonde.pipelines.search.search import search
+from sonde.pipelines.search.settings import MODES, SearchSettings
+
+RUNNER = Path(__file__).parents[2] / "support" / "killed_shards.py"
+QUERIES = ("apple river cloud", "a late arrival about music", "number 17 winter letter", "the same text again")
+RANDOM_MOMENTS = 4
+"""File operations per phase at which a run is killed, chosen at random."""
+
+Found = list[list[tuple[str, float]]]
+
+
+@dataclass
+class Phase:
+    """One phase of the collection's life: what was there before it, what an undisturbed run finds and how it works."""
+
+    name: str
+    before: Path | None
+    earlier: Found
+    expected: Found
+    operations: int
+    embedded: int
+
+
+def found(folder: Path) -> Found:
+    """The ids and scores that every mode gives for every query; none before the first generation."""
+    if not generation_number(folder):
+        return []
+    encoder: Any = FakeEncoder()
+    collection = ShardedCollection.open(folder, encoder=encoder)
+    results = [search(collection, query, SearchSettings(k=20, mode=mode)) for query in QUERIES for mode in MODES]
+    assert verify_sharded(collection) == []
+    collection.close()
+    return [[(hit.id, hit.score) for hit in hits] for hits in results]
+
+
+def process(phase: str, folder: Path, log: Path, event: str = "0") -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, str(RUNNER), phase, str(folder), str(log), event]
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
+    """Undisturbed runs of all three phases, one on top of the other."""
+    folder, before, made = tmp_path_factory.mktemp("undisturbed"), None, {}
+    for name in ("index", "update", "delete"):
+        target, log = folder / f"{name}.sonde", folder / f"{name}.log"
+        if before:
+            shutil.copytree(before, target)
+        earlier = found(target)
+        done = process(name, target, log)
+        assert done.returncode == 0, done.stderr.decode()
+        embedded = log.stat().st_size if log.exists() else 0
+        made[name] = Phase(name, before, earlier, found(target), int(done.stdout.split()[-1]), embedded)
+        before = target
+    return made
+
+
+def check(phase: Phase, tmp_path: Path, event: str) -> int:
+    """Kill a run, look at what readers see, repeat it; return how many passages both runs embedded."""
+    folder, log = tmp_path / "c.sonde", tmp_path / "log"
+    if phase.before:
+        shutil.copytree(phase.before, folder)
+    assert process(phase.name, folder, log, event).returncode == -signal.SIGKILL
+    seen = found(folder)
+    assert seen in (phase.earlier, phase.expected)
+    encoder: Any = FakeEncoder(log)
+    run(phase.name, folder, encoder)
+    assert found(folder) == phase.expected
+    return log.stat().st_size if log.exists() else 0
+
+
+STEPS = [
+    ("index", "create:before:collection.json"),
+    ("index", "create:after:collection.json"),
+    *(
+        (phase, step)
+        for phase in ("index", "update", "delete")
+        for step in (
+            "rename:before:work/01",
+            "rename:before:shards/00",
+            "rename:after:shards/01",
+            "rename:after:shards/02",
+            "create:before:generations",
+            "create:after:generations",
+        )
+        if (phase, step) != ("index", "rename:before:work/01")  # nothing is copied for the first generation
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS)
+def test_killed_at_a_step_of_publishing(phases: dict[str, Phase], tmp_path: Path, name: str, step: str) -> None:
+    phase = phases[name]
+    passages = 6 * BATCH  # of a batch: the longest documents have six
+    assert check(phase, tmp_path, step) <= phase.embedded + passages
+
+
+@pytest.mark.parametrize("moment", range(3 * RANDOM_MOMENTS))
+def test_killed_at_a_file_operation(phases: dict[str, Phase], tmp_path: Path, moment: int) -> None:
+    phase = list(phases.values())[moment % 3]
+    check(phase, tmp_path, str(random.Random(moment).randint(1, phase.operations)))
