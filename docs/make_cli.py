@@ -20,16 +20,35 @@ that is stopped ends with 130 (Ctrl-C) or 143 (SIGTERM) and says what it leaves;
 Control characters in texts, ids and names are printed as escapes such as `\\u001b`, so that no text can send commands
 to your terminal. A JSON line with such an escape holds the same value. `sonde export` writes its JSON lines unchanged
 to a file or a pipe.
+
+`sonde --install-completion` sets up your shell (bash, zsh, fish or PowerShell) to complete commands, options and the
+paths of collections when you press Tab. Start a new shell afterwards.
+
+Old names of commands still work:
+
+| old | new |
+|---|---|
+| `sonde correct` | `sonde runs correct` |
+| `sonde topic C --run RUN NUMBER`, `--search`, `--text`, `--tree` | `sonde runs show C RUN NUMBER`, and the same options |
+| `sonde topic C --over COLUMN` or `--by COLUMN` | `sonde runs show C RUN --by COLUMN` |
+| `sonde topic C --to FILE` with `--tree`, `--over` or `--by` | `sonde runs draw C RUN --to FILE` |
+| `sonde topic C --merge 3,7`, `--split N`, `--reduce-to N` | `sonde runs merge C RUN 3 7`, `split`, `merge --reduce-to` |
+| `sonde curve C --run RUN` | `sonde runs show C RUN --curve`, `sonde runs draw C RUN` |
+| `sonde runs C RUN --rename`, `--item`, `--merge`, `--delete` | `sonde runs name`, `merge`, `delete` |
+| `sonde runs C RUN --by COLUMN` | `sonde runs show C RUN --by COLUMN` |
+| `sonde similarity`, `sonde entail`, `sonde bitext` | `sonde texts similarity`, `entail`, `bitext` |
+| `sonde judgements C` | `sonde judge C` |
+| `sonde key` | `sonde serve key` |
 """
 
 
 def commands() -> Iterator[list[str]]:
-    """Yield the words after `sonde` of every command, groups before what they hold."""
+    """Yield the words after `sonde` of every command but old names, groups before what they hold."""
     waiting = [([], typer.main.get_command(app))]
     while waiting:
         words, command = waiting.pop(0)
         yield words
-        inner = getattr(command, "commands", {})
+        inner = {name: each for name, each in getattr(command, "commands", {}).items() if not each.hidden}
         waiting = [([*words, name], inner[name]) for name in inner] + waiting
 
 

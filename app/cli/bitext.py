@@ -1,4 +1,4 @@
-"""`sonde bitext` and `sonde evaluate bitext`."""
+"""`sonde texts bitext` and `sonde evaluate bitext`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +17,6 @@ Model = Annotated[str | None, typer.Option("--model", metavar="M", help="A multi
 Neighbours = Annotated[int, typer.Option("-k", metavar="K", help="Number of neighbours used for the margin.")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Text to put before every sentence.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, int8.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("bitext")(bitext)
 
 
 def bitext(
@@ -47,8 +42,8 @@ def bitext(
 
     \b
     Examples:
-      sonde bitext german.txt english.txt
-      sonde bitext german.txt english.txt --model ./multilingual --threshold 1.05 --to pairs.tsv
+      sonde texts bitext german.txt english.txt
+      sonde texts bitext german.txt english.txt --model ./multilingual --threshold 1.05 --to pairs.tsv
     """
     from ...indexer.encoder import DEFAULT_MODEL
     from ..api.models import mine_bitext, read_sentences
@@ -88,7 +83,7 @@ def _check(threshold: float | None, to: Path | None) -> None:
 
 
 def _write(path: Path, found: "list[Translation]") -> None:
-    """Write the pairs as `sonde evaluate bitext` and `sonde similarity --pairs` read them."""
+    """Write the pairs as `sonde evaluate bitext` and `sonde texts similarity --pairs` read them."""
     from ...indexer.files import write_output
 
     lines = [

@@ -119,12 +119,12 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
-    group.command("search")(evaluate_search)
-    group.command("labels")(evaluate_labels)
-    group.command("clusters")(evaluate_clusters)
-    group.command("sts")(evaluate_sts)
-    group.command("models")(evaluate_models)
-    group.command("bitext")(evaluate_bitext)
+    group.command("search", short_help="Compare search modes on judged queries.")(evaluate_search)
+    group.command("labels", short_help="Compare a label run with the true labels.")(evaluate_labels)
+    group.command("clusters", short_help="Measure a clustering.")(evaluate_clusters)
+    group.command("sts", short_help="Compare bi-encoders on pairs scored by people.")(evaluate_sts)
+    group.command("models", short_help="Compare int8, pruned and other forms of one model.")(evaluate_models)
+    group.command("bitext", short_help="Measure how well a model finds translations.")(evaluate_bitext)
     app.add_typer(group, name="evaluate")
 
 

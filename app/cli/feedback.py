@@ -1,4 +1,4 @@
-"""`sonde tag`, `sonde correct` and `sonde judge`: tags, corrections and judgements by people."""
+"""`sonde tag`, `sonde runs correct` and `sonde judge`: tags, corrections and judgements by people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from ...pipelines.label.corrections import Correction
     from ...pipelines.label.outcome import Unsure
     from ..api import Collection
-
-
-def register_correct(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("correct")(correct)
 
 
 def correct(
@@ -56,10 +51,10 @@ def correct(
 
     \b
     Examples:
-      sonde correct tickets.sonde --unsure -k 5
-      sonde correct tickets.sonde 1 3 --label spam
-      sonde correct tickets.sonde --from corrections.csv
-      sonde correct tickets.sonde --to kept.jsonl
+      sonde runs correct tickets.sonde --unsure -k 5
+      sonde runs correct tickets.sonde 1 3 --label spam
+      sonde runs correct tickets.sonde --from corrections.csv
+      sonde runs correct tickets.sonde --to kept.jsonl
       sonde label tickets.sonde --labels open,spam --replace
     """
     from ...indexer.errors import UsageError, out_of_range
@@ -148,7 +143,7 @@ def tag(
 ) -> None:
     """Give documents a tag. With ids and --where, all documents with these ids and all that match the filter get it.
 
-    A tag is stored as a run. Filters and exports call it "tag:NAME"; `sonde runs` renames and deletes it. A document
+    A tag is stored as a run. Filters and exports call it "tag:NAME"; `sonde runs name` renames it, `sonde runs delete` deletes it. A document
     loses its tags when it is deleted or its text changes.
 
     \b
@@ -157,7 +152,7 @@ def tag(
       sonde tag reviews.sonde odd 4711 4712
       sonde tag themes.sonde look-again --where '"cluster:kmeans" = 1'
       sonde cluster themes.sonde -k 2 --where '"tag:unhappy"' --name within
-      sonde runs themes.sonde unhappy --rename angry
+      sonde runs name themes.sonde unhappy angry
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
@@ -184,34 +179,56 @@ def _lines(path: Path) -> list[str]:
 
 
 def register_judge(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command, and the old name of one part of it."""
     app.command("judge")(judge)
-    app.command("judgements")(judgements)
+    app.command("judgements", hidden=True)(judgements)
+
+
+Qrels = Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write the judgements as TREC qrels.")]
+Queries = Annotated[
+    Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries to this file.")
+]
 
 
 def judge(
     collection: CollectionPath,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Document ids.")],
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")
+    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
     grade: Annotated[
         int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant. The default is 1.")
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Delete the judgements of these documents.")] = False,
+    to: Qrels = None,
+    queries: Queries = None,
+    json: Json = False,
 ) -> None:
     """Record which documents are relevant to a query, and which are not. The collection stores the judgements.
 
-    `sonde evaluate search C.sonde` uses them. A judgement no longer counts if its document is deleted or its text
-    changes.
+    With only a collection, list the judgements, also those made in the web UI; --to exports them. `sonde evaluate
+    search C.sonde` uses them. A judgement no longer counts if its document is deleted or its text changes.
 
     \b
     Examples:
       sonde judge reviews.sonde "late delivery" 4711 4712
       sonde judge reviews.sonde "late delivery" 4713 --grade 0
       sonde judge reviews.sonde "late delivery" 4713 --forget
+      sonde judge judged.sonde
+      sonde judge judged.sonde --to qrels.tsv --queries queries.jsonl
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
+    if query is None:
+        if forget or grade is not None:
+            raise UsageError("give a query and the ids of documents")
+        judgements(collection, to, queries, json)
+        return
+    if to or queries or json:
+        raise UsageError("--to, --queries and --json show the judgements: leave out the query and the ids")
+    if not ids:
+        raise UsageError("give the ids of the documents to judge after the query")
     if forget and grade is not None:
         raise UsageError("choose one of --grade and --forget")
     number = open_collection(collection).judge(query, ids, None if forget else 1 if grade is None else grade)
@@ -221,23 +238,8 @@ def judge(
         say(f"{counted(number, 'document')} {'relevant' if grade != 0 else 'not relevant'} to {snippet(query, 80)!r}")
 
 
-def judgements(
-    collection: CollectionPath,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="QRELS", help="Write the judgements as TREC qrels.")
-    ] = None,
-    queries: Annotated[
-        Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries to this file.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Show or export the judgements made with `sonde judge` or in the web UI.
-
-    \b
-    Examples:
-      sonde judgements judged.sonde
-      sonde judgements judged.sonde --to qrels.tsv --queries queries.jsonl
-    """
+def judgements(collection: CollectionPath, to: Qrels = None, queries: Queries = None, json: Json = False) -> None:
+    """Show or export the judgements, as `sonde judge C.sonde` does."""
     from ...indexer.errors import UsageError
     from ...indexer.files import check_different
     from ..api import open as open_collection

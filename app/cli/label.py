@@ -1,4 +1,4 @@
-"""`sonde label` and `sonde entail`."""
+"""`sonde label` and `sonde texts entail`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted
-from .output import Device, Json, LabelsFile, print_json, progress, say, snippet
+from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -16,13 +16,12 @@ Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: aut
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command."""
     app.command("label")(label)
-    app.command("entail")(entail)
 
 
 def label(
-    collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.")] = None,
+    collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.", autocompletion=collections_in)] = None,
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` adds a description."),
@@ -78,7 +77,7 @@ def label(
         bool,
         typer.Option(
             "--corrections/--no-corrections",
-            help="Apply the corrections stored by `sonde correct`, and learn from them.",
+            help="Apply the corrections stored by `sonde runs correct`, and learn from them.",
         ),
     ] = True,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
@@ -185,7 +184,7 @@ def entail(
 
     \b
     Examples:
-      sonde entail "A man is playing a guitar." "Somebody makes music."
+      sonde texts entail "A man is playing a guitar." "Somebody makes music."
     """
     from ..api import entail as judge
     from .search import standard_input

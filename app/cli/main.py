@@ -11,8 +11,8 @@ import typer
 from ...indexer.errors import SondeError
 from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
 from . import (
-    bitext,
     cluster,
+    compare,
     demo,
     documents,
     duplicates,
@@ -25,12 +25,14 @@ from . import (
     runs,
     search,
     serve,
-    similarity,
+    texts,
+    topic,
     topics,
     train,
     tune,
     upkeep,
 )
+from .groups import Panels
 from .output import option, say
 from .terminal import show_controls
 
@@ -39,11 +41,12 @@ WAIT_SECONDS = 30.0
 
 app = typer.Typer(
     name="sonde",
+    cls=Panels,
     invoke_without_command=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"color": False},
 )
 
 
@@ -63,29 +66,17 @@ def _options(
         context.with_resource(patience(Patience(WAIT_SECONDS, lambda event: say(str(event)))))
 
 
-index.register(app)
-search.register(app)
-documents.register(app)
-cluster.register(app)
-topics.register(app)
-map.register(app)
-runs.register(app)
+for module in (
+    *(index, search, tune, demo),
+    *(cluster, topics, map, label, duplicates, compare, texts),
+    *(runs, documents, topic),
+    *(evaluate, train),
+    *(serve, upkeep, model),
+):
+    module.register(app)
 feedback.register_tag(app)
-label.register(app)
-feedback.register_correct(app)
-similarity.register(app)
-bitext.register(app)
-duplicates.register(app)
-runs.register_compare(app)
 feedback.register_judge(app)
-evaluate.register(app)
-train.register(app)
-tune.register(app)
-model.register(app)
-upkeep.register(app)
-serve.register(app)
 serve.register_ui(app)
-demo.register(app)
 
 Misused: Any = typer.BadParameter.__base__
 """Click's `UsageError`, wherever the installed Typer keeps it."""

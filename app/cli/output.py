@@ -17,7 +17,23 @@ from ...indexer.progress import Notify, Progress
 from ...indexer.wording import per_second
 from .terminal import unchanged, visible
 
-CollectionPath = Annotated[Path, typer.Argument(metavar="C.sonde", help="The collection.")]
+
+
+def collections_in(incomplete: str) -> list[str]:
+    """Return the paths that begin with `incomplete` and are collections, for the completion of a shell."""
+    folder, _, name = incomplete.rpartition("/")
+    place = Path(f"{folder}/" if incomplete.startswith("/") else folder or ".")
+    begun = [each for each in place.glob("*") if each.name.startswith(name)] if place.is_dir() else []
+    found = [each for each in begun if (each / "catalog.db").is_file()]
+    if not found:
+        found = [path.parent for each in begun for path in each.glob("*/catalog.db")]
+    lead = "./" if incomplete.startswith("./") else ""
+    return sorted(f"{lead}{path}" for path in found)
+
+
+CollectionPath = Annotated[
+    Path, typer.Argument(metavar="C.sonde", help="The collection.", autocompletion=collections_in)
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]

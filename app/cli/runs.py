@@ -1,88 +1,94 @@
-"""`sonde runs` and `sonde compare`."""
+"""`sonde runs`: the results that a collection stores, and what can be done with one."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.store.kinds import KINDS
 from ...indexer.wording import counted
-from .cluster import print_items
-from .output import CollectionPath, Device, Json, print_json, say, snippet
+from .feedback import correct
+from .groups import DefaultGroup
+from .numbers import NegativeNumbers, group_numbers
+from .output import CollectionPath, Device, Json, print_json, progress, say
+from .show_run import Kind, Name, draw, print_breakdown, print_details, show
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Run
-    from ...pipelines.analysis.runs import RunDetails
-    from ...pipelines.compare import Contrast, RunComparison
     from ..api import Collection
 
-
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("runs")(runs)
+    """Add the group, and the old name of `sonde runs correct`."""
+    group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
+    group.callback()(_keep_group)
+    group.command("list", short_help="List the runs; `list` may be left out.")(list_)
+    group.command("show", cls=NegativeNumbers, short_help="Show a run, or the documents of one group.")(show)
+    group.command("draw", short_help="Draw a map, the tree of topics, or topics over time.")(draw)
+    group.command("name", short_help="Rename a run or one of its groups.")(name)
+    group.command("merge", short_help="Merge clusters, or topics.")(merge)
+    group.command("split", short_help="Split a merged topic.")(split)
+    group.command("update", short_help="Add new documents to clusters, topics or a map.")(update)
+    group.command("correct", short_help="Correct labels, or show the least certain ones.")(correct)
+    group.command("delete", short_help="Delete a run.")(delete)
+    app.add_typer(group, name="runs")
+    app.command("correct", hidden=True)(correct)
 
 
-def runs(
+def _keep_group() -> None:
+    """Show and change the results that a collection stores."""
+
+
+def list_(
     collection: CollectionPath,
-    name: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to show or change.")] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", help=f"Kind of run: {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
-    ] = None,
-    rename: Annotated[str | None, typer.Option("--rename", metavar="NEW", help="Rename the run.")] = None,
-    item: Annotated[
-        int | None,
-        typer.Option("--item", metavar="N", help="With --rename: rename this cluster, topic or label."),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
-    ] = None,
-    merge: Annotated[
-        str | None, typer.Option("--merge", metavar="3,7", help="Merge clusters; the result has the first number.")
-    ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the run.")] = False,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Show only this run, with its groups.")] = None,
+    kind: Kind = None,
+    rename: Annotated[str | None, typer.Option("--rename", hidden=True)] = None,
+    item: Annotated[int | None, typer.Option("--item", hidden=True)] = None,
+    by: Annotated[str | None, typer.Option("--by", hidden=True)] = None,
+    merge: Annotated[str | None, typer.Option("--merge", hidden=True)] = None,
+    delete: Annotated[bool, typer.Option("--delete", hidden=True)] = False,
     json: Json = False,
 ) -> None:
-    """List the runs of a collection. Show, rename or delete a run; rename or merge its clusters.
+    """List the runs of a collection: stored clusters, topics, maps, labels, corrections and tags.
 
-    Runs are marked if they were made with another model than the collection's current one.
+    `list` may be left out. Runs that were made with another model than the collection's current one are marked. A
+    group is a cluster, a topic or a label; `sonde runs show` prints the numbers of the groups.
 
     \b
     Examples:
       sonde runs themes.sonde
-      sonde runs themes.sonde kmeans
-      sonde runs themes.sonde kmeans --by stars
-      sonde runs themes.sonde kmeans --rename themes
-      sonde runs themes.sonde kmeans --item 0 --rename "late deliveries"
-      sonde runs themes.sonde kmeans --merge 0,2
-      sonde runs themes.sonde kmeans --delete
+      sonde runs themes.sonde --kind cluster
+      sonde runs show themes.sonde kmeans
+      sonde runs show themes.sonde kmeans 0
+      sonde runs name themes.sonde kmeans 0 "late deliveries"
+      sonde runs merge themes.sonde kmeans 0 2
+      sonde runs draw news.sonde topics --to tree.html
+      sonde runs delete themes.sonde other
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
-    if name is None and (rename is not None or item is not None or delete or by is not None):
+    if run is None and (rename is not None or item is not None or delete or by is not None):
         raise UsageError("say which run: sonde runs C.sonde RUN")
     if delete and (rename is not None or item is not None):
         raise UsageError("--delete cannot be combined with --rename or --item")
     if by is not None and (delete or rename is not None):
         raise UsageError("--by cannot be combined with --rename or --delete")
-    if merge is not None and (name is None or delete or rename is not None or by is not None):
+    if merge is not None and (run is None or delete or rename is not None or by is not None):
         raise UsageError("--merge needs a RUN, and cannot be combined with --rename, --delete or --by")
     if item is not None and rename is None:
         raise UsageError("--item needs --rename: the new name")
     opened = open_collection(collection)
-    if name is None:
+    if run is None:
         _list(opened.runs(kind), json)
     elif delete:
-        opened.delete_run(name, kind=kind)
-        say(f"deleted the run {name!r}")
+        _delete(opened, run, kind)
     elif rename is not None:
-        opened.rename_run(name, rename, kind=kind, item=item)
-        say(f"renamed {'the run' if item is None else f'number {item} of'} {name!r} to {rename!r}")
+        _rename(opened, run, rename, kind, item)
     elif merge is not None:
-        _merge(opened, str(name), merge, kind)
+        _merge(opened, run, group_numbers([merge], "--merge"), kind)
     elif by is not None:
-        _breakdown(opened, name, by, kind, json)
+        print_breakdown(opened.breakdown(run, by, kind), json)
     else:
-        _show(opened.run(name, kind), json)
+        print_details(opened.run(run, kind), json)
 
 
 def _list(found: "list[Run]", json: bool) -> None:
@@ -98,108 +104,155 @@ def _list(found: "list[Run]", json: bool) -> None:
         say("no runs: make one with `sonde cluster`")
 
 
-def _merge(opened: "Collection", name: str, numbers: str, kind: str | None) -> None:
+def name(
+    collection: CollectionPath,
+    run: Name,
+    words: Annotated[
+        list[str], typer.Argument(metavar="[NUMBER] NAME", help="The new name; with a number, that of a group.")
+    ],
+    kind: Kind = None,
+) -> None:
+    """Rename a run, or one of its clusters, topics or labels.
+
+    \b
+    Examples:
+      sonde runs name themes.sonde kmeans themes
+      sonde runs name themes.sonde kmeans 0 "late deliveries"
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if len(words) > 2 or (len(words) == 2 and not words[0].isdecimal()):
+        raise UsageError(f"{' '.join(words)!r} is not a name: put a name with spaces in quotes")
+    item = int(words[0]) if len(words) == 2 else None
+    _rename(open_collection(collection), run, words[-1], kind, item)
+
+
+def _rename(opened: "Collection", run: str, to: str, kind: str | None, item: int | None) -> None:
+    opened.rename_run(run, to, kind=kind, item=item)
+    say(f"renamed {'the run' if item is None else f'number {item} of'} {run!r} to {to!r}")
+
+
+def merge(
+    collection: CollectionPath,
+    run: Name,
+    numbers: Annotated[
+        list[str] | None, typer.Argument(metavar="NUMBER...", help="Groups to merge; the result has the first number.")
+    ] = None,
+    reduce_to: Annotated[
+        int | None, typer.Option("--reduce-to", metavar="N", help="Topics: merge similar ones until N are left.")
+    ] = None,
+    kind: Kind = None,
+) -> None:
+    """Merge clusters, or topics, of a run.
+
+    \b
+    Examples:
+      sonde runs merge themes.sonde kmeans 0 2
+      sonde runs merge news.sonde topics --reduce-to 3
+    """
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if bool(numbers) == (reduce_to is not None):
+        raise UsageError("give two or more numbers, or --reduce-to N")
+    opened = open_collection(collection)
+    if reduce_to is None:
+        _merge(opened, run, group_numbers(numbers or [], "NUMBER"), kind)
+        return
+    _check_topics(opened, run, kind, "--reduce-to")
+    left = opened.topic_run(run).reduce(reduce_to)
+    say(f"{run}: {counted(len(left), 'topic')} left")
+
+
+def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None) -> None:
     """Merge clusters, or topics, of a run."""
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import KINDS, TOPIC
 
-    try:
-        chosen = [int(part) for part in numbers.split(",")]
-    except ValueError:
-        raise UsageError(f"--merge is {numbers!r}: write numbers with commas between them, such as 3,7") from None
     run = opened.run(name, kind).run
     if not run.kind.groups:
         known = " and ".join(kind.items for kind in KINDS if kind.groups)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
     if run.kind is TOPIC:
-        opened.topic_run(name).merge(chosen)
-        say(f"merged topics {numbers} of {name!r}")
+        opened.topic_run(name).merge(numbers)
+        say(f"merged topics {','.join(map(str, numbers))} of {name!r}")
     else:
-        item = opened.merge_clusters(chosen, name)
+        item = opened.merge_clusters(numbers, name)
         say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
 
 
-def _breakdown(opened: "Collection", name: str, column: str, kind: str | None, json: bool) -> None:
-    found = opened.breakdown(name, column, kind)
-    if json:
-        for row in found.rows():
-            print_json(row)
-        return
-    print(f"{'documents':>9}  {snippet(column, 20):<20}  {'number':>6}  name")
-    for row in found.rows():
-        part = row[found.period or "class"]
-        print(f"{row['documents']:>9,}  {part:<20}  {row['number']:>6}  {row['name']}")
-
-
-def _show(found: "RunDetails", json: bool) -> None:
-    run = found.run
-    if json:
-        print_json(found.to_dict())
-        return
-    print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
-    if run.other_model:
-        print(f"  model      {run.model}: the collection now has another model; to update the run, make it again")
-    for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
-        shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
-        print(f"  {title:<10} {', '.join(shown)}")
-    print_items(found.items)
-
-
-def register_compare(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("compare")(compare)
-
-
-def compare(
+def split(
     collection: CollectionPath,
-    cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; give two.")] = None,
-    where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; give two.")] = None,
-    query: Annotated[list[str] | None, typer.Option("--query", help="A query; give two.")] = None,
-    run: Annotated[
-        list[str] | None,
-        typer.Option("--run", metavar="RUN", help="The run that holds the clusters; or give two runs to compare."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="With --query: number of documents found by each query.")] = 100,
-    device: Device = "auto",
-    json: Json = False,
+    run: Name,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="The topic to split.")],
+    kind: Kind = None,
 ) -> None:
-    """Compare two clusters, two filters (such as time windows), two queries or two runs.
+    """Split a topic that was merged, in two.
 
     \b
     Examples:
-      sonde compare themes.sonde --cluster 0 --cluster 1
-      sonde compare themes.sonde --where "stars <= 2" --where "stars > 2"
-      sonde compare themes.sonde --query "late delivery" --query "noisy fan" -k 4
-      sonde compare themes.sonde --run kmeans --run other
+      sonde runs split news.sonde topics 0 …
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
-    named = run or []
-    if cluster and len(named) > 1:
-        raise UsageError("two clusters are compared within one run: give --run once")
-    parts = {"clusters": cluster or [], "where": where or [], "queries": query or []}
-    if cluster:
-        found = open_collection(collection, device=device).compare(**parts, run=named[0] if named else None, k=k)
-    else:
-        found = open_collection(collection, device=device).compare(**parts, runs=named, k=k)
-    print_json(found.to_dict()) if json else _print(found)
+    opened = open_collection(collection)
+    _check_topics(opened, run, kind, "split")
+    found = opened.topic_run(run).split(number)
+    say(f"split topic {number} of {run!r}: {counted(len(found), 'topic')} now")
 
 
-def _print(found: "Contrast | RunComparison") -> None:
-    from ...pipelines.compare import Contrast
+def _check_topics(opened: "Collection", name: str, kind: str | None, what: str) -> None:
+    from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import TOPIC
 
-    if not isinstance(found, Contrast):
-        agree = f"NMI {found.nmi:.3f} · ARI {found.ari:.3f}"
-        print(f"{found.runs[0]} and {found.runs[1]}: {counted(found.documents, 'document')} · {agree}")
-        for title, changes in (("split", found.split), ("merged", found.merged)):
-            for change in changes:
-                parts = ", ".join(f"{share:.0%} {n} ({snippet(name, 30)})" for n, name, share in change.parts)
-                size = counted(change.size, "document")
-                print(f"{title}: {change.number} ({snippet(change.name, 30)}), {size}: {parts}")
-        return
-    print(f"cosine of the means {found.similarity:.3f} · {counted(found.common, 'document')} in both")
-    for side in found.sides:
-        print(f"{snippet(side.name, 80)}: {counted(side.documents, 'document')}")
-        print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")
-        print(f"  documents {', '.join(snippet(key, 40) for key in side.examples)}")
+    run = opened.run(name, kind).run
+    if run.kind is not TOPIC:
+        raise UsageError(f"{name!r} is a {run.kind} run: {what} is for topic runs")
+
+
+def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Device = "auto") -> None:
+    """Add documents that are new since a cluster, topic or map run to its groups or places; all others stay.
+
+    \b
+    Examples:
+      sonde runs update themes.sonde kmeans
+      sonde runs update news.sonde topics
+    """
+    from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC
+    from ..api import open as open_collection
+
+    with progress() as notify:
+        opened = open_collection(collection, device=device)
+        found = opened.run(run, kind).run.kind
+        if found is CLUSTER:
+            updated = opened.update_clusters(run, progress=notify)
+            added = f"{counted(updated.added, 'document')} added, {counted(updated.outliers, 'outlier')} among them"
+        elif found is TOPIC:
+            topics = opened.topic_run(run, progress=notify)
+            added = f"{counted(topics.newer, 'document')} got a topic"
+            if topics.newer:
+                topics.update()
+        elif found is MAP:
+            added = f"{counted(opened.update_map(run, progress=notify), 'document')} placed"
+        else:
+            raise UsageError(f"{run!r} is a {found} run: only cluster, topic and map runs can be updated")
+    print(f"{run}: {added}")
+
+
+def delete(collection: CollectionPath, run: Name, kind: Kind = None) -> None:
+    """Delete a run. The documents stay.
+
+    \b
+    Examples:
+      sonde runs delete themes.sonde other
+    """
+    from ..api import open as open_collection
+
+    _delete(open_collection(collection), run, kind)
+
+
+def _delete(opened: "Collection", run: str, kind: str | None) -> None:
+    opened.delete_run(run, kind=kind)
+    say(f"deleted the run {run!r}")

@@ -1,4 +1,4 @@
-"""`sonde serve`, `sonde key`, `sonde mcp` and `sonde ui`."""
+"""`sonde serve`, `sonde serve key`, `sonde mcp` and `sonde ui`."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from .output import Device, say
+from .groups import DefaultGroup
+from .output import Device, collections_in, say
 
 if TYPE_CHECKING:
     from ..http.guard import Rights
@@ -19,14 +20,22 @@ AllowHost = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("serve")(serve)
-    app.command("key")(key)
+    """Add the commands, and the old name of `sonde serve key`."""
+    group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
+    group.callback()(_keep_group)
+    group.command("collections", short_help="Serve collections; `collections` may be left out.")(serve)
+    group.command("key", short_help="Add an API key to a file and print it.")(key)
+    app.add_typer(group, name="serve")
+    app.command("key", hidden=True)(key)
     app.command("mcp")(mcp)
 
 
+def _keep_group() -> None:
+    """Serve collections over HTTP, or add an API key."""
+
+
 def serve(
-    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to serve.")],
+    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to serve.", autocompletion=collections_in)],
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8080,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
@@ -86,8 +95,8 @@ def key(
 
     \b
     Examples:
-      sonde key keys.json --name reader
-      sonde key keys.json --name importer --rights write
+      sonde serve key keys.json --name reader
+      sonde serve key keys.json --name importer --rights write
     """
     from ..http.guard import add_key
 
@@ -96,7 +105,7 @@ def key(
 
 
 def mcp(
-    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.")],
+    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.", autocompletion=collections_in)],
     http: Annotated[bool, typer.Option("--http", help="Listen over streamable HTTP instead of stdin.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
@@ -141,7 +150,7 @@ def register_ui(app: typer.Typer) -> None:
 
 
 def ui(
-    place: Annotated[Path, typer.Argument(metavar="[C.sonde]", help="A collection, or a folder of them.")] = Path(),
+    place: Annotated[Path, typer.Argument(metavar="[C.sonde]", help="A collection, or a folder of them.", autocompletion=collections_in)] = Path(),
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8501,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,

@@ -1,4 +1,4 @@
-"""`sonde similarity` and `sonde evaluate sts`."""
+"""`sonde texts similarity` and `sonde evaluate sts`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,11 +132,6 @@ def model_name(model: str) -> str:
 WIDTH = 60
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("similarity")(similarity)
-
-
 def similarity(
     first: Annotated[str | None, typer.Argument(metavar="TEXT", help="The first text.")] = None,
     second: Annotated[str | None, typer.Argument(metavar="TEXT", help="The second text.")] = None,
@@ -168,9 +163,9 @@ def similarity(
 
     \b
     Examples:
-      sonde similarity "An elephant is bigger than a lion." "A lion is bigger than an elephant."
-      sonde similarity "He bought a car from her." "She sold him a car." --nli none
-      sonde similarity --pairs pairs.jsonl --columns premise,hypothesis --json
+      sonde texts similarity "An elephant is bigger than a lion." "A lion is bigger than an elephant."
+      sonde texts similarity "He bought a car from her." "She sold him a car." --nli none
+      sonde texts similarity --pairs pairs.jsonl --columns premise,hypothesis --json
     """
     from ...indexer.encoder import DEFAULT_MODEL
     from ...indexer.errors import UsageError

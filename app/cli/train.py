@@ -119,9 +119,9 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(help="Train your own models.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
-    group.command("nli")(train_nli)
-    group.command("reranker")(train_reranker)
-    group.command("biencoder")(train_biencoder)
+    group.command("nli", short_help="Train an NLI model.")(train_nli)
+    group.command("reranker", short_help="Train a cross-encoder for --rerank.")(train_reranker)
+    group.command("biencoder", short_help="Tune a bi-encoder on your own examples.")(train_biencoder)
     app.add_typer(group, name="train")
 
 

@@ -1,44 +1,22 @@
 """`sonde tune`, `sonde tune threshold` and `sonde ask`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ..api import Collection
 
-DEFAULT = "search"
-
-
-class _Group(TyperGroup):
-    """`sonde tune C.sonde` is `sonde tune search C.sonde`."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Take the first word for a collection where it names no command."""
-        if args and args[0] not in self.commands:
-            args = [DEFAULT, *args]
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let options come before the collection."""
-        if args and args[0] not in self.commands and args[0] != "--help":
-            args = [DEFAULT, *args]
-        return super().parse_args(ctx, args)
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(
-        cls=_Group, help="Find the best settings for a collection, from queries with known answers.",
-        no_args_is_help=True, rich_markup_mode=None,
-    )  # fmt: skip
+    group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
-    group.command("search")(tune_search)
-    group.command("threshold")(tune_threshold)
+    group.command("search", short_help="Tune searches; `search` may be left out.")(tune_search)
+    group.command("threshold", short_help="Find the threshold of `sonde ask`.")(tune_threshold)
     app.add_typer(group, name="tune")
     app.command("ask")(ask)
 

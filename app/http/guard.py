@@ -55,10 +55,10 @@ class Keys:
         except OSError as error:
             raise SondeError(f"cannot read the keys in {path}: {error.strerror}") from None
         except (ValueError, TypeError, KeyError):
-            said = f"{path} is not a key file: create one under another name with `sonde key FILE --name NAME`"
+            said = f"{path} is not a key file: create one under another name with `sonde serve key FILE --name NAME`"
             raise SondeError(said, code="not-keys") from None
         if not keys:
-            said = f"{path} has no keys: create one with `sonde key {path} --name NAME`"
+            said = f"{path} has no keys: create one with `sonde serve key {path} --name NAME`"
             raise SondeError(said, code="no-keys")
         return cls(keys)
 

@@ -29,7 +29,7 @@ class ServeSettings:
     Attributes:
         host: Address to listen on; any address other than loopback requires `keys`.
         port: Port, 0 for a free one.
-        keys: File of API keys, as written by `sonde key`; None: no key is required.
+        keys: File of API keys, as written by `sonde serve key`; None: no key is required.
         device: Where models run: "auto", "cpu", "cuda" …
         max_body: Maximum bytes of a request's body.
         max_text: Maximum characters of one text.
@@ -88,7 +88,7 @@ class ServeSettings:
         if self.keys is None and not is_loopback(self.host):
             raise UsageError(
                 f"listening on {self.host} lets other machines in, so it needs --keys FILE: "
-                "`sonde key FILE --name NAME` makes one"
+                "`sonde serve key FILE --name NAME` makes one"
             )
 
 

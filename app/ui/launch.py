@@ -24,7 +24,7 @@ class UiSettings:
     Attributes:
         shelf: The folder whose collections (`*.sonde`) are shown, and where new ones are made.
         collection: The name of the one to show first.
-        keys: File of API keys, as `sonde key` writes it; None: no key is asked for.
+        keys: File of API keys, as `sonde serve key` writes it; None: no key is asked for.
         device: Where models run: "auto", "cpu", "cuda" …
         local: Whether only this machine's user reaches the server, and may name files on it.
     """

@@ -1,0 +1,231 @@
+"""`sonde runs show` and `sonde runs draw`: what a run found."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...indexer.store.kinds import KINDS
+from ...indexer.wording import counted
+from .cluster import print_items
+from .map import curve_points, draw_curve, print_curve
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .topic import print_topic, print_topics, show_breakdown, show_tree, topic_line
+
+if TYPE_CHECKING:
+    from ...indexer.store.kinds import RunKind
+    from ...pipelines.analysis.runs import RunBreakdown, RunDetails
+    from ...pipelines.topics import Breakdown, Topics
+    from ..api import Collection
+
+Name = Annotated[str, typer.Argument(metavar="RUN", help="The run's name.")]
+Kind = Annotated[str | None, typer.Option("--kind", help=f"Kind of run: {', '.join(KINDS[:-1])} or {KINDS[-1]}.")]
+By = Annotated[
+    str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
+]
+Span = Annotated[
+    str | None, typer.Option("--period", help="Topics, with --by a date: year, month, week or day.")
+]
+
+
+def show(
+    collection: CollectionPath,
+    run: Name,
+    number: Annotated[
+        int | None, typer.Argument(metavar="NUMBER", help="Show the documents of this group; -1 for the outliers.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of documents or, with --search, of groups.")] = 10,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="QUERY", help="Show the clusters or topics closest to a query.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Topics: show the topic of a text.")] = None,
+    by: By = None,
+    period: Span = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Topics: show which topics are similar.")] = False,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Clusters: show the measures from which -k auto chose k.")
+    ] = False,
+    kind: Kind = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Show a run: how it was made and its clusters, topics or labels; or the documents of one of them.
+
+    \b
+    Examples:
+      sonde runs show themes.sonde kmeans
+      sonde runs show themes.sonde kmeans 0 -k 5
+      sonde runs show themes.sonde kmeans --by stars
+      sonde runs show news.sonde kmeans --curve
+      sonde runs show news.sonde topics --search "late parcels"
+      sonde runs show news.sonde topics --by date --period month
+      sonde runs show news.sonde topics --tree
+    """
+    from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import CLUSTER, TOPIC
+    from ..api import open as open_collection
+
+    asked = {"NUMBER": number, "--search": search, "--text": text, "--by": by, "--tree": tree or None,
+             "--curve": curve or None}  # fmt: skip
+    names = [name for name, value in asked.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"ask for one thing at a time: {' or '.join(names)}")
+    if period is not None and by is None:
+        raise UsageError("--period needs --by: name the column with the dates")
+    with progress(quiet=json) as notify:
+        opened = open_collection(collection, device=device)
+        details = opened.run(run, kind)
+        found = details.run.kind
+        _refuse(run, found, "--curve" if curve else None, CLUSTER)
+        if found is TOPIC:
+            _show_topics(opened.topic_run(run, progress=notify), opened, number, k, search, text, by, period, tree, json)
+            return
+    _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
+    _refuse(run, found, "--search" if search is not None else None, CLUSTER)
+    if number is not None:
+        _print_members(opened, run, number, k, str(found), json)
+    elif search is not None:
+        for item, cosine in opened.clusters_near(search, run, k):
+            values = {"number": item.number, "name": item.name, "score": cosine}
+            print_json(values) if json else print(f"{cosine:>6.3f}  {item.number:>4}  {snippet(item.name, 60)}")
+    elif curve:
+        print_curve(*curve_points(opened, run), json)
+    elif by is not None:
+        print_breakdown(opened.breakdown(run, by, kind), json)
+    else:
+        print_details(details, json)
+
+
+def _refuse(run: str, found: "RunKind", option: str | None, wanted: "RunKind") -> None:
+    from ...indexer.errors import UsageError
+
+    if option is not None and found is not wanted:
+        raise UsageError(f"{run!r} is a {found} run: {option} is for {wanted} runs")
+
+
+def _show_topics(
+    topics: "Topics", opened: "Collection", number: int | None, k: int, search: str | None, text: str | None,
+    by: str | None, period: str | None, tree: bool, json: bool,
+) -> None:  # fmt: skip
+    """Show a topic run, as `sonde topic` does."""
+    if number is not None:
+        print_topic(topics, number, k, json)
+    elif search is not None:
+        for each, cosine in topics.search(search, k):
+            print_json(each.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {topic_line(each)}")
+    elif text is not None:
+        print_topic_of(topics, text, json)
+    elif by is not None:
+        show_breakdown(topics, _topics_by(topics, opened, by, period), None, json)
+    elif tree:
+        show_tree(topics, None, json)
+    else:
+        print_topics(topics, json)
+
+
+def print_topic_of(topics: "Topics", text: str, json: bool) -> None:
+    """Print the topic of a text."""
+    [answer] = topics.of([text])
+    shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
+    print_json(answer.to_dict()) if json else print(shown)
+
+
+def _topics_by(topics: "Topics", opened: "Collection", column: str, period: str | None) -> "Breakdown":
+    """Count topics over time if the column has dates or a period is given, otherwise by class."""
+    timed = period is not None or opened.fields().get(column) == "date"
+    return topics.over(column, period) if timed else topics.by(column)
+
+
+def draw(
+    collection: CollectionPath,
+    run: Name,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The .html or .png file to draw.")],
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Topics: draw them over time, or by class.")
+    ] = None,
+    period: Span = None,
+    color: Annotated[
+        str | None, typer.Option("--color", metavar="WHAT", help="Map: colour points, as in `sonde map`.")
+    ] = None,
+    points: Annotated[int, typer.Option("--points", help="Map: maximum number of documents to draw.")] = 50_000,
+    kind: Kind = None,
+) -> None:
+    """Draw a run: a map; the tree of topics, or topics over time; the curve from which -k auto chose k.
+
+    \b
+    Examples:
+      sonde runs draw news.sonde map --to map.html --color topic:topics
+      sonde runs draw news.sonde topics --to tree.html
+      sonde runs draw news.sonde topics --by date --period month --to over.png
+      sonde runs draw news.sonde kmeans --to curve.png
+    """
+    from ...indexer.errors import UsageError
+    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC
+    from ..api import open as open_collection
+    from ..api.functions import check_plot_target
+
+    check_plot_target(to)
+    with progress() as notify:
+        opened = open_collection(collection)
+        found = opened.run(run, kind).run.kind
+        _refuse(run, found, "--by" if by is not None else "--period" if period is not None else None, TOPIC)
+        _refuse(run, found, "--color" if color is not None else None, MAP)
+        if found is MAP:
+            shown = opened.map_run(run)
+            shown.draw(to, color, points=points, notify=notify)
+            say(f"{to}: {counted(min(len(shown), points), 'document')}")
+        elif found is TOPIC:
+            topics = opened.topic_run(run, progress=notify)
+            if by is None:
+                show_tree(topics, to, json=False)
+            else:
+                show_breakdown(topics, _topics_by(topics, opened, by, period), to, json=False)
+        elif found is CLUSTER:
+            draw_curve(opened, *curve_points(opened, run), to)
+        else:
+            raise UsageError(f"{run!r} is a {found} run: only map, topic and cluster runs can be drawn")
+
+
+def print_breakdown(found: "RunBreakdown", json: bool) -> None:
+    """Print how many documents each group has in each part of a column."""
+    if json:
+        for row in found.rows():
+            print_json(row)
+        return
+    print(f"{'documents':>9}  {snippet(found.column, 20):<20}  {'number':>6}  name")
+    for row in found.rows():
+        part = row[found.period or "class"]
+        print(f"{row['documents']:>9,}  {part:<20}  {row['number']:>6}  {row['name']}")
+
+
+def print_details(found: "RunDetails", json: bool) -> None:
+    """Print how a run was made, and its groups."""
+    run = found.run
+    if json:
+        print_json(found.to_dict())
+        return
+    print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
+    if run.other_model:
+        print(f"  model      {run.model}: the collection now has another model; to update the run, make it again")
+    for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
+        shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
+        print(f"  {title:<10} {', '.join(shown)}")
+    print_items(found.items)
+
+
+def _print_members(opened: "Collection", run: str, number: int, k: int, kind: str, json: bool) -> None:
+    """Print the documents of a group, best matches first."""
+    from ...indexer.errors import SondeError
+
+    found = opened.members(run, number, kind, k=k)
+    if not found:
+        raise SondeError(f"the {kind} run {run!r} has no documents under number {number}: `sonde runs show` lists them")
+    for rank, member in enumerate(found, start=1):
+        if json:
+            print_json({"number": number, "rank": rank} | asdict(member))
+            continue
+        score = "    –" if member.score is None else f"{member.score:.3f}"
+        title = f" · {snippet(member.title, 80)}" if member.title else ""
+        print(f"{rank:>3}. {score}  {snippet(member.id, 60)}{title}")
+        print(f"     {snippet(member.text)}")

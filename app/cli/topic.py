@@ -1,0 +1,187 @@
+"""What a topic run holds, as `sonde runs show` and `sonde runs draw` print and draw it; and the old `sonde topic`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...indexer.wording import counted
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .numbers import NegativeNumbers, group_numbers
+
+if TYPE_CHECKING:
+    from ...pipelines.topics import Breakdown, Topic, Topics
+
+SHADES = " ▁▂▃▄▅▆▇█"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the old name of what `sonde runs` does to topic runs."""
+    app.command("topic", cls=NegativeNumbers, hidden=True)(topic)
+
+
+def topic(
+    collection: CollectionPath,
+    number: Annotated[
+        int | None, typer.Argument(metavar="NUMBER", help="Number of a topic; -1 for the outliers.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Topic run; the newest by default.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of documents to show or, with --search, of topics.")] = 10,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="QUERY", help="Show the topics closest to a query.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Show the topic of a text.")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show which topics are similar.")] = False,
+    over: Annotated[
+        str | None, typer.Option("--over", metavar="COLUMN", help="Show topics over time, by a column of dates.")
+    ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option("--period", help="With --over: year, month, week or day; depends on the time span by default."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Show topics by the values of a column.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="With --tree, --over or --by: draw it to an .html or .png file."),
+    ] = None,
+    merge: Annotated[str | None, typer.Option("--merge", metavar="3,7", help="Merge topics.")] = None,
+    split: Annotated[int | None, typer.Option("--split", metavar="N", help="Split a merged topic in two.")] = None,
+    reduce_to: Annotated[
+        int | None, typer.Option("--reduce-to", metavar="N", help="Merge similar topics until N are left.")
+    ] = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Show a topic run, or merge and split its topics. `sonde runs` does the same for every kind of run."""
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+    from ..api.functions import check_plot_target
+
+    asked = [name for name, value in {
+        "NUMBER": number, "--search": search, "--text": text, "--tree": tree or None, "--over": over, "--by": by,
+        "--merge": merge, "--split": split, "--reduce-to": reduce_to,
+    }.items() if value is not None]  # fmt: skip
+    if len(asked) > 1:
+        raise UsageError(f"ask for one thing at a time: {' or '.join(asked)}")
+    if to is not None and not (tree or over is not None or by is not None):
+        raise UsageError("--to draws what --tree, --over or --by show: add one of them")
+    if period is not None and over is None:
+        raise UsageError("--period needs --over")
+    if to is not None:
+        check_plot_target(to)
+    merged = group_numbers([merge], "--merge") if merge is not None else []
+    with progress(quiet=json) as notify:
+        found = open_collection(collection, device=device).topic_run(run, progress=notify)
+        if merge is not None:
+            found = found.merge(merged)
+        elif split is not None:
+            found = found.split(split)
+        elif reduce_to is not None:
+            found = found.reduce(reduce_to)
+    if number is not None:
+        print_topic(found, number, k, json)
+    elif search is not None:
+        for each, cosine in found.search(search, k):
+            print_json(each.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {topic_line(each)}")
+    elif text is not None:
+        [answer] = found.of([text])
+        shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
+        print_json(answer.to_dict()) if json else print(shown)
+    elif tree:
+        show_tree(found, to, json)
+    elif over is not None or by is not None:
+        what = found.over(over, period) if over is not None else found.by(str(by))
+        show_breakdown(found, what, to, json)
+    else:
+        print_topics(found, json)
+
+
+def topic_line(topic: "Topic") -> str:
+    return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%}  {snippet(topic.name, 60)}"
+
+
+def print_topics(found: "Topics", json: bool) -> None:
+    for topic in found:
+        if json:
+            print_json({"run": found.name} | topic.to_dict())
+            continue
+        print(topic_line(topic))
+        print(f"{'':23}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
+    report = found.run.report
+    parts = [counted(len(found), "topic"), counted(found.run.documents, "document")]
+    if found.outliers:
+        parts.append(f"{counted(found.outliers, 'outlier')} ({found.outliers / max(found.run.documents, 1):.1%})")
+    parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
+    if found.newer:
+        newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
+        parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")
+    say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
+
+
+def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
+    if not json and number >= 0:
+        topic = found.topic(number)
+        print(topic_line(topic))
+        print(f"  terms     {', '.join(f'{term} {weight:.4f}' for term, weight in topic.terms)}")
+        if topic.keywords:
+            print(f"  keywords  {', '.join(f'{term} {cosine:.3f}' for term, cosine in topic.keywords[:10])}")
+    for member in found.documents(number, k):
+        if json:
+            print_json({"topic": number} | member.to_dict())
+        else:
+            title = f" · {snippet(member.title, 80)}" if member.title else ""
+            print(f"{member.rank:>3}. {member.score:.3f}  {snippet(member.id, 60)}{title}")
+            print(f"     {snippet(member.text)}")
+
+
+def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
+    if to is not None:
+        found.draw_tree(to)
+        say(f"{to}: the tree of {counted(len(found), 'topic')}")
+        return
+    for node in found.tree():
+        if json:
+            print_json(node.to_dict())
+        else:
+            print(f"{node.distance:.3f}  {snippet(node.left, 50)}  +  {snippet(node.right, 50)}")
+            print(f"{'':7}{node.level - 1} left: {snippet(node.name, 70)}  ({', '.join(map(str, node.topics))})")
+
+
+def show_breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
+    if what.without:
+        say(f"{counted(what.without, 'document')} without a {what.column}")
+    if to is not None:
+        kind = "over time" if what.kind == "period" else "by class"
+        what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}")
+        parts = counted(len(what.parts), what.kind, "classes" if what.kind == "class" else None)
+        say(f"{to}: {counted(len(found), 'topic')} in {parts}")
+    elif json:
+        for row in what.rows():
+            print_json(row)
+    elif what.kind == "period":
+        _print_periods(what)
+    else:
+        _print_classes(what)
+
+
+def _print_periods(what: "Breakdown") -> None:
+    span = f"{what.parts[0]} to {what.parts[-1]}, {counted(len(what.parts), 'period')}"
+    print(f"{span}; ▁ to █ is the share of a topic's own peak")
+    for place, topic in enumerate(what.topics):
+        counts = what.counts[place]
+        peak = int(counts.argmax())
+        marks = "".join(SHADES[-(-int(count) * 8 // max(int(counts.max()), 1))] for count in counts)
+        print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
+        words = ", ".join(term for term, _ in what.terms.get((place, peak), []))
+        print(f"     {marks}  most in {what.parts[peak]}: {int(counts[peak]):,} ({words})")
+
+
+def _print_classes(what: "Breakdown") -> None:
+    for place, topic in enumerate(what.topics):
+        counts = what.counts[place]
+        order = sorted(range(len(what.parts)), key=lambda part: (-counts[part], part))[:5]
+        shown = ", ".join(f"{what.parts[part]} {int(counts[part]):,}" for part in order if counts[part])
+        print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
+        print(f"{'':16}{snippet(shown, 110)}")
