@@ -38,7 +38,7 @@ bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours 
 	$(BIN)/python benchmarks/report.py
 
 soak: .venv/.tested ## try histories of writes with kills, power cuts, failing disks, damaged files (hours)
-	SONDE_EXAMPLES=1000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/power_cuts.py

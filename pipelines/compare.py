@@ -16,7 +16,7 @@ from .analysis.corpus import texts_of
 from .analysis.describe import agreement, ids_of, languages
 from .analysis.runs import named
 from .analysis.terms import Counts, count_terms
-from .search.filters import documents_where
+from .search.filters import documents_where, empty_hint
 
 SAMPLE = 10_000
 """Documents of each side that are read for terms."""
@@ -94,7 +94,11 @@ def compare_filters(collection: StoredCollection, filters: Sequence[str], sample
         UsageError: A filter is not valid, or lets no document pass.
     """
     with collection.view() as view:
-        return _contrast(view, filters, [documents_where(view.catalog, text) for text in filters], sample)
+        docs = [documents_where(view.catalog, text) for text in filters]
+        for text, some in zip(filters, docs, strict=True):
+            if not len(some) and (hint := empty_hint(view.catalog, text)):
+                raise UsageError(f"no document passes the filter {text!r}{hint}")
+        return _contrast(view, filters, docs, sample)
 
 
 def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int = DEPTH) -> Contrast:

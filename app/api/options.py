@@ -29,6 +29,7 @@ class BuildOptions(TypedDict, total=False):
     ann: AnnSettings
     late: bool
     wait: float
+    keep: str | None
 
 
 class SearchOptions(TypedDict, total=False):

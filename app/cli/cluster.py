@@ -6,6 +6,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
+from .run_names import free_name
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Item
@@ -92,6 +93,7 @@ def cluster(
                 f"{counted(updated.outliers, 'outlier')} among {'it' if updated.added == 1 else 'them'}"
             )
             return
+        name = free_name(opened, "cluster", settings.method if name is None else name, replace)
         found = opened.cluster(name, replace=replace, settings=settings, progress=notify)
     if found.left_out:
         say(f"{counted(found.left_out, 'document')} changed during the run and left out of it")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, snippet
+from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.search.counts import Counts, Period
@@ -73,12 +73,15 @@ def count(
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
+    from ..api.functions import explain_filter
 
     if period and by is None:
         raise UsageError("--period needs --by: name the column with the dates")
     opened = open_collection(collection)
     if by is None:
         found = len(opened) if where is None else opened.matching(where, k=0)[0]
+        if where is not None and not found:
+            say(f"note: {explain_filter(opened.stored, where)}")
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
     _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)

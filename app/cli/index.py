@@ -48,7 +48,7 @@ def index(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Encoding of a text file; detected if not given.")
     ] = None,
-    sheet: Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the first if not given.")] = None,
+    sheet: Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the largest if not given.")] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,
@@ -80,6 +80,9 @@ def index(
         bool,
         typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
     ] = False,
+    keep: Annotated[
+        str | None, typer.Option("--keep", help="last: of several rows with the same id, keep the last one.")
+    ] = None,
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
@@ -102,7 +105,7 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.errors import out_of_range
+    from ...indexer.errors import SondeError, out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
@@ -120,7 +123,7 @@ def index(
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
-        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, late=late, wait=wait,
+        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, late=late, wait=wait, keep=keep,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     source = paths[0] if len(paths) == 1 else paths
@@ -132,6 +135,8 @@ def index(
         report = run(source, to, read=options, settings=settings, progress=notify).report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, to)
+    if report.mostly_unusable:
+        raise SondeError(report.mostly_unusable)
 
 
 def _print_report(report: "BuildReport", to: Path) -> None:

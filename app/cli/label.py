@@ -1,5 +1,6 @@
 """`sonde label` and `sonde texts entail`."""
 
+from dataclasses import replace as replace_of
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
+from .run_names import free_name
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -123,10 +125,13 @@ def label(
         if examples is not None:
             assert collection is not None
             opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
             found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
         elif text is None:
             assert collection is not None
-            found = open_collection(collection, device=device).label(given, settings=settings, progress=notify)
+            opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
+            found = opened.label(given, settings=settings, progress=notify)
         else:
             found = _one_text(text, given, settings, notify)
     if json:

@@ -34,6 +34,7 @@ from . import (
 )
 from .groups import Panels
 from .output import option, say
+from .swapped import swapped
 from .terminal import show_controls
 
 WAIT_SECONDS = 30.0
@@ -92,14 +93,14 @@ def main() -> None:
 def _run(terminated: list[int]) -> int | None:
     """Run the command and return the exit code; `terminated` holds the signals that stopped it, apart from Ctrl-C."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="sonde")
         return _stopped(terminated) if code == INTERRUPTED else code
     except (typer.Abort, KeyboardInterrupt):
         return _stopped(terminated)
     except Misused as error:
         return _misused(error)
     except SondeError as error:
-        return _fail(error.render(option), error.exit_code)
+        return _fail(swapped(sys.argv[1:], error) or error.render(option), error.exit_code)
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -7,6 +7,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .run_names import free_name
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
@@ -105,6 +106,7 @@ def _made(
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
         return opened.map_run(name)
+    name = free_name(opened, "map", name, replace)
     return opened.map(name, replace=replace, settings=settings, progress=notify)
 
 

@@ -216,11 +216,9 @@ def print_details(found: "RunDetails", json: bool) -> None:
 
 def _print_members(opened: "Collection", run: str, number: int, k: int, kind: str, json: bool) -> None:
     """Print the documents of a group, best matches first."""
-    from ...indexer.errors import SondeError
-
     found = opened.members(run, number, kind, k=k)
     if not found:
-        raise SondeError(f"the {kind} run {run!r} has no documents under number {number}: `sonde runs show` lists them")
+        say(f"the {kind} run {run!r} has no documents under number {number}")
     for rank, member in enumerate(found, start=1):
         if json:
             print_json({"number": number, "rank": rank} | asdict(member))

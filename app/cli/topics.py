@@ -6,6 +6,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, progress, say
+from .run_names import free_name
 from .topic import print_topics
 
 if TYPE_CHECKING:
@@ -91,5 +92,6 @@ def topics(
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
             say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
+            name = free_name(opened, "topic", name, replace)
             found = opened.topics(name, replace=replace, match=match, settings=settings, progress=notify)
     print_topics(found, json)

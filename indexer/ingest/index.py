@@ -29,6 +29,8 @@ from .late import LateFollower
 from .plan import Ahead, Batch, Planner
 from .report import BuildReport, BuildSettings, Tally
 
+ID_COLUMN = "id_column"
+"""Property of a collection: the column of the ids, where it does not have the name of one."""
 FIRST_BATCH, LARGEST_BATCH = 256, 16_384
 FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
@@ -43,6 +45,7 @@ def index_documents(
     *,
     settings: BuildSettings = BuildSettings(),
     sample: Sequence[Document] = (),
+    id_column: str | None = None,
     encoder: Encoder | None = None,
     notify: Notify = silent,
 ) -> BuildReport:
@@ -56,6 +59,7 @@ def index_documents(
         folder: The collection, `NAME.sonde`.
         settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
+        id_column: The column of the ids, which a new collection remembers; None where it has the name of one.
         encoder: The bi-encoder to use in place of the one that the settings name.
         notify: Receives progress and sentences to be said.
 
@@ -68,7 +72,7 @@ def index_documents(
     loaded = None if encoder and _checked(folder, settings, encoder) else encoder_for(folder, settings, notify)
     with _made(folder, Patience(settings.wait, notify)):
         encoder = _still(folder, settings, encoder, loaded, notify)
-        with closing(_open(folder, encoder, settings, sample, notify)) as catalog:
+        with closing(_open(folder, encoder, settings, sample, id_column, notify)) as catalog:
             sweep(folder, catalog)
             if settings.late:
                 want(catalog, True)
@@ -193,8 +197,9 @@ def _refuse_other_model(folder: Path, spec: ModelSpec, settings: BuildSettings) 
 
 
 def _open(
-    folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], notify: Notify
-) -> Catalog:
+    folder: Path, encoder: Encoder, settings: BuildSettings, sample: Sequence[Document], id_column: str | None,
+    notify: Notify,
+) -> Catalog:  # fmt: skip
     if not is_new(folder):
         catalog = Catalog.open(folder / "catalog.db", write=True)
         has = catalog.get("language")
@@ -213,6 +218,8 @@ def _open(
     with catalog.transaction(write=True):
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
+        if id_column is not None:
+            catalog.set(ID_COLUMN, id_column)
         catalog.set("epoch", 1)
     return catalog
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from ..ann import AnnSettings
 from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
-from ..errors import UsageError, out_of_range
+from ..errors import UsageError, out_of_range, unknown_option
 from ..languages import normalise
 from ..wording import counted, size
 from .chunker import Chunker
@@ -29,6 +30,7 @@ class BuildSettings:
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
         late: Also keep compressed token embeddings, so that reranking need not embed the best documents again. The
             collection remembers this.
+        keep: "last" keeps the last of several rows with the same id; None refuses a source with such rows.
         wait: Seconds to wait while another process writes to the collection, from 0.
 
     Raises:
@@ -49,10 +51,13 @@ class BuildSettings:
     ann: AnnSettings = field(default_factory=AnnSettings)
     late: bool = False
     wait: float = 30.0
+    keep: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.wait < float("inf"):
             raise out_of_range("wait", self.wait, "give a number of seconds, 0 or more")
+        if self.keep not in (None, "last"):
+            raise unknown_option("keep", self.keep, ("last",))
         if self.language is not None and normalise(self.language) is None:
             said = f"unknown language {self.language!r}: give a code such as en, de or pt-BR"
             raise UsageError(said, code="unknown-option", field="language", value=self.language)
@@ -128,6 +133,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
+REASONS = 3
+"""Reasons that are named where most rows cannot be used."""
 SHOWN = 20
 """How many skipped rows the report itself holds; the file `skipped.jsonl` holds all of them."""
 
@@ -159,6 +166,19 @@ class BuildReport:
     def changed(self) -> bool:
         """Whether the collection differs from before the run."""
         return bool(self.added or self.replaced or self.deleted)
+
+    @property
+    def mostly_unusable(self) -> str | None:
+        """If more rows were skipped than could be used, what was wrong with them and how many; otherwise None."""
+        used = self.added + self.replaced + self.unchanged + self.duplicate_ids
+        if self.skipped <= used or self.skipped_file is None:
+            return None
+        with self.skipped_file.open(encoding="utf-8") as lines:
+            reasons = Counter(json.loads(line)["reason"] for line in lines)
+        named = [f"{reason} ({count:,})" for reason, count in reasons.most_common(REASONS)]
+        more = "; …" if len(reasons) > REASONS else ""
+        of = f"{self.skipped:,} of {self.skipped + used:,} rows cannot be used"
+        return f"{of}: {'; '.join(named)}{more}; the other {used:,} are stored, and {self.skipped_file} lists the rest"
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as JSON values."""

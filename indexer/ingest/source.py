@@ -10,9 +10,10 @@ from ..document import Document, Skipped
 from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
 from ..progress import Notify, Progress, silent
-from ..readers import Reading, ReadOptions, read_source
+from ..readers import Reading, ReadOptions
 from ..store.collection import StoredCollection
 from ..store.late import is_wanted, uncovered
+from .ids import read_with_ids
 from .index import encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -34,10 +35,10 @@ def index_source(
     Says which columns were found, and what a long run will take, before it starts.
 
     Raises:
-        UsageError: No text column was found, or the settings contradict the collection.
+        UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading = read_source(source, options=options, notify=notify)
+    reading, id_column = read_with_ids(source, folder, options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
@@ -48,8 +49,9 @@ def index_source(
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
     report = index_documents(
-        with_progress, folder, settings=settings, sample=sample, encoder=encoder, notify=with_progress.notify
-    )
+        with_progress, folder, settings=settings, sample=sample, id_column=id_column, encoder=encoder,
+        notify=with_progress.notify,
+    )  # fmt: skip
     _complete_late(folder, encoder, notify)
     return report
 
@@ -81,7 +83,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, or does not tell its size (standard input).
     """
-    reading = read_source(source, options=options, notify=notify)
+    reading, _ = read_with_ids(source, folder, options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     encoder = encoder or encoder_for(folder, settings, notify)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg
-from .columns import LANGUAGE, Columns, id_rank, normalised_name, text_rank, title_rank
+from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row, did_you_mean
 from .values import ColumnType, cell_text, decide_type, natural
 
@@ -15,6 +15,11 @@ _LONGEST_TITLE = 300
 _MOST_COLUMNS = 10_000
 """Columns whose values are kept for the first 1,000 rows; a collection can have 1,900."""
 _REPEATS_ALLOWED = 0.5
+AS_BEFORE, CODES = "as before", "unique codes"
+"""How an id column was found that has no name of one."""
+_FEWEST_CODES = 3
+_ID_CODE = re.compile(r"(?=.*\d)[^\W_]+([-_./:#][^\W_]+){0,8}")
+_LONGEST_CODE = 64
 _CODE = re.compile(r"[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{2,8})*")
 _NO_PROSE = re.compile(r"https?://\S*|[0-9a-fA-F-]{16,}")
 
@@ -147,10 +152,16 @@ class _Finder:
         if self._options.id is not None:
             column, reason = self._set("id", self._options.id)
             return column, reason if column else hashed
+        hint = self._options.id_hint
+        if hint and hint in self._profiles and hint not in taken:
+            return hint, AS_BEFORE
         named = [profile for profile in self._profiles.values() if id_rank(profile.name) is not None]
         found = self._by_name([profile for profile in named if _is_id(profile)], id_rank, taken)
         if found:
             return found, "by name"
+        codes = [each.name for each in self._profiles.values() if each.name not in taken and _is_code(each)]
+        if codes and hint == "":
+            return min(codes, key=lambda name: not names_code(name)), CODES
         repeating = [profile.name for profile in named if profile.type and profile.name not in taken]
         return None, hashed + (f" because {repeating[0]} repeats or is missing" if repeating else "")
 
@@ -193,6 +204,16 @@ def _is_id(profile: Profile) -> bool:
         return False
     own = normalised_name(profile.name) in ("id", "_id", "uuid", "guid", "uid")
     return profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0
+
+
+def _is_code(profile: Profile) -> bool:
+    """Whether every value is a different code such as T-1042; for whole numbers, the name must say so."""
+    if len(profile.values) < _FEWEST_CODES or profile.distinct < 1.0 or any(v is None for v in profile.values):
+        return False
+    if profile.kind == "integer":
+        return names_code(profile.name)
+    codes = [cell_text(value).strip() for value in profile.values]
+    return profile.kind == "text" and all(len(code) <= _LONGEST_CODE and _ID_CODE.fullmatch(code) for code in codes)
 
 
 def _is_no_prose(profile: Profile) -> bool:

@@ -67,6 +67,10 @@ ID += ("identifier", "review_id", "post_id", "tweet_id", "message_id", "ticket_i
 
 LANGUAGE = ("language", "lang", "language_code", "lang_code", "locale", "sprache", "langue", "idioma", "lingua", "язык")
 
+_CODE_WORDS = frozenset(
+    ("id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku", "isbn")
+    + ("nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号")
+)
 _TEXT_WORDS = [name for tier in TEXT for name in tier if name not in ("query", "note", "notes", "document", "article")]
 _TITLE_WORDS = ("title", "headline", "subject", "titel", "titre")
 # A column "text_length" or "question_url" is about the text, not the text.
@@ -106,6 +110,11 @@ def title_rank(name: str) -> int | None:
 def id_rank(name: str) -> int | None:
     """How telling a name is for an id, 0 the most; None for other names."""
     return ID.index(normalised_name(name)) if normalised_name(name) in ID else None
+
+
+def names_code(name: str) -> bool:
+    """Whether a word of the name says that a column holds codes or running numbers."""
+    return bool(_CODE_WORDS & set(name_words(name)))
 
 
 def known(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Read any source as documents, and preview what a reader would take from it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -197,6 +197,7 @@ def preview(paths: Sequence[Path], options: ReadOptions) -> Preview:
         UsageError: A column that was set does not exist, or the format is unknown.
         SondeError: A file is missing, empty, damaged or may not be read.
     """
+    options = replace(options, id_hint="")  # as it is read into a new collection
     looks = [_look(source, options) for source in file_sources(paths, options)]
     found = [(str(number), look.columns) for number, look in enumerate(looks) if look.columns]
     rows = [row for look in looks for row in look.rows]

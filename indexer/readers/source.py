@@ -31,8 +31,9 @@ class ReadOptions:
         delimiter: One character between the cells of a CSV file, or a name such as "tab".
         encoding: Encoding of text files, by any name that Python knows.
         format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
-        sheet: Name of the worksheet; the first one with content otherwise.
+        sheet: Name of the worksheet; the one with the most rows otherwise.
         max_chars: Longer texts are skipped.
+        id_hint: The id column where `id` is None and the source has this one; "" for a column of unique codes.
 
     Raises:
         UsageError: A value that is not valid for any source.
@@ -48,6 +49,7 @@ class ReadOptions:
     format: str | None = None
     sheet: str | None = None
     max_chars: int = 20_000_000
+    id_hint: str | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:

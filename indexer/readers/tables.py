@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 from ..errors import UsageError
-from ..wording import listed
+from ..wording import counted, listed
 from .delimited import column_names
 from .source import did_you_mean
 
@@ -103,9 +103,9 @@ class Workbook(Source):
         self.total = stream.size if stream.size is not None else self._stream.size
         with self._errors():
             self._book = python_calamine.CalamineWorkbook.from_path(str(self._stream.path))
-            self._sheet = self._chosen(options.sheet)
+            self._sheet, others = self._chosen(options.sheet)
             self._top, self._names = self._header()
-        self.note = f"sheet {self._sheet!r}"
+        self.note = f"sheet {self._sheet!r}" + (f", the largest; not read: {others}" if others else "")
         self.nothing = (
             f"has a header ({listed(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
         )
@@ -140,16 +140,22 @@ class Workbook(Source):
                 return number, column_names([str(_cell_value(cell)) for cell in cells])
         return 0, []
 
-    def _chosen(self, name: str | None) -> str:
+    def _chosen(self, name: str | None) -> tuple[str, str]:
+        """Return the sheet to read and, unless it was given, the others that have rows."""
         names = self._book.sheet_names
         if name is not None and name not in names:
             near = did_you_mean(name, names)
             said = f"{self.name} has no sheet {name!r}{near}; it has {', '.join(map(repr, names))}"
             raise UsageError(said, code="not-found", field="sheet", value=name, alternatives=names)
-        chosen = name or next((sheet for sheet in names if self._book.get_sheet_by_name(sheet).height > 0), None)
-        if chosen is None:
+        if name is not None:
+            return name, ""
+        heights = {sheet: self._book.get_sheet_by_name(sheet).height for sheet in names}
+        filled = {sheet: height for sheet, height in heights.items() if height > 0}
+        if not filled:
             raise SondeError(f"{self.name} is empty: none of its sheets ({listed(names)}) has a cell")
-        return chosen
+        chosen = max(filled, key=lambda sheet: filled[sheet])
+        rest = [f"{sheet!r} ({counted(height - 1, 'row')})" for sheet, height in filled.items() if sheet != chosen]
+        return chosen, ", ".join(rest)
 
 
 def _cell_value(cell: Any) -> Any:

@@ -233,7 +233,13 @@ def check_folder(folder: Path) -> Path:
         close = get_close_matches(folder.name.removesuffix(".sonde"), [name[: -len(".sonde")] for name in names], 1)
         hint = f": did you mean {close[0]}.sonde?" if close else ""
         shown = f"; here are: {', '.join([*names[:5], *(['…'] if len(names) > 5 else [])])}" if names else ""
-        raise SondeError(f"there is no collection at {folder}{hint or shown}", code="no-collection")
+        if not folder.parent.is_dir():
+            shown = f": there is no folder {folder.parent}"
+        raise SondeError(f"there is no collection at {folder}{hint or shown}", code="no-collection", value=folder)
+    if folder.is_file():
+        made = folder.with_suffix(".sonde")
+        advice = f"did you mean {made}?" if made.is_dir() else f"first run: sonde index {folder} --to {made}"
+        raise SondeError(f"{folder} is a file, not a collection: {advice}", code="no-collection")
     if not (folder / "catalog.db").is_file():
         raise no_collection(folder, "it has no catalog.db")
     refuse_links(folder)

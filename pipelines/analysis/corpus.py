@@ -17,7 +17,7 @@ from ...indexer.store.run_writing import NewRun, Snapshot, change_run
 from ...indexer.store.runs import Item, Run, assignments_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.upkeep.delete import delete_chosen, numbers_of
-from ..search.filters import check_filter, documents_where
+from ..search.filters import check_filter, documents_where, empty_hint
 
 TEXT_LENGTH = 5_000
 """Characters of a document that its terms are taken from."""
@@ -164,6 +164,7 @@ def tag(
         kept = _kept(before, _chosen(catalog, keys, where, docs), change)
         if not len(kept):
             said = "every document would lose it: delete the tag" if change == "remove" else "no document passes"
+            said += empty_hint(catalog, where) if where and change != "remove" else ""
             raise UsageError(f"nothing is left for the tag {name!r}: {said}")
         counts["changed"] = len(np.setxor1d(before, kept))
         return _run(name, kept)

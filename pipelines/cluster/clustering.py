@@ -19,7 +19,7 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import centroids, describe, silhouettes
-from ..search.filters import documents_where
+from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
 from .given_names import carry_names
@@ -97,8 +97,10 @@ def cluster(
         check_run_name(view.catalog, CLUSTER, name, replace)
         corpus = Corpus.of(view, None if settings.where is None else documents_where(view.catalog, settings.where))
         if not corpus.documents:
-            none = f"no document passes the filter {settings.where!r}"
-            raise SondeError(none if settings.where else f"{collection.path} holds no document to cluster")
+            if settings.where is None:
+                raise SondeError(f"{collection.path} holds no document to cluster")
+            hint = empty_hint(view.catalog, settings.where)
+            raise SondeError(f"no document passes the filter {settings.where!r}{hint}")
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
         steady = stability(corpus.vectors, found.labels, settings, notify)
         items, typical = describe(view, corpus, found.labels, steady, settings.seed)

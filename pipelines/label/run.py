@@ -20,7 +20,7 @@ from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, document_vectors
 from ...indexer.wording import counted
-from ..search.filters import documents_where
+from ..search.filters import documents_where, empty_hint
 from ..search.rerank.late import Rarity, rarity
 from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
@@ -172,7 +172,8 @@ def _documents(view: View, snapshot: Snapshot, where: str | None) -> tuple[np.nd
         chosen = np.isin(snapshot.docs, documents_where(view.catalog, where))
     if not chosen.any():
         path = view.collection.path
-        raise SondeError(f"no document passes the filter {where!r}" if where else f"{path} holds no documents to label")
+        none = f"{path} holds no documents to label"
+        raise SondeError(f"no document passes the filter {where!r}{empty_hint(view.catalog, where)}" if where else none)
     keys = [snapshot.contents[place].hex() for place in np.flatnonzero(chosen).tolist()]
     return snapshot.docs[chosen], keys
 

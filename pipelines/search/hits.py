@@ -9,6 +9,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .collapse import Collapsed, collapse
 from .excerpts import Excerpts
+from .filters import empty_hint
 from .first_stage import FirstStage
 from .fusion import Ranked
 from .rerank.stage import SecondStage
@@ -124,7 +125,7 @@ def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -
         return ("the lexical index is missing: `sonde repair` rebuilds it",)
     if not len(ranked.rows) and settings.where:
         notes.append(
-            "no document passes the filter"
+            f"no document passes the filter{empty_hint(view.catalog, settings.where)}"
             if settings.mode != "lexical"
             else "no document that passes the filter has these words"
         )

@@ -32,6 +32,21 @@ def documents_where(catalog: Catalog, where: str) -> np.ndarray:
     return catalog.documents_where(compiled.sql, compiled.parameters)
 
 
+def empty_hint(catalog: Catalog, where: str) -> str:
+    """Return what explains that no document passes a filter, such as the value that was probably meant; or ""."""
+    from .empty import hint
+
+    return hint(catalog, where)
+
+
+def explain_filter(collection: StoredCollection, where: str | None) -> str:
+    """Return a sentence for a filter that no document of a collection passes."""
+    if where is None:
+        return "there are no documents"
+    with collection.view() as view:
+        return f"no document passes the filter{empty_hint(view.catalog, where)}"
+
+
 def _compiled(catalog: Catalog, where: str) -> "CompiledFilter":
     from .compile import compile_filter, run_operands
 

@@ -49,6 +49,12 @@ def unsupported(node: exp.Expr) -> UsageError:
     return UsageError(f"{shown(node.sql('sqlite'))} is not supported: {SUPPORTED}")
 
 
+def unquoted(node: exp.Column, before: str = "") -> UsageError:
+    """Return the error for a name where a text was probably meant; `before` is what stands on its left."""
+    said = f"{shown(node.name)} is not a field: write a text in single quotes, as in: {before}'{node.name}'"
+    return UsageError(said, code="not-found")
+
+
 class Operands:
     """Reads nodes as fields or as values, and remembers the fields that were read."""
 
@@ -72,6 +78,19 @@ class Operands:
                 return apply(argument) if argument else None
         return None
 
+    def other_side(self, left: Operand | None, node: exp.Expr, operator: str) -> Operand | None:
+        """Return the field on the right of a comparison, None if there is a value.
+
+        Raises:
+            UsageError: A name is no field: probably a text without single quotes.
+        """
+        try:
+            return self.field(node)
+        except UsageError as error:
+            if left and left.type in ("text", "list", "date") and isinstance(node, exp.Column) and error.code == "not-found":
+                raise unquoted(node, f"{left.name} {operator} ") from None
+            raise
+
     def value(self, node: exp.Expr) -> Value:
         """Return the value of a literal.
 
@@ -90,6 +109,8 @@ class Operands:
             raise UsageError("a comparison with NULL is never true: write IS NULL or IS NOT NULL")
         if isinstance(node, exp.Cast) and node.to.this in _DATES and isinstance(node.this, exp.Literal):
             return only(node, "this", "to").this.name
+        if isinstance(node, exp.Column):
+            raise unquoted(node)
         raise unsupported(node)
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:

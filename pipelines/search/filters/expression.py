@@ -70,7 +70,8 @@ class Expressions:
         """A field and a value, in either order, or two fields."""
         operator = _COMPARISONS[type(only(node, "this", "expression"))]
         left, right = node.this, node.args["expression"]
-        operand, other = self._operands.field(left), self._operands.field(right)
+        operand = self._operands.field(left)
+        other = self._operands.other_side(operand, right, operator)
         if operand and other:
             return compare_fields(operand, operator, other)
         if operand is None:

@@ -1,5 +1,6 @@
 """The late index of a collection: what it covers, what changes keep it in step, damage, and kills."""
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH, documents
+from thinned import thinned
 
 from sonde.app.api.collection import Collection, index
 from sonde.indexer.document import Document
@@ -228,13 +230,15 @@ def test_eight_of_one_size_are_merged(counts: list[int], merged: int) -> None:
     assert due(counts) == merged
 
 
+KILLS = list(itertools.product([4, 9, 14, 20, 27, 35, 44, 60, 80, 110], ["late", "late-index", "late-compact"]))
+
+
 def killed(phase: str, folder: Path, log: Path, event: int) -> int:
     command = [sys.executable, str(RUNNER), phase, str(folder), str(log), str(event)]
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 
-@pytest.mark.parametrize("event", [4, 9, 14, 20, 27, 35, 44, 60, 80, 110])
-@pytest.mark.parametrize("phase", ["late", "late-index", "late-compact"])
+@pytest.mark.parametrize(("event", "phase"), thinned(KILLS))
 def test_killed_at_any_file_it_goes_on(sound: Path, tmp_path: Path, phase: str, event: int) -> None:
     folder = tmp_path / "c.sonde"
     if phase == "late":

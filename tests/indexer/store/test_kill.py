@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH, changed, documents
+from thinned import thinned
 
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
@@ -98,7 +99,7 @@ def check(phase: Phase, folder: Path, log: Path) -> None:
     assert found(folder) == phase.expected
 
 
-@pytest.mark.parametrize("moment", range(RANDOM_MOMENTS))
+@pytest.mark.parametrize("moment", thinned(range(RANDOM_MOMENTS)))
 def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: int) -> None:
     phase = phases[moment % 3]
     folder, log = tmp_path / "c.sonde", tmp_path / "log"
@@ -111,7 +112,7 @@ def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: 
     check(phase, folder, log)
 
 
-@pytest.mark.parametrize("event", range(1, EVENTS_PER_PHASE * 3 + 1))
+@pytest.mark.parametrize("event", thinned(range(1, EVENTS_PER_PHASE * 3 + 1)))
 def test_killed_at_a_file_operation(phases: list[Phase], tmp_path: Path, event: int) -> None:
     """The n-th time that the writer opens, renames or removes one of the collection's files is its last."""
     phase = phases[event % 3]

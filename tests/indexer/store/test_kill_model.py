@@ -1,5 +1,6 @@
 """SIGKILL while the model changes: the collection has one model or the other, whole, and the same command goes on."""
 
+import itertools
 import random
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH, changed, documents
 from other_encoder import OtherEncoder, changed_to, opened
+from thinned import thinned
 
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.upkeep.verify import verify
@@ -22,6 +24,7 @@ RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
 QUERIES = ("apple river cloud", "a late arrival about music", "number 17 winter letter", "the same text again")
 STEPS = ("_keep", "_linked", "_moved", "_commit", "sweep")
 RANDOM_MOMENTS, EVENTS = 6, 30
+AROUND = list(itertools.product(STEPS, (0, 1), ("before", "after")))
 
 Found = tuple[str, list[list[tuple[str, float]]]]
 """The model's name, and the ids and scores that every mode gives for every query."""
@@ -101,7 +104,7 @@ def check(phase: Phase, folder: Path) -> None:
         assert found(folder) == old
 
 
-@pytest.mark.parametrize("moment", range(RANDOM_MOMENTS))
+@pytest.mark.parametrize("moment", thinned(range(RANDOM_MOMENTS), 3))
 def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: int) -> None:
     phase = phases[moment % 2]
     folder = Path(shutil.copytree(phase.before, tmp_path / "c.sonde"))
@@ -112,7 +115,7 @@ def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: 
     check(phase, folder)
 
 
-@pytest.mark.parametrize("number", range(EVENTS))
+@pytest.mark.parametrize("number", thinned(range(EVENTS), 3))
 def test_killed_at_a_file_operation(phases: list[Phase], tmp_path: Path, number: int) -> None:
     phase = phases[number % 2]
     folder = Path(shutil.copytree(phase.before, tmp_path / "c.sonde"))
@@ -120,9 +123,7 @@ def test_killed_at_a_file_operation(phases: list[Phase], tmp_path: Path, number:
     check(phase, folder)
 
 
-@pytest.mark.parametrize("phase", [0, 1], ids=["model", "undo"])
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("step", "phase", "when"), thinned(AROUND, 3))
 def test_killed_around_a_step_of_the_exchange(
     phases: list[Phase], tmp_path: Path, phase: int, step: str, when: str
 ) -> None:

@@ -1,0 +1,95 @@
+"""The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..document import Document, Skipped
+from ..errors import Message, SondeError, UsageError, arg
+from ..progress import Notify
+from ..readers import Reading, ReadOptions, read_source
+from ..readers.column_finder import AS_BEFORE, CODES
+from ..store.catalog import Catalog
+from ..store.writing import Identity
+from ..wording import counted
+from .index import ID_COLUMN, is_new
+
+SHOWN = 3
+"""Repeated ids that the message names."""
+
+
+def read_with_ids(
+    source: Any, folder: Path, options: ReadOptions, keep: str | None, notify: Notify
+) -> tuple[Reading, str | None]:
+    """Open a source; return it with the id column that a new collection must remember.
+
+    A column of unique codes becomes the id only when the collection is made, so that the ids of a collection never
+    change. A later run uses the same column, as long as the source has it.
+
+    Raises:
+        UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None.
+    """
+    new = is_new(folder)
+    hint = "" if new else _remembered(folder)
+    reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
+    column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
+    if column is None or reason not in ("as set", CODES, AS_BEFORE):
+        return reading, None
+    lost = None if keep or reading.once else _lost(reading, column)
+    if lost and reason == CODES:
+        notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
+        return read_source(source, options=options, notify=notify), None
+    if lost:
+        raise UsageError(
+            f"{reading.name}: {lost}: choose another column with {arg('id')}, or keep the last row of each id with "
+            f"{arg('keep')} last",
+            code="repeated-ids", field="id", value=column,
+        )  # fmt: skip
+    if reason == CODES:
+        notify(
+            Message(
+                f"id: the column {column!r}, because every value is a different code; "
+                f"{arg('id')} names another column, or '' for a hash of the text"
+            )
+        )
+    return reading, column
+
+
+def _remembered(folder: Path) -> str | None:
+    """Return the id column of a collection, None if there is none to remember, or if it cannot be opened."""
+    if not (folder / "catalog.db").is_file():
+        return None
+    try:
+        with closing(Catalog.open(folder / "catalog.db")) as catalog:
+            return catalog.get(ID_COLUMN)
+    except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
+        return None
+
+
+def _lost(reading: Reading, column: str) -> str:
+    """Return which ids repeat with other content, "" if none does; reads the source once, or twice if ids repeat."""
+    hashes = np.fromiter((hash(each.key) for each in _keyed(reading)), np.int64)
+    values, counts = np.unique(hashes, return_counts=True)
+    repeated = set(values[counts > 1].tolist())
+    if not repeated:
+        return ""
+    seen: dict[str, list[bytes]] = {}
+    for each in _keyed(reading):
+        if hash(each.key) in repeated and each.key is not None:
+            identity = Identity.of(each)
+            seen.setdefault(each.key, []).append(identity.content + identity.extra)
+    differ = {key: found for key, found in seen.items() if len(set(found)) > 1}
+    rows = sum(len(found) - 1 for found in differ.values())
+    if not rows:
+        return ""
+    first = ", ".join(repr(key) for key in list(differ)[:SHOWN]) + (", …" if len(differ) > SHOWN else "")
+    would = f"{counted(rows, 'row')} of {len(hashes):,} would replace another row with the same id"
+    return f"the id column {column!r} repeats, so {would}; the first repeated ids are {first}"
+
+
+def _keyed(reading: Iterable[Document | Skipped]) -> Iterable[Document]:
+    return (each for each in reading if isinstance(each, Document) and each.key is not None)

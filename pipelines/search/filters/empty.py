@@ -1,0 +1,67 @@
+"""Why no document passes a filter: a value that its field never has, and the value that was probably meant."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from ....indexer.errors import UsageError
+from ....indexer.store.catalog import Catalog
+from .compile import parse, run_operands
+from .conditions import Operands, Test, condition
+from .sql import FieldNames, Operand, shown
+
+MOST_VALUES = 1_000
+"""Different values of a field that are compared with the one in the filter."""
+VALUES_SHOWN = 8
+_FROM = "FROM documents d JOIN metadata m ON m.doc = d.doc"
+
+
+def hint(catalog: Catalog, where: str) -> str:
+    """Return what explains that no document passes a filter, to be put behind that sentence; "" if nothing does.
+
+    Args:
+        catalog: Of the collection.
+        where: A valid filter.
+
+    Example:
+        ": card is never 'app': did you mean 'App'? values: App, Card"
+    """
+    runs = run_operands(catalog) if ":" in where else None
+    operands = Operands(FieldNames(catalog.fields(), runs))
+    for operand, value in _texts(parse(where), operands):
+        found = condition(operand, Test("=", [value]))
+        if not catalog.connection.execute(f"SELECT 1 {_FROM} WHERE {found.sql} LIMIT 1", found.parameters).fetchone():
+            return f": {operand.name} is never {shown(value)}{_instead(catalog, operand, value)}"
+    return ""
+
+
+def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]]:
+    """Yield each text field, or list, of a filter with a text that it must be equal to."""
+    for node in parsed.find_all(exp.EQ, exp.In):
+        sides = [node.this, *(node.expressions if isinstance(node, exp.In) else [node.args["expression"]])]
+        texts = [side.name for side in sides if isinstance(side, exp.Literal) and side.is_string]
+        try:
+            fields = [operands.field(side) for side in sides if isinstance(side, exp.Column)]
+        except UsageError:  # such as NOT IN of a list that is no field
+            continue
+        if len(fields) == 1 and fields[0] and fields[0].type in ("text", "list"):
+            yield from ((fields[0], text) for text in texts)
+
+
+def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
+    """Return which value was probably meant, and the values that there are if they are few."""
+    values = _values(catalog, operand)
+    lowered = {each.casefold(): each for each in reversed(values)}
+    near = get_close_matches(value.strip().casefold(), lowered, 1)
+    meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
+    few = "" if len(values) >= MOST_VALUES or not values else f" values: {', '.join(values[:VALUES_SHOWN])}"
+    more = ", …" if few and len(values) > VALUES_SHOWN else ""
+    return f"{meant}{';' if few and not meant else ''}{few}{more}"
+
+
+def _values(catalog: Catalog, operand: Operand) -> list[str]:
+    """Return the texts that a field has, the most frequent first."""
+    value, source = (operand.sql, _FROM) if operand.type == "text" else ("e.value", f"{_FROM}, json_each({operand.sql}) e")
+    sql = f"SELECT {value} {source} WHERE typeof({value}) = 'text' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
+    return [" ".join(text.split()) for (text,) in catalog.connection.execute(sql, (MOST_VALUES,))]

@@ -1,0 +1,192 @@
+"""The help of `sonde` on one screen, the family of `sonde runs`, and the old names of commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+import themes
+import typer
+from command_line import Command, contents
+from typer.testing import CliRunner
+
+from sonde.app.api import Collection
+from sonde.app.cli.groups import PANELS
+from sonde.app.cli.main import app
+
+OLD = {"correct", "topic", "curve", "similarity", "entail", "bitext", "judgements", "key"}
+
+
+def help_of(*words: str) -> list[str]:
+    environment = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
+    ran = CliRunner().invoke(app, [*words, "--help"], prog_name="sonde", env=environment, terminal_width=80)
+    assert ran.exit_code == 0, ran.output
+    return ran.output.splitlines()
+
+
+def test_the_help_fits_on_one_screen() -> None:
+    lines = help_of()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= 80
+    assert not any(line.endswith(("…", "...")) for line in lines)
+    assert [line.split()[0] for line in lines if line.split() and line.split()[0] in PANELS] == list(PANELS)
+    assert "Start    index       Index files into a collection, or update it" in lines
+    assert lines[-1] == "Options: --version, --install-completion, --show-completion, --help"
+
+
+def test_the_help_shows_every_command_but_old_names() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert {name for panel in PANELS.values() for name in panel} == set(commands) - OLD
+    assert {name for name in commands if commands[name].hidden} == OLD
+
+
+@pytest.mark.parametrize("group", ["runs", "texts", "evaluate", "train", "tune", "serve"])
+def test_the_lines_of_a_group_are_not_cut(group: str) -> None:
+    lines = help_of(group)
+    listed = lines[lines.index("Commands:") + 1 :]
+    assert len(listed) >= 2
+    assert not any(line.endswith("...") for line in listed)
+
+
+def test_a_typo_proposes_no_old_name(sonde: Command) -> None:
+    sonde("topik", "a.sonde").refused("No such command 'topik'. Did you mean 'topics'?: see `sonde --help`", code=2)
+    sonde("serch", "a.sonde", "x").refused("Did you mean 'search'?", code=2)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    folder = tmp_path_factory.mktemp("names")
+    found = themes.collection(folder / "news.sonde", themes.rows())
+    found.cluster(refits=0)
+    found.topics(min_size=8)
+    found.map()
+    found.label("parcel,battery,screen,refund", engine="similarity")
+    found.judge("late parcel", ["parcel-1"])
+    return found
+
+
+SAME = [
+    ("topic C", "runs show C topics"),
+    ("topic C --json", "runs show C topics --json"),
+    ("topic C 0 -k 3", "runs show C topics 0 -k 3"),
+    ("topic C --run topics --search parcel", "runs show C topics --search parcel"),
+    ("topic C --text parcel", "runs show C topics --text parcel"),
+    ("topic C --tree", "runs show C topics --tree"),
+    ("topic C --over day --period month", "runs show C topics --by day --period month"),
+    ("topic C --over day", "runs show C topics --by day"),
+    ("topic C --by theme", "runs show C topics --by theme"),
+    ("curve C", "runs show C kmeans --curve"),
+    ("curve C --run kmeans --json", "runs show C kmeans --curve --json"),
+    ("runs C", "runs list C"),
+    ("runs C --kind cluster --json", "runs list C --kind cluster --json"),
+    ("runs --json C", "runs list C --json"),
+    ("runs C kmeans", "runs show C kmeans"),
+    ("runs C kmeans --json", "runs show C kmeans --json"),
+    ("runs C kmeans --by theme", "runs show C kmeans --by theme"),
+    ("correct C", "runs correct C"),
+    ("correct C --unsure -k 2", "runs correct C --unsure -k 2"),
+    ("judgements C", "judge C"),
+    ("judgements C --json", "judge C --json"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SAME)
+def test_an_old_name_prints_the_same(made: Collection, sonde: Command, old: str, new: str) -> None:
+    before, after = (sonde(*(made.path if word == "C" else word for word in line.split())) for line in (old, new))
+    assert (before.code, after.code) == (0, 0), before.err + after.err
+    assert before.out == after.out
+    assert before.out or before.err == after.err
+
+
+def test_drawings_of_old_and_new_names(made: Collection, sonde: Command, tmp_path: Path) -> None:
+    drawn = {
+        "tree": ("topic C --tree", "runs draw C topics"),
+        "over": ("topic C --over day", "runs draw C topics --by day"),
+        "curve": ("curve C", "runs draw C kmeans"),
+        "map": ("map C", "runs draw C map"),
+    }
+    for name, lines in drawn.items():
+        pages = []
+        for line in lines:
+            target = tmp_path / f"{name}.html"
+            ran = sonde(*(made.path if word == "C" else word for word in line.split()), "--to", target)
+            assert ran.code == 0, ran.err
+            pages.append(target.read_text("utf-8"))
+        assert pages[0] == pages[1], name
+
+
+def test_the_documents_of_a_cluster_and_of_a_label(made: Collection, sonde: Command) -> None:
+    [(number, name)] = {(each.number, each.name) for each in made.assignments("kmeans") if each.id == "parcel-1"}
+    rows = list(map(json.loads, sonde("runs", "show", made.path, "kmeans", number, "-k", 50, "--json").out.splitlines()))
+    assert "parcel-1" in {row["id"] for row in rows}
+    assert [(row["number"], row["rank"]) for row in rows] == [(number, rank + 1) for rank in range(len(rows))]
+    shown = sonde("runs", "show", made.path, "kmeans", "--search", "parcel courier", "-k", 1).out
+    assert shown.split()[1:] == [str(number), *name.split()]
+    assert sonde("runs", "show", made.path, "labels", 0, "-k", 1).out.startswith("  1. ")
+    said = ["the cluster run 'kmeans' has no documents under number -1"]
+    assert sonde("runs", "show", made.path, "kmeans", -1).said == said
+
+
+def test_runs_are_named_merged_updated_and_deleted(sonde: Command, tmp_path: Path) -> None:
+    found = themes.collection(tmp_path / "n.sonde", themes.rows())
+    path = found.path
+    found.cluster(k=4, refits=0)
+    assert sonde("runs", "name", path, "kmeans", "themes").said == ["renamed the run 'kmeans' to 'themes'"]
+    assert sonde("runs", "name", path, "themes", 1, "late things").said == [
+        "renamed number 1 of 'themes' to 'late things'"
+    ]
+    assert found.run("themes").items[1].name == "late things"
+    size = {item.number: item.data["size"] for item in found.run("themes").items}
+    merged = sonde("runs", "merge", path, "themes", 1, 2)
+    assert merged.err.startswith("1 ") and f"{size[1] + size[2]} documents" in merged.err
+    assert sonde("runs", "merge", path, "themes", "1,3").code == 0
+    assert len(found.run("themes").items) == 2
+    themes.collection(path, themes.rows(2, first=500))
+    assert sonde("runs", "update", path, "themes").out == "themes: 8 documents added, 0 outliers among them\n"
+    assert sonde("runs", "delete", path, "themes").said == ["deleted the run 'themes'"]
+    assert found.runs() == []
+
+
+MISTAKES = {
+    "show C": "Missing argument 'RUN'",
+    "show C nope": "there is no run 'nope'",
+    "show C kmeans 0 --by theme": "ask for one thing at a time: NUMBER or --by",
+    "show C kmeans --tree": "'kmeans' is a cluster run: --tree is for topic runs",
+    "show C kmeans --text x": "'kmeans' is a cluster run: --text is for topic runs",
+    "show C topics --curve": "'topics' is a topic run: --curve is for cluster runs",
+    "show C labels --search x": "'labels' is a label run: --search is for cluster runs",
+    "show C kmeans 99": "the cluster run 'kmeans' has no cluster 99",
+    "show C kmeans --period month": "--period needs --by: name the column with the dates",
+    "draw C labels --to x.html": "'labels' is a label run: only map, topic and cluster runs can be drawn",
+    "draw C kmeans --by theme --to x.html": "'kmeans' is a cluster run: --by is for topic runs",
+    "draw C topics --to x.txt": "the name must end in .html or .png",
+    "name C kmeans late deliveries": "'late deliveries' is not a name: put a name with spaces in quotes",
+    "merge C kmeans": "give two or more numbers, or --reduce-to N",
+    "merge C kmeans a b": "NUMBER is 'a,b': write numbers with commas between them, such as 3,7",
+    "merge C kmeans --reduce-to 2": "'kmeans' is a cluster run: --reduce-to is for topic runs",
+    "merge C labels 0 1": "'labels' is a label run",
+    "split C kmeans 0": "'kmeans' is a cluster run: split is for topic runs",
+    "update C labels": "'labels' is a label run: only cluster, topic and map runs can be updated",
+    "delete C nope": "there is no run 'nope'",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_with_a_run(made: Collection, sonde: Command, words: str) -> None:
+    before = contents(made.path)
+    ran = sonde("runs", *(made.path if word == "C" else word for word in words.split()))
+    ran.refused(MISTAKES[words], code=ran.code)
+    assert ran.code in (1, 2)
+    assert contents(made.path) == before
+
+
+def test_judge_takes_a_query_with_ids_or_neither(made: Collection, sonde: Command) -> None:
+    sonde("judge", made.path, "parcel").refused("give the ids of the documents to judge after the query", code=2)
+    sonde("judge", made.path, "--forget").refused("give a query and the ids of documents", code=2)
+    sonde("judge", made.path, "parcel", "parcel-1", "--json").refused("leave out the query and the ids", code=2)
+
+
+def test_a_key_is_made_below_serve(sonde: Command, tmp_path: Path) -> None:
+    ran = sonde("serve", "key", tmp_path / "keys.json", "--name", "reader")
+    assert ran.code == 0 and len(ran.out.strip()) > 20
+    assert sonde("key", tmp_path / "keys.json", "--name", "other").code == 0
+    sonde("serve", tmp_path / "none.sonde").refused("there is no collection at", code=1)
