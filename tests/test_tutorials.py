@@ -68,7 +68,12 @@ def shell(tmp_path: Path) -> dict[str, str]:
     program.chmod(0o755)
     (tmp_path / "work").mkdir()
     # Test modules are imported from paths that a new process does not know.
-    return {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "500", "PYTHONUNBUFFERED": "1"}
+    return {
+        **os.environ,
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "500",
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 def run(command: list[str], folder: Path, shell: dict[str, str]) -> str:
@@ -76,8 +81,7 @@ def run(command: list[str], folder: Path, shell: dict[str, str]) -> str:
     done = subprocess.run(
         command, cwd=folder, env=shell, stdout=subprocess.PIPE, stderr=out, text=True, timeout=ENOUGH, check=False
     )
-    assert done.returncode == 0, f"{shlex.join(command)}
-{done.stdout}"
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}"
     return done.stdout
 
 
