@@ -29,10 +29,11 @@ Old names of commands still work:
 | old | new |
 |---|---|
 | `sonde correct` | `sonde runs correct` |
-| `sonde topic C --run RUN NUMBER`, `--search`, `--text`, `--tree` | `sonde runs show C RUN NUMBER`, and the same options |
+| `sonde topic C NUMBER`, `--search`, `--text`, `--tree` | `sonde runs show C RUN NUMBER`, the same options |
 | `sonde topic C --over COLUMN` or `--by COLUMN` | `sonde runs show C RUN --by COLUMN` |
 | `sonde topic C --to FILE` with `--tree`, `--over` or `--by` | `sonde runs draw C RUN --to FILE` |
-| `sonde topic C --merge 3,7`, `--split N`, `--reduce-to N` | `sonde runs merge C RUN 3 7`, `split`, `merge --reduce-to` |
+| `sonde topic C --merge 3,7`, `--reduce-to N` | `sonde runs merge C RUN 3 7`, `--reduce-to N` |
+| `sonde topic C --split N` | `sonde runs split C RUN N` |
 | `sonde curve C --run RUN` | `sonde runs show C RUN --curve`, `sonde runs draw C RUN` |
 | `sonde runs C RUN --rename`, `--item`, `--merge`, `--delete` | `sonde runs name`, `merge`, `delete` |
 | `sonde runs C RUN --by COLUMN` | `sonde runs show C RUN --by COLUMN` |

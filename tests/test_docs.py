@@ -75,7 +75,15 @@ def example(line: str, where: str) -> Example:
 
 
 EXAMPLES = list(dict.fromkeys(examples()))
-NEEDS_DEFAULT = {"train", "model", "texts similarity", "texts bitext", "evaluate sts", "evaluate models", "evaluate bitext"}
+NEEDS_DEFAULT = {
+    "train",
+    "model",
+    "texts similarity",
+    "texts bitext",
+    "evaluate sts",
+    "evaluate models",
+    "evaluate bitext",
+}
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
     *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts", "looks")),

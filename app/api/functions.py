@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ...pipelines.label.corrections import read_corrections, write_corrections
     from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
     from ...pipelines.plots import check_plot_target, write_plot
-    from ...pipelines.search.filters import explain_filter
     from ...pipelines.search.filters.compile import among, between, containing, every
     from ...pipelines.search.results import NOTHING_ANSWERS
     from ...pipelines.search.shown import shown_metadata, telling_fields
@@ -55,7 +54,6 @@ _HOMES = {
     "pipelines.label.corrections": ("read_corrections", "write_corrections"),
     "pipelines.map.regions": ("density", "inside", "read_outlines", "spread_sample", "write_outlines"),
     "pipelines.plots": ("check_plot_target", "write_plot"),
-    "pipelines.search.filters": ("explain_filter",),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
     "pipelines.search.results": ("NOTHING_ANSWERS",),
     "pipelines.search.shown": ("shown_metadata", "telling_fields"),
@@ -81,7 +79,6 @@ __all__ = [
     "encoder_for",
     "estimate_source",
     "every",
-    "explain_filter",
     "inside",
     "is_local",
     "json_value",

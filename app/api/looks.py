@@ -12,6 +12,7 @@ from ...pipelines.analysis import runs as kept
 from ...pipelines.cluster.clustering import clusters_near
 from ...pipelines.compare import SAMPLE, Contrast, RunComparison, compare_filters, compare_runs
 from ...pipelines.label import Labels, LabelSettings
+from ...pipelines.search.filters import explain_filter
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -201,6 +202,18 @@ class Looking(Opened):
             {'battery'}
         """
         return clusters_near(self.stored, query, run, k)
+
+    def explain_filter(self, where: str) -> str:
+        """Return a sentence about a filter that no document matches; it names the value that was probably meant.
+
+        Raises:
+            UsageError: The filter is not valid.
+
+        Example:
+            >>> shop.explain_filter("length > 999")
+            'no document passes the filter'
+        """
+        return explain_filter(self.stored, where)
 
     def contrast(self, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
         """Return what distinguishes the documents of two filters; `compare` also does this for queries and clusters.

@@ -6,7 +6,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
-from .run_names import free_name
+from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Item
@@ -93,8 +93,11 @@ def cluster(
                 f"{counted(updated.outliers, 'outlier')} among {'it' if updated.added == 1 else 'them'}"
             )
             return
-        name = free_name(opened, "cluster", settings.method if name is None else name, replace)
-        found = opened.cluster(name, replace=replace, settings=settings, progress=notify)
+        asked = settings.method if name is None else name
+        found = opened.cluster(
+            free_name(opened, "cluster", asked, replace), replace=replace, settings=settings, progress=notify
+        )
+    say_name("cluster", asked, found.run)
     if found.left_out:
         say(f"{counted(found.left_out, 'document')} changed during the run and left out of it")
     if json:

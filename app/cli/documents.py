@@ -73,7 +73,6 @@ def count(
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
-    from ..api.functions import explain_filter
 
     if period and by is None:
         raise UsageError("--period needs --by: name the column with the dates")
@@ -81,7 +80,7 @@ def count(
     if by is None:
         found = len(opened) if where is None else opened.matching(where, k=0)[0]
         if where is not None and not found:
-            say(f"note: {explain_filter(opened.stored, where)}")
+            say(f"note: {opened.explain_filter(where)}")
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
     _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)

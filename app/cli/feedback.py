@@ -143,8 +143,8 @@ def tag(
 ) -> None:
     """Give documents a tag. With ids and --where, all documents with these ids and all that match the filter get it.
 
-    A tag is stored as a run. Filters and exports call it "tag:NAME"; `sonde runs name` renames it, `sonde runs delete` deletes it. A document
-    loses its tags when it is deleted or its text changes.
+    A tag is stored as a run. Filters and exports call it "tag:NAME". `sonde runs name` renames it, and `sonde runs
+    delete` deletes it. A document loses its tags when it is deleted or its text changes.
 
     \b
     Examples:
@@ -192,9 +192,7 @@ Queries = Annotated[
 
 def judge(
     collection: CollectionPath,
-    query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")
-    ] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="Query to judge the documents for.")] = None,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
     grade: Annotated[
         int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant. The default is 1.")

@@ -48,7 +48,9 @@ def index(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Encoding of a text file; detected if not given.")
     ] = None,
-    sheet: Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the largest if not given.")] = None,
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the largest if not given.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,

@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
-from .run_names import free_name
+from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
 
 
 def label(
-    collection: Annotated[Path | None, typer.Argument(metavar="C.sonde", help="The collection.", autocompletion=collections_in)] = None,
+    collection: Annotated[
+        Path | None, typer.Argument(metavar="C.sonde", help="The collection.", autocompletion=collections_in)
+    ] = None,
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` adds a description."),
@@ -134,6 +136,8 @@ def label(
             found = opened.label(given, settings=settings, progress=notify)
         else:
             found = _one_text(text, given, settings, notify)
+    if text is None:
+        say_name("label", name, settings.name)
     if json:
         print_json(found.to_dict())
     elif text is None:

@@ -32,9 +32,9 @@ from . import (
     tune,
     upkeep,
 )
+from .corrected import in_quotes, swapped
 from .groups import Panels
 from .output import option, say
-from .swapped import swapped
 from .terminal import show_controls
 
 WAIT_SECONDS = 30.0
@@ -125,6 +125,8 @@ def _misused(error: Any) -> int:
     if "\n" in message:  # a command without anything: Click's message is its help
         print(message, file=sys.stderr)
         return 2
+    if meant := in_quotes(sys.argv[1:], message):
+        return _fail(meant, 2)
     command = error.ctx.command_path if error.ctx else "sonde"
     return _fail(f"{message.rstrip('.')}: see `{command} --help`", 2)
 

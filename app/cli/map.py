@@ -7,7 +7,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
-from .run_names import free_name
+from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
@@ -106,8 +106,10 @@ def _made(
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
         return opened.map_run(name)
-    name = free_name(opened, "map", name, replace)
-    return opened.map(name, replace=replace, settings=settings, progress=notify)
+    free = free_name(opened, "map", name, replace)
+    found = opened.map(free, replace=replace, settings=settings, progress=notify)
+    say_name("map", name, found.name)
+    return found
 
 
 def _print_map(found: "Map", json: bool) -> None:

@@ -18,7 +18,6 @@ from ...indexer.wording import per_second
 from .terminal import unchanged, visible
 
 
-
 def collections_in(incomplete: str) -> list[str]:
     """Return the paths that begin with `incomplete` and are collections, for the completion of a shell."""
     folder, _, name = incomplete.rpartition("/")

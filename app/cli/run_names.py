@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def free_name(opened: "Collection", kind: str, name: str, replace: bool) -> str:
-    """Return the name of a new run and say so if it is not the given one.
+    """Return the name of a new run: the given one or, if a run has it, the next one with a number.
 
     Args:
         opened: The collection.
@@ -21,6 +21,10 @@ def free_name(opened: "Collection", kind: str, name: str, replace: bool) -> str:
     taken = {run.name for run in opened.uncounted_runs(kind) if run.complete}
     if replace or name not in taken:
         return name
-    free = next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
-    say(f"there is a {kind} run {name!r} already, which is kept: the new run is {free!r} (--replace replaces a run)")
-    return free
+    return next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
+
+
+def say_name(kind: str, asked: str, given: str) -> None:
+    """Say that a run has another name than the one that was asked for."""
+    if given != asked:
+        say(f"there was a {kind} run {asked!r} already, which is kept: the new run is {given!r} (--replace replaces)")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...indexer.store.runs import Run
     from ..api import Collection
 
+
 def register(app: typer.Typer) -> None:
     """Add the group, and the old name of `sonde runs correct`."""
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)

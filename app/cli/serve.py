@@ -35,7 +35,9 @@ def _keep_group() -> None:
 
 
 def serve(
-    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to serve.", autocompletion=collections_in)],
+    collections: Annotated[
+        list[Path], typer.Argument(metavar="C.sonde...", help="Collections to serve.", autocompletion=collections_in)
+    ],
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8080,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
@@ -105,7 +107,9 @@ def key(
 
 
 def mcp(
-    collections: Annotated[list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.", autocompletion=collections_in)],
+    collections: Annotated[
+        list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.", autocompletion=collections_in)
+    ],
     http: Annotated[bool, typer.Option("--http", help="Listen over streamable HTTP instead of stdin.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
@@ -150,7 +154,10 @@ def register_ui(app: typer.Typer) -> None:
 
 
 def ui(
-    place: Annotated[Path, typer.Argument(metavar="[C.sonde]", help="A collection, or a folder of them.", autocompletion=collections_in)] = Path(),
+    place: Annotated[
+        Path,
+        typer.Argument(metavar="[C.sonde]", help="A collection, or a folder of them.", autocompletion=collections_in),
+    ] = Path(),
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8501,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,

@@ -24,9 +24,7 @@ Kind = Annotated[str | None, typer.Option("--kind", help=f"Kind of run: {', '.jo
 By = Annotated[
     str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
 ]
-Span = Annotated[
-    str | None, typer.Option("--period", help="Topics, with --by a date: year, month, week or day.")
-]
+Span = Annotated[str | None, typer.Option("--period", help="Topics, with --by a date: year, month, week or day.")]
 
 
 def show(
@@ -79,7 +77,9 @@ def show(
         found = details.run.kind
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found is TOPIC:
-            _show_topics(opened.topic_run(run, progress=notify), opened, number, k, search, text, by, period, tree, json)
+            _show_topics(
+                opened.topic_run(run, progress=notify), opened, number, k, search, text, by, period, tree, json
+            )
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 from .numbers import NegativeNumbers, group_numbers
+from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.topics import Breakdown, Topic, Topics
@@ -99,10 +99,12 @@ def topic(
 
 
 def topic_line(topic: "Topic") -> str:
+    """Return a topic's number, size, share and name as one line."""
     return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%}  {snippet(topic.name, 60)}"
 
 
 def print_topics(found: "Topics", json: bool) -> None:
+    """Print the topics of a run with their terms."""
     for topic in found:
         if json:
             print_json({"run": found.name} | topic.to_dict())
@@ -121,6 +123,7 @@ def print_topics(found: "Topics", json: bool) -> None:
 
 
 def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
+    """Print a topic's terms, keywords and best documents."""
     if not json and number >= 0:
         topic = found.topic(number)
         print(topic_line(topic))
@@ -137,6 +140,7 @@ def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
 
 
 def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
+    """Print which topics are similar, or draw it."""
     if to is not None:
         found.draw_tree(to)
         say(f"{to}: the tree of {counted(len(found), 'topic')}")
@@ -150,6 +154,7 @@ def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
 
 
 def show_breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
+    """Print topics over time or by class, or draw them."""
     if what.without:
         say(f"{counted(what.without, 'document')} without a {what.column}")
     if to is not None:

@@ -6,7 +6,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, progress, say
-from .run_names import free_name
+from .run_names import free_name, say_name
 from .topic import print_topics
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def topics(
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
             say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
-            name = free_name(opened, "topic", name, replace)
-            found = opened.topics(name, replace=replace, match=match, settings=settings, progress=notify)
+            free = free_name(opened, "topic", name, replace)
+            found = opened.topics(free, replace=replace, match=match, settings=settings, progress=notify)
+            say_name("topic", name, found.name)
     print_topics(found, json)

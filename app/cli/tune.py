@@ -11,6 +11,7 @@ from .output import CollectionPath, Device, Json, print_json, progress, say, sni
 if TYPE_CHECKING:
     from ..api import Collection
 
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)

@@ -205,13 +205,12 @@ def delete(
       sonde delete reviews.sonde --where "date < '2020-01-01'"
     """
     from ..api import open as open_collection
-    from ..api.functions import explain_filter
 
     with progress(quiet=json) as notify:
         opened = open_collection(collection)
         count = opened.delete(ids or (), where=where, progress=notify)
     if where is not None and not count:
-        say(f"note: {explain_filter(opened.stored, where)}")
+        say(f"note: {opened.explain_filter(where)}")
     print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
 
 
@@ -243,7 +242,6 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
     """
     from ..api import open as open_collection
-    from ..api.functions import explain_filter
 
     opened = open_collection(collection)
     for note in opened.export_notes():
@@ -256,7 +254,7 @@ def export(
         with progress(quiet=True) as notify:
             count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
     if where is not None and not count:
-        say(f"note: {explain_filter(opened.stored, where)}")
+        say(f"note: {opened.explain_filter(where)}")
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

@@ -319,7 +319,9 @@ def connect(
         raise MissingExtraError("httpx2", "serve", "`sonde.connect`") from None
     base = _address(url)
     if key is not None and not (key.isascii() and key.isprintable()):
-        raise UsageError("the key is not valid: give it exactly as `sonde serve key` printed it", code="invalid", field="key")
+        raise UsageError(
+            "the key is not valid: give it exactly as `sonde serve key` printed it", code="invalid", field="key"
+        )
     if timeout is not None and not (is_finite(timeout) and timeout > 0):
         said = f"{arg('timeout')} is {timeout!r}: give a number of seconds above 0"
         raise UsageError(said, code="out-of-range", field="timeout", value=timeout)

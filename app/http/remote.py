@@ -38,6 +38,7 @@ READING = (
     "evaluate_clusters",
     "evaluate_labels",
     "example_queries",
+    "explain_filter",
     "export_notes",
     "facets",
     "fields",

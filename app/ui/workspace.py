@@ -89,7 +89,9 @@ def admit(settings: UiSettings) -> bool:
         return True
     st.title("Sonde")
     with st.form("gate"):
-        given = st.text_input("Key", type="password", help="Whoever runs this server makes keys with `sonde serve key`.")
+        given = st.text_input(
+            "Key", type="password", help="Whoever runs this server makes keys with `sonde serve key`."
+        )
         asked = st.form_submit_button("Come in")
     if asked:
         key = Keys.load(Path(settings.keys)).find(given.strip())

@@ -52,7 +52,7 @@ def read_with_ids(
     if reason == CODES:
         notify(
             Message(
-                f"id: the column {column!r}, because every value is a different code; "
+                f"id: the column {column!r}, whose values are all different; "
                 f"{arg('id')} names another column, or '' for a hash of the text"
             )
         )

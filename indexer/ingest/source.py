@@ -17,6 +17,7 @@ from .ids import read_with_ids
 from .index import encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
+from .survey import survey
 
 LANGUAGE_SAMPLE = 200
 
@@ -44,7 +45,7 @@ def index_source(
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
         encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
-        expected = _estimate(reading, sample, encoder)
+        expected = _estimate(reading, encoder)
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
@@ -89,7 +90,7 @@ def estimate_source(
     encoder = encoder or encoder_for(folder, settings, notify)
     if documents is not None:
         return estimate(sample, documents, encoder)
-    return _estimate(reading, sample, encoder) or estimate(sample, len(sample), encoder)
+    return _estimate(reading, encoder) or estimate(sample, len(sample), encoder)
 
 
 def _in_the_best_precision(
@@ -105,19 +106,21 @@ def _in_the_best_precision(
 
 
 def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> bool:
-    glance = _estimate(reading, sample, encoder, GLANCE_DOCUMENTS)
-    return glance is not None and glance.seconds > LONG_RUN_SECONDS / 2
-
-
-def _estimate(
-    reading: Reading, sample: list[Document], encoder: Encoder, count: int = PROBE_DOCUMENTS
-) -> Estimate | None:
-    """Return the estimate for the whole source, None where the source does not tell how long it is."""
     done = reading.progress()
     if not sample or not done.total or not done.done:
-        return None
+        return False
     documents = max(len(sample), round(len(sample) * done.total / done.done))
-    return estimate(sample, documents, encoder, count)
+    return estimate(sample, documents, encoder, GLANCE_DOCUMENTS).seconds > LONG_RUN_SECONDS / 2
+
+
+def _estimate(reading: Reading, encoder: Encoder) -> Estimate | None:
+    """Return the estimate for the whole source, None where it can be read only once."""
+    if reading.once:
+        return None
+    found = survey(reading, PROBE_DOCUMENTS)
+    if not found.sample:
+        return None
+    return estimate(found.sample, found.documents, encoder, characters=found.characters, reading=found.seconds)
 
 
 class _Followed:

@@ -207,11 +207,16 @@ def _is_id(profile: Profile) -> bool:
 
 
 def _is_code(profile: Profile) -> bool:
-    """Whether every value is a different code such as T-1042; for whole numbers, the name must say so."""
+    """Whether every value is a different code such as T-1042; for whole numbers, the name must say so.
+
+    Numbers of rows, from 0 or 1 on, do not count.
+    """
     if len(profile.values) < _FEWEST_CODES or profile.distinct < 1.0 or any(v is None for v in profile.values):
         return False
     if profile.kind == "integer":
-        return names_code(profile.name)
+        numbers = [cell_text(value).strip() for value in profile.values]
+        counted = numbers in ([str(start + place) for place in range(len(numbers))] for start in (0, 1))
+        return names_code(profile.name) and not counted  # the numbers of the rows change with their order
     codes = [cell_text(value).strip() for value in profile.values]
     return profile.kind == "text" and all(len(code) <= _LONGEST_CODE and _ID_CODE.fullmatch(code) for code in codes)
 

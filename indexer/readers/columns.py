@@ -67,10 +67,10 @@ ID += ("identifier", "review_id", "post_id", "tweet_id", "message_id", "ticket_i
 
 LANGUAGE = ("language", "lang", "language_code", "lang_code", "locale", "sprache", "langue", "idioma", "lingua", "язык")
 
-_CODE_WORDS = frozenset(
-    ("id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku", "isbn")
-    + ("nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号")
-)
+_CODE_WORDS = {"id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku"}
+
+
+_CODE_WORDS |= {"isbn", "nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号"}
 _TEXT_WORDS = [name for tier in TEXT for name in tier if name not in ("query", "note", "notes", "document", "article")]
 _TITLE_WORDS = ("title", "headline", "subject", "titel", "titre")
 # A column "text_length" or "question_url" is about the text, not the text.

@@ -238,7 +238,7 @@ def check_folder(folder: Path) -> Path:
         raise SondeError(f"there is no collection at {folder}{hint or shown}", code="no-collection", value=folder)
     if folder.is_file():
         made = folder.with_suffix(".sonde")
-        advice = f"did you mean {made}?" if made.is_dir() else f"first run: sonde index {folder} --to {made}"
+        advice = f"did you mean {made}?" if made.is_dir() else f"index it first, into {made}"
         raise SondeError(f"{folder} is a file, not a collection: {advice}", code="no-collection")
     if not (folder / "catalog.db").is_file():
         raise no_collection(folder, "it has no catalog.db")

@@ -174,3 +174,20 @@ def any_item(column: str, types: str, condition: str) -> str:
     """
     items = f"SELECT 1 FROM json_each({column}) AS item WHERE item.type IN {types} AND {condition}"
     return f"CASE WHEN {column} IS NOT NULL THEN EXISTS ({items}) END"
+
+
+def frequent_texts(catalog: Catalog, field: str, listed: bool, most: int) -> list[str]:
+    """Return the texts that a field has, the most frequent first.
+
+    Args:
+        catalog: Of the collection.
+        field: The SQL of the field, over `documents d` and `metadata m`.
+        listed: Whether the field is a list, whose items count one by one.
+        most: The most texts to return.
+    """
+    value, items = ("e.value", f", json_each({field}) e") if listed else (field, "")
+    sql = (
+        f"SELECT {value} FROM documents d JOIN metadata m ON m.doc = d.doc{items} "
+        f"WHERE typeof({value}) = 'text' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
+    )
+    return [text for (text,) in catalog.connection.execute(sql, (most,))]

@@ -39,10 +39,8 @@ def empty_hint(catalog: Catalog, where: str) -> str:
     return hint(catalog, where)
 
 
-def explain_filter(collection: StoredCollection, where: str | None) -> str:
+def explain_filter(collection: StoredCollection, where: str) -> str:
     """Return a sentence for a filter that no document of a collection passes."""
-    if where is None:
-        return "there are no documents"
     with collection.view() as view:
         return f"no document passes the filter{empty_hint(view.catalog, where)}"
 

@@ -87,7 +87,12 @@ class Operands:
         try:
             return self.field(node)
         except UsageError as error:
-            if left and left.type in ("text", "list", "date") and isinstance(node, exp.Column) and error.code == "not-found":
+            if (
+                left
+                and left.type in ("text", "list", "date")
+                and isinstance(node, exp.Column)
+                and error.code == "not-found"
+            ):
                 raise unquoted(node, f"{left.name} {operator} ") from None
             raise
 
@@ -109,8 +114,11 @@ class Operands:
             raise UsageError("a comparison with NULL is never true: write IS NULL or IS NOT NULL")
         if isinstance(node, exp.Cast) and node.to.this in _DATES and isinstance(node.this, exp.Literal):
             return only(node, "this", "to").this.name
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and not self._names.has(node.name):
             raise unquoted(node)
+        words = [] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
+        if words and isinstance(node, exp.Binary) and not any(self._names.has(word.name) for word in words):
+            raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: write a text in single quotes")
         raise unsupported(node)
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:

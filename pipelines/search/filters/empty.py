@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
+from ....indexer.store.documents import frequent_texts
 from .compile import parse, run_operands
 from .conditions import Operands, Test, condition
 from .sql import FieldNames, Operand, shown
@@ -14,7 +15,6 @@ from .sql import FieldNames, Operand, shown
 MOST_VALUES = 1_000
 """Different values of a field that are compared with the one in the filter."""
 VALUES_SHOWN = 8
-_FROM = "FROM documents d JOIN metadata m ON m.doc = d.doc"
 
 
 def hint(catalog: Catalog, where: str) -> str:
@@ -31,7 +31,7 @@ def hint(catalog: Catalog, where: str) -> str:
     operands = Operands(FieldNames(catalog.fields(), runs))
     for operand, value in _texts(parse(where), operands):
         found = condition(operand, Test("=", [value]))
-        if not catalog.connection.execute(f"SELECT 1 {_FROM} WHERE {found.sql} LIMIT 1", found.parameters).fetchone():
+        if not len(catalog.documents_where(found.sql, found.parameters)):
             return f": {operand.name} is never {shown(value)}{_instead(catalog, operand, value)}"
     return ""
 
@@ -51,17 +51,11 @@ def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]
 
 def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     """Return which value was probably meant, and the values that there are if they are few."""
-    values = _values(catalog, operand)
+    texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
+    values = [" ".join(each.split()) for each in texts if each.strip()]
     lowered = {each.casefold(): each for each in reversed(values)}
     near = get_close_matches(value.strip().casefold(), lowered, 1)
     meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
     few = "" if len(values) >= MOST_VALUES or not values else f" values: {', '.join(values[:VALUES_SHOWN])}"
     more = ", …" if few and len(values) > VALUES_SHOWN else ""
     return f"{meant}{';' if few and not meant else ''}{few}{more}"
-
-
-def _values(catalog: Catalog, operand: Operand) -> list[str]:
-    """Return the texts that a field has, the most frequent first."""
-    value, source = (operand.sql, _FROM) if operand.type == "text" else ("e.value", f"{_FROM}, json_each({operand.sql}) e")
-    sql = f"SELECT {value} {source} WHERE typeof({value}) = 'text' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
-    return [" ".join(text.split()) for (text,) in catalog.connection.execute(sql, (MOST_VALUES,))]

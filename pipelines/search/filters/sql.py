@@ -100,6 +100,10 @@ class FieldNames:
         self._operands |= {**(runs or {}), **own}
         self._own = own
 
+    def has(self, name: str) -> bool:
+        """Whether a field has this name, in any case."""
+        return name.lower() in map(str.lower, self._operands)
+
     def find(self, name: str, quoted: bool) -> Operand:
         """Return the field of this name, in the same case or, if only one fits, in another.
 

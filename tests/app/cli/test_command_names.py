@@ -49,7 +49,7 @@ def test_the_lines_of_a_group_are_not_cut(group: str) -> None:
 
 def test_a_typo_proposes_no_old_name(sonde: Command) -> None:
     sonde("topik", "a.sonde").refused("No such command 'topik'. Did you mean 'topics'?: see `sonde --help`", code=2)
-    sonde("serch", "a.sonde", "x").refused("Did you mean 'search'?", code=2)
+    sonde("serch", "a.sonde", "x").refused("Did you mean 'search', 'serve'?", code=2)
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +116,15 @@ def test_drawings_of_old_and_new_names(made: Collection, sonde: Command, tmp_pat
 
 def test_the_documents_of_a_cluster_and_of_a_label(made: Collection, sonde: Command) -> None:
     [(number, name)] = {(each.number, each.name) for each in made.assignments("kmeans") if each.id == "parcel-1"}
-    rows = list(map(json.loads, sonde("runs", "show", made.path, "kmeans", number, "-k", 50, "--json").out.splitlines()))
+    rows = list(
+        map(json.loads, sonde("runs", "show", made.path, "kmeans", number, "-k", 50, "--json").out.splitlines())
+    )
     assert "parcel-1" in {row["id"] for row in rows}
     assert [(row["number"], row["rank"]) for row in rows] == [(number, rank + 1) for rank in range(len(rows))]
     shown = sonde("runs", "show", made.path, "kmeans", "--search", "parcel courier", "-k", 1).out
     assert shown.split()[1:] == [str(number), *name.split()]
     assert sonde("runs", "show", made.path, "labels", 0, "-k", 1).out.startswith("  1. ")
-    said = ["the cluster run 'kmeans' has no documents under number -1"]
-    assert sonde("runs", "show", made.path, "kmeans", -1).said == said
+    sonde("runs", "show", made.path, "kmeans", -1).refused("the cluster run 'kmeans' has no cluster -1")
 
 
 def test_runs_are_named_merged_updated_and_deleted(sonde: Command, tmp_path: Path) -> None:

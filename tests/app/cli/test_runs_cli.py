@@ -72,7 +72,6 @@ def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Comm
         (["-k", "three"], ["'three'", "auto"], 2),
         (["-k", 0], ["k is 0"], 2),
         (["-k", 500, "--name", "x"], ["k is 500", "only 117 documents"], 2),
-        (["-k", 3], ["'kmeans' already", "--replace"], 2),
         (["--method", "bogus"], ["'bogus'", "kmeans, density"], 2),
         (["--method", "density", "-k", 3], ["leave out -k"], 2),
         (["--outliers", "bogus"], ["'bogus'"], 2),

@@ -189,7 +189,10 @@ def test_an_address_without_a_scheme_is_http(given: str) -> None:
         (lambda: sonde.connect("a", timeout=-1), "^timeout is -1: give a number of seconds above 0$"),
         (lambda: sonde.connect("a", timeout=float("nan")), "^timeout is nan: give a number of seconds above 0$"),
         (lambda: sonde.connect("a", timeout="5"), "^timeout is '5': give a number$"),  # type: ignore[arg-type]
-        (lambda: sonde.connect("a", key="é"), "^the key is not valid: give it exactly as `sonde serve key` printed it$"),
+        (
+            lambda: sonde.connect("a", key="é"),
+            "^the key is not valid: give it exactly as `sonde serve key` printed it$",
+        ),
         (lambda: sonde.connect("a", collection=3), "^collection is 3: give a string$"),  # type: ignore[arg-type]
     ],
 )

@@ -74,7 +74,13 @@ def test_blank_texts_are_skipped_and_counted(sonde: Command, tmp_path: Path) -> 
 
 def test_of_duplicate_ids_the_last_is_kept_and_the_others_counted(sonde: Command, tmp_path: Path) -> None:
     rows = [{"id": str(n % 3), "text": f"version {n} of the text"} for n in range(7)]
-    ran = sonde("index", lines(tmp_path / "s.jsonl", rows), "--to", tmp_path / "c.sonde", "--id", "id")
+    words = ("index", lines(tmp_path / "s.jsonl", rows), "--to", tmp_path / "c.sonde", "--id", "id")
+    sonde(*words).refused(
+        "the id column 'id' repeats, so 4 rows of 7 would replace another row with the same id; "
+        "the first repeated ids are '0', '1', '2': ", "--keep last", code=2,
+    )  # fmt: skip
+    assert not (tmp_path / "c.sonde").exists()
+    ran = sonde(*words, "--keep", "last")
     assert ran.code == 0
     assert "3 added, 4 with a repeated id (the last one was kept)" in ran.out
     ran = sonde("export", tmp_path / "c.sonde")

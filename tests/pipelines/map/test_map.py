@@ -152,7 +152,6 @@ def test_the_command_line(shop: Collection, sonde: Command, tmp_path: Path) -> N
     assert png.read_bytes().startswith(b"\x89PNG")
     found = [json.loads(line) for line in sonde("map", shop.path, "--update", "map", "--json").out.splitlines()]
     assert {"run", "number", "name", "level", "x", "y", "size", "terms"} <= found[0].keys()
-    sonde("map", shop.path).refused("the map run 'map' already exists", "--replace", code=2)
     sonde("map", shop.path, "--to", png, "--seed", 2).refused("'map' was made with another seed", code=2)
     sonde("map", shop.path, "--to", "x.pdf").refused("'x.pdf'", ".html or .png", code=2)
     sonde("map", shop.path, "--to", "no/such/x.png").refused("no/such")

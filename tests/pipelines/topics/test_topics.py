@@ -286,7 +286,6 @@ def test_a_missing_library(own: Collection, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 MISTAKES = {
-    "name taken": (("topics",), ("the topic run 'topics' already exists", "--replace")),
     "unknown outliers": (("topics", "--outliers", "drop"), ("'drop'", "keep, nearest")),
     "min size": (("topics", "--min-size", 1), ("--min-size is 1",)),
     "seed words": (("topics", "--seed-words", "a,;b"), ("seed words are empty",)),

@@ -1,10 +1,13 @@
-"""A collection that was not given first: the command line in the right order."""
+"""The command line that was probably meant: the collection first, a query of several words in quotes."""
 
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...indexer.errors import SondeError
+
+QUERIES = ("search", "ask")
+"""Commands with a collection and a text."""
 
 
 def swapped(words: Sequence[str], error: SondeError) -> str | None:
@@ -18,12 +21,30 @@ def swapped(words: Sequence[str], error: SondeError) -> str | None:
     if error.code != "no-collection" or given not in words:
         return None
     first = list(words).index(given)
-    later = [place for place in range(first + 1, len(words)) if _is_value(words, place) and _is_collection(words[place])]
+    later = [
+        place for place in range(first + 1, len(words)) if _is_value(words, place) and _is_collection(words[place])
+    ]
     if not later:
         return None
     turned = list(words)
     turned[first], turned[later[0]] = words[later[0]], words[first]
     return f"{given!r} is not a collection: the collection comes first: sonde {shlex.join(turned)}"
+
+
+def in_quotes(words: Sequence[str], message: str) -> str | None:
+    """Return what to say if a query or question has several words without quotes; None if it is something else.
+
+    Args:
+        words: What follows `sonde`.
+        message: What Click says.
+    """
+    if not message.startswith("Got unexpected extra argument") or len(words) < 4 or words[0] not in QUERIES:
+        return None
+    end = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+    if end < 4:
+        return None
+    query = " ".join(words[2:end])
+    return f"put the words in quotes: sonde {shlex.join([*words[:2], query, *words[end:]])}"
 
 
 def _is_value(words: Sequence[str], place: int) -> bool:

@@ -1,0 +1,289 @@
+"""Everyday mistakes, word for word: what is printed, the exit code, and that the collections stay as they were."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Command, contents
+from fake_encoder import FakeEncoder
+
+from sonde.app.api import Collection, index
+
+CATEGORIES = ("App", "Card", "Mobile App")
+TICKETS = [
+    {"Ticket": f"TCK-{n}", "Message": f"My card {n} was declined", "category": CATEGORIES[n % 3], "stars": n % 5}
+    for n in range(12)
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, three tables with mistakes, a workbook of three sheets, and two collections."""
+    folder = tmp_path_factory.mktemp("shop")
+    csv(folder / "tickets.csv", TICKETS)
+    repeated = [row | {"Ticket": "TCK-3"} if n in (7, 9) else row for n, row in enumerate(TICKETS)]
+    csv(folder / "repeated.csv", repeated)
+    csv(folder / "blank.csv", [row | {"Message": "" if n < 9 else row["Message"]} for n, row in enumerate(TICKETS)])
+    csv(folder / "numbers.csv", [{"a": n, "b": n * 2.5} for n in range(5)])
+    workbook(folder / "book.xlsx")
+    encoder: Any = FakeEncoder()
+    index(folder / "tickets.csv", folder / "tickets.sonde", encoder=encoder).cluster(k=2, refits=0)
+    index(["A text.", "Another text."], folder / "notes.sonde", encoder=encoder)
+    return folder
+
+
+def csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in (rows[0].keys(), *(r.values() for r in rows))))
+
+
+def workbook(path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Read me"
+    book.active.append(["Exported by the help desk"])
+    sheets = {"Tickets": TICKETS, "Codes": [{"code": f"C{n}", "meaning": f"meaning {n}"} for n in range(4)]}
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in (rows[0].keys(), *(r.values() for r in rows)):
+            sheet.append(list(row))
+    book.save(path)
+
+
+VALUES = "App, Card, Mobile App"
+REFUSED: dict[str, tuple[str, int]] = {
+    "search ticket.sonde card": ("there is no collection at ticket.sonde: did you mean tickets.sonde?", 1),
+    "search data/tickets.sonde card": ("there is no collection at data/tickets.sonde: there is no folder data", 1),
+    "search tickets.csv card": ("tickets.csv is a file, not a collection: did you mean tickets.sonde?", 1),
+    "info blank.csv": (
+        "blank.csv is a file, not a collection: index it first, into blank.sonde", 1,
+    ),
+    "search 'late card' tickets.sonde -k 3": (
+        "'late card' is not a collection: the collection comes first: sonde search tickets.sonde 'late card' -k 3", 1,
+    ),
+    "get TCK-3 tickets.sonde": (
+        "'TCK-3' is not a collection: the collection comes first: sonde get tickets.sonde TCK-3", 1,
+    ),
+    "serch tickets.sonde card": ("No such command 'serch'. Did you mean 'search', 'serve'?: see `sonde --help`", 2),
+    "search tickets.sonde card --were 'stars > 2'": (
+        "No such option: --were (Possible options: --queries, --where): see `sonde search --help`", 2,
+    ),
+    "search tickets.sonde my lost card -k 3": (
+        "put the words in quotes: sonde search tickets.sonde 'my lost card' -k 3", 2,
+    ),
+    "ask tickets.sonde where is it": ("put the words in quotes: sonde ask tickets.sonde 'where is it'", 2),
+    "search tickets.sonde card --where 'category = App'": (
+        "'App' is not a field: write a text in single quotes, as in: category = 'App'", 2,
+    ),
+    "search tickets.sonde card --where 'category IN (App, Card)'": (
+        "'App' is not a field: write a text in single quotes, as in: 'App'", 2,
+    ),
+    "search tickets.sonde card --where 'category = Mobile-App'": (
+        "'Mobile - App' is not a value: write a text in single quotes", 2,
+    ),
+    "search tickets.sonde card --where 'categry = 1'": (
+        "there is no field 'categry' to filter by (did you mean 'category'?); "
+        "the fields are: id, title, length, language, category, stars", 2,
+    ),
+    "cluster tickets.sonde --where \"category = 'card'\"": (
+        "no document passes the filter \"category = 'card'\": category is never 'card': did you mean 'Card'? "
+        f"values: {VALUES}", 1,
+    ),
+    "index ticket.csv --to new.sonde": ("ticket.csv does not exist (did you mean 'tickets.csv'?): check the path", 1),
+    "index tickets.csv --to new.sonde --text mesage": (
+        "tickets.csv: the text column 'mesage' does not exist (did you mean 'Message'?); "
+        "there are Ticket (text), Message (text), category (text), stars (integer)", 2,
+    ),
+    "index numbers.csv --to new.sonde": (
+        "numbers.csv: no text column among a (integer), b (real): choose one with --text", 2,
+    ),
+    "index repeated.csv --to new.sonde --id Ticket": (
+        "repeated.csv: the id column 'Ticket' repeats, so 2 rows of 12 would replace another row with the same id; "
+        "the first repeated ids are 'TCK-3': choose another column with --id, or keep the last row of each id with "
+        "--keep last", 2,
+    ),
+    "index book.xlsx --to new.sonde --sheet tickts": (
+        "book.xlsx has no sheet 'tickts' (did you mean 'Tickets'?); it has 'Read me', 'Tickets', 'Codes'", 2,
+    ),
+    "index tickets.csv --to tickets.csv": (
+        "tickets.csv is a file: name a folder for the collection, such as tickets.sonde", 2,
+    ),
+    "similar tickets.sonde TCK-99": ("there is no document with the id 'TCK-99' in tickets.sonde", 1),
+    "runs show tickets.sonde kmean": ("there is no run 'kmean' in this collection: there is only kmeans (cluster)", 1),
+    "evaluate search tickets.sonde": (
+        "no hit has been judged relevant here: use `sonde judge`, or give --queries and --qrels", 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_one_line_says_what_to_do(shop: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    import shlex
+
+    monkeypatch.chdir(shop)
+    before = contents(shop / "tickets.sonde")
+    message, code = REFUSED[line]
+    ran = sonde(*shlex.split(line))
+    assert (ran.said[-1], ran.code, ran.out) == (f"sonde: {message}", code, "")
+    assert [each for each in ran.said[:-1] if not each.startswith(("tickets.csv: text", "book.xlsx: text"))] == []
+    assert contents(shop / "tickets.sonde") == before
+    assert not (shop / "new.sonde").exists()
+
+
+def test_there_are_twenty() -> None:
+    assert len(REFUSED) >= 20
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        (
+            "search {} card --where \"category = 'app'\"",
+            f"category is never 'app': did you mean 'App'? values: {VALUES}",
+        ),
+        ("search {} card --where \"category = 'xyz'\"", f"category is never 'xyz'; values: {VALUES}"),
+        (
+            "search {} card --where \"stars >= 0 AND category IN ('mobile app')\"",
+            f"category is never 'mobile app': did you mean 'Mobile App'? values: {VALUES}",
+        ),
+        ("count {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),
+        ("delete {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),
+        (
+            "similar {} TCK-1 --where \"id = 'tck-1'\"",
+            "id is never 'tck-1': did you mean 'TCK-1'? values: TCK-0, TCK-1,",
+        ),
+    ],
+)
+def test_a_value_that_no_document_has(
+    shop: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch, line: str, note: str
+) -> None:
+    import shlex
+
+    monkeypatch.chdir(shop)
+    before = contents(shop / "tickets.sonde")
+    ran = sonde(*shlex.split(line.format("tickets.sonde")))
+    assert ran.code == 0
+    assert ran.said[0].startswith(f"note: no document passes the filter: {note}")
+    assert contents(shop / "tickets.sonde") == before
+
+
+def test_a_filter_that_no_document_passes_for_another_reason(
+    shop: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop)
+    ran = sonde("search", "tickets.sonde", "card", "--where", "stars > 9 AND category = 'App'")
+    assert (ran.code, ran.said[0]) == (0, "note: no document passes the filter")
+
+
+def test_codes_become_the_ids_and_stay_the_ids(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    target = tmp_path / "new.sonde"
+    ran = sonde("index", shop / "tickets.csv", "--to", target)
+    said = "id: the column 'Ticket', whose values are all different; --id names another column, or '' for a hash"
+    assert ran.code == 0 and ran.said[0].startswith(said)
+    assert sonde("get", target, "TCK-3").out.startswith("TCK-3\ncategory: App\n")
+    csv(tmp_path / "more.csv", [TICKETS[0], TICKETS[1] | {"Message": "Solved."}])
+    ran = sonde("index", tmp_path / "more.csv", "--to", target, "--json")
+    assert "id: Ticket (as before)" in ran.said[0]
+    assert {key: json.loads(ran.out)[key] for key in ("added", "replaced", "unchanged")} == {
+        "added": 0, "replaced": 1, "unchanged": 1,
+    }  # fmt: skip
+
+
+def test_no_id_is_taken_against_the_word_of_the_user(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    ran = sonde("index", shop / "tickets.csv", "--to", tmp_path / "new.sonde", "--id", "")
+    assert "id: none, using a hash of the text" in ran.said[0]
+    ran = sonde("index", shop / "tickets.csv", "--to", tmp_path / "new.sonde")
+    assert "id: none, using a hash of the text" in ran.said[0] and "12 unchanged" in ran.out
+
+
+def test_codes_that_repeat_are_no_ids(sonde: Command, tmp_path: Path) -> None:
+    rows = [{"Ticket": f"T-{n % 1_100}", "Message": f"Text {n} of many"} for n in range(1_200)]
+    csv(tmp_path / "long.csv", rows)
+    ran = sonde("index", tmp_path / "long.csv", "--to", tmp_path / "new.sonde", "--json")
+    assert ran.code == 0 and json.loads(ran.out)["added"] == 1_200
+    assert ran.said[0].endswith("Ticket looks like an id, but its values repeat after the first rows")
+    assert "id: none" in ran.said[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "taken"),
+    [
+        ("order number", [4711, 4712, 4720], True),
+        ("order number", [1, 2, 3], False),
+        ("price", [4711, 4712, 4720], False),
+    ],
+)
+def test_which_whole_numbers_are_ids(sonde: Command, tmp_path: Path, name: str, values: list[int], taken: bool) -> None:
+    csv(tmp_path / "s.csv", [{name: value, "text": f"Some text about {n}"} for n, value in enumerate(values)])
+    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
+    assert (f"id: {name} (unique codes)" in ran.err) == taken
+
+
+@pytest.mark.parametrize(
+    ("values", "taken"),
+    [
+        (["A-1", "A-2", "A-3"], True),
+        (["A-1", "A-2"], False),
+        (["A-1", "A-2", "A-2"], False),
+        (["red", "green", "blue"], False),
+        (["on 1 May", "on 2 May", "on 3 May"], False),
+    ],
+)
+def test_what_is_a_code(sonde: Command, tmp_path: Path, values: list[str], taken: bool) -> None:
+    csv(tmp_path / "s.csv", [{"mark": value, "text": f"Some text about {n}"} for n, value in enumerate(values)])
+    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
+    assert ("id: mark (unique codes)" in ran.err) == taken
+
+
+def test_the_same_row_twice_is_not_lost(sonde: Command, tmp_path: Path) -> None:
+    csv(tmp_path / "s.csv", [TICKETS[0], TICKETS[1], TICKETS[0]])
+    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde", "--id", "Ticket")
+    assert ran.code == 0 and "2 added, 1 with a repeated id (the last one was kept)" in ran.out
+
+
+def test_the_last_of_repeated_ids_is_kept_if_asked(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    words = ("index", shop / "repeated.csv", "--to", tmp_path / "new.sonde", "--id", "Ticket", "--keep")
+    sonde(*words, "first").refused("--keep is 'first': use last", code=2)
+    ran = sonde(*words, "last")
+    assert ran.code == 0 and "10 added, 2 with a repeated id (the last one was kept)" in ran.out
+
+
+def test_the_largest_sheet_is_read_and_the_others_are_named(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    ran = sonde("index", shop / "book.xlsx", "--to", tmp_path / "new.sonde", "--json")
+    assert ran.code == 0 and json.loads(ran.out)["added"] == 12
+    read = "read as: sheet 'Tickets', the largest; not read: 'Read me' (0 rows), 'Codes' (4 rows)"
+    assert any(line.endswith(read) for line in ran.said), ran.err
+    ran = sonde("index", shop / "book.xlsx", "--to", tmp_path / "codes.sonde", "--sheet", "Codes", "--json")
+    assert json.loads(ran.out)["added"] == 4
+
+
+def test_mostly_unusable_input_ends_with_1(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    target = tmp_path / "new.sonde"
+    ran = sonde("index", shop / "blank.csv", "--to", target)
+    assert ran.code == 1
+    assert ran.said[-1] == (
+        "sonde: 9 of 12 rows cannot be used: no text and no title: empty (9); the other 3 are stored, "
+        f"and {target}/skipped.jsonl lists the rest"
+    )
+    assert len(Collection.open(target)) == 3
+
+
+def test_a_run_gets_the_next_number(shop: Path, sonde: Command, tmp_path: Path) -> None:
+    import shutil
+
+    path = shutil.copytree(shop / "tickets.sonde", tmp_path / "c.sonde")
+    assert sonde("runs", "name", path, "kmeans", 0, "mine").code == 0
+    for name in ("kmeans-2", "kmeans-3"):
+        ran = sonde("cluster", path, "-k", 2, "--refits", 0)
+        assert (ran.code, ran.said[0]) == (
+            0,
+            f"there was a cluster run 'kmeans' already, which is kept: the new run is {name!r} (--replace replaces)",
+        )
+    labelled = ("label", path, "--labels", "App,Card", "--engine", "similarity", "--name", "kind")
+    assert sonde(*labelled).code == 0
+    assert "the new run is 'kind-2'" in sonde(*labelled).err
+    opened = Collection.open(path)
+    assert [run.name for run in opened.runs()] == ["kmeans", "kmeans-2", "kmeans-3", "kind", "kind-2"]
+    assert opened.run("kmeans").items[0].name == "mine"
+    assert sonde("cluster", path, "-k", 2, "--refits", 0, "--name", "kmeans-2", "--replace").code == 0
+    assert [run.name for run in opened.runs("cluster")] == ["kmeans", "kmeans-3", "kmeans-2"]

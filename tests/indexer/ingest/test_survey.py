@@ -1,0 +1,69 @@
+"""A look at the whole of a source: exact where there is time, extrapolated where there is not."""
+
+from pathlib import Path
+
+import pytest
+from fake_encoder import FakeEncoder
+
+from sonde.indexer.document import Document
+from sonde.indexer.ingest.report import START_SECONDS, STORING_SECONDS, estimate
+from sonde.indexer.ingest.survey import survey
+from sonde.indexer.readers import Reading, read_source
+
+ROWS = [("short" if n < 200 else "a much longer text than that, " * 5).strip() + f" {n}" for n in range(1_000)]
+"""The first texts are not like the others."""
+
+
+def csv(path: Path) -> Path:
+    path.write_text("text\n" + "".join(f'"{text}"\n' for text in ROWS))
+    return path
+
+
+def xlsx(path: Path) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for text in ("text", *ROWS):
+        book.active.append([text])
+    book.save(path)
+    return path
+
+
+def reading_of(tmp_path: Path, kind: str) -> Reading:
+    return read_source(csv(tmp_path / "s.csv") if kind == "csv" else xlsx(tmp_path / "s.xlsx"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_all_of_a_source_is_counted(tmp_path: Path, kind: str) -> None:
+    found = survey(reading_of(tmp_path, kind), 64)
+    assert (found.documents, found.characters, len(found.sample)) == (1_000, sum(map(len, ROWS)), 64)
+    short = sum(each.text.startswith("short") for each in found.sample)
+    assert 4 <= short <= 24, "about a fifth of the sample, as of the source"
+    assert [each.text for each in survey(reading_of(tmp_path, kind), 64).sample] == [e.text for e in found.sample]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_part_of_a_source_is_extrapolated(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sonde.indexer.ingest import survey as module
+
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(ticks)))
+    found = survey(reading_of(tmp_path, kind), 64, limit=499)
+    assert len(found.sample) == 64
+    assert 700 <= found.documents <= 1_700
+    assert found.seconds == pytest.approx(found.documents, rel=0.02), "one second for each document"
+
+
+def test_the_estimate_scales_by_characters() -> None:
+    encoder: FakeEncoder = FakeEncoder()
+    sample = [Document("ten letter") for _ in range(8)]
+    short = estimate(sample, 100, encoder, characters=1_000)  # type: ignore[arg-type]
+    long = estimate(sample, 100, encoder, characters=10_000, reading=50.0)  # type: ignore[arg-type]
+    assert (short.documents, short.passages, long.passages) == (100, 100, 100)
+    assert short.seconds >= START_SECONDS + 100 * STORING_SECONDS
+    assert long.seconds > 50 + START_SECONDS
+    assert long.disk - long.memory > short.disk - short.memory
+
+
+def test_an_empty_source_has_no_sample() -> None:
+    found = survey(read_source([Document("  ")]), 4)
+    assert (found.documents, found.characters, found.sample) == (0, 0, [])
