@@ -81,7 +81,12 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
         "sonde/app/ui/icon.svg",
         *(f"sonde/app/ui/views/map/chart/{name}" for name in chart),
     }
-    assert held == expected | {"sonde/py.typed"} | models | pages
+    samples = {
+        f"sonde/app/samples/{file.relative_to(checkout / 'app' / 'samples').as_posix()}"
+        for file in (checkout / "app" / "samples").rglob("*")
+        if file.suffix in (".csv", ".txt", ".md", ".html")
+    }
+    assert held == expected | {"sonde/py.typed"} | models | pages | samples
 
 
 def test_no_model_in_the_wheel_is_larger_than_12_mb(wheel):
