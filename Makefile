@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test test-distributed check bench soak wheel constraints
+.PHONY: help install weights demo test test-distributed check docs bench soak wheel constraints
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+docs: .venv/.tested ## build the manual as a site in build/site, and check its links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours and a quarter)
 	$(BIN)/python benchmarks/report.py

@@ -93,7 +93,12 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
     }
     present = (checkout / "indexer/encoder/minilm/model.safetensors").is_file()  # `make weights` puts them there
     weights = {f"sonde/indexer/encoder/minilm/{file}" for file in FILES} if present else set()
-    assert held == expected | {"sonde/py.typed"} | models | pages | weights
+    samples = {
+        f"sonde/app/samples/{file.relative_to(checkout / 'app' / 'samples').as_posix()}"
+        for file in (checkout / "app" / "samples").rglob("*")
+        if file.suffix in (".csv", ".txt", ".md", ".html")
+    }
+    assert held == expected | {"sonde/py.typed"} | models | pages | weights | samples
 
 
 def test_the_wheel_is_small_enough_for_pypi(wheel):

@@ -19,6 +19,7 @@ import typer
 from ...indexer.document import Document
 from ...indexer.errors import SondeError
 from ...indexer.wording import counted
+from ..samples import write_samples
 from .output import progress, say
 from .search import print_results
 
@@ -270,13 +271,24 @@ def demo(
     to: Annotated[Path, typer.Option("--to", metavar="C.sonde", help="Where to store the collection.")] = Path(
         "demo.sonde"
     ),
+    files: Annotated[
+        Path | None, typer.Option("--files", metavar="FOLDER", help="Only write the files of the tutorials here.")
+    ] = None,
 ) -> None:
     """Index the docstrings of Python's standard library, run three searches, and show what to try next.
+
+    With --files, write the files that the tutorials use instead: the tickets, the questions and answers, and the
+    handbook of an invented shop.
 
     \b
     Examples:
       sonde demo
+      sonde demo --files shop
     """
+    if files is not None:
+        write_samples(files)
+        print(f"{files}: the files of the tutorials; the shop is invented")
+        return
     from ..api import Collection, index
 
     say(f"indexing the docstrings of Python's standard library into {to}")
