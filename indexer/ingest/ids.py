@@ -23,18 +23,23 @@ SHOWN = 3
 
 
 def read_with_ids(
-    source: Any, folder: Path, options: ReadOptions, keep: str | None, notify: Notify
+    source: Any, hint: str | None, options: ReadOptions, keep: str | None, notify: Notify
 ) -> tuple[Reading, str | None]:
     """Open a source; return it with the id column that a new collection must remember.
 
     A column of unique codes becomes the id only when the collection is made, so that the ids of a collection never
     change. A later run uses the same column, as long as the source has it.
 
+    Args:
+        source: As for `index_source`.
+        hint: The column that the collection remembers, "" if it is new; see `id_hint`.
+        options: How to read the source.
+        keep: "last" if repeated ids are allowed.
+        notify: Receives sentences to be said.
+
     Raises:
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None.
     """
-    new = is_new(folder)
-    hint = "" if new else _remembered(folder)
     reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
     if column is None or reason not in ("as set", CODES, AS_BEFORE):
@@ -59,8 +64,10 @@ def read_with_ids(
     return reading, column
 
 
-def _remembered(folder: Path) -> str | None:
-    """Return the id column of a collection, None if there is none to remember, or if it cannot be opened."""
+def id_hint(folder: Path) -> str | None:
+    """Return the id column that a collection remembers, "" if it is new, None if it remembers none."""
+    if is_new(folder):
+        return ""
     if not (folder / "catalog.db").is_file():
         return None
     try:

@@ -15,7 +15,7 @@ from ..readers import Reading, ReadOptions
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import is_wanted, uncovered
-from .ids import read_with_ids
+from .ids import id_hint, read_with_ids
 from .index import ORIGIN, encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -41,7 +41,7 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading, id_column = read_with_ids(source, folder, options, settings.keep, notify)
+    reading, id_column = read_with_ids(source, id_hint(folder), options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
@@ -117,7 +117,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read, or does not tell its size (standard input).
     """
-    reading, _ = read_with_ids(source, folder, options, "last", notify)
+    reading, _ = read_with_ids(source, id_hint(folder), options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     encoder = encoder or encoder_for(folder, settings, notify)

@@ -13,12 +13,13 @@ from ..encoder import Encoder
 from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, out_of_range
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
+from ..ingest.ids import read_with_ids
 from ..ingest.index import LOCKS, encoder_for, encoder_of, is_new, refuse_other_model, usual_language
 from ..ingest.report import Tally
 from ..ingest.source import LANGUAGE_SAMPLE
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
-from ..readers import Reading, ReadOptions, read_source
+from ..readers import Reading, ReadOptions
 from ..store.lock import writer_lock
 from ..store.patience import Patience
 from ..wording import counted
@@ -90,10 +91,11 @@ def index_sharded(
     """
     began = time.monotonic()
     _check(folder, shards, settings)
-    reading = read_source(source, options=options, notify=notify)
+    known = Sharding.read(folder)
+    reading, id_column = read_with_ids(source, known.id_column if known else "", options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     with _writing(folder, settings, notify):
-        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, notify)
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
         base = newest_generation(LocalTruth(folder), folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
@@ -184,6 +186,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
+    id_column: str | None,
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
@@ -192,7 +195,7 @@ def _sharding(
         encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
         assert shards is not None
-        new = Sharding(shards, SEED, encoder.spec.to_dict(), language)
+        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, id_column)
         LocalTruth(folder).create(COLLECTION, new.to_bytes())
         return new, encoder
     if settings.language and normalise(settings.language) != known.language:

@@ -28,12 +28,14 @@ class Sharding:
         seed: Part of the hash that sends a document to its shard.
         model: The model's settings and fingerprint, as `ModelSpec.to_dict` gives them.
         language: Language of documents that name none, or None.
+        id_column: The column of the ids, which later runs use too; None if it has the name of one.
     """
 
     shards: int
     seed: int
     model: dict[str, Any]
     language: str | None
+    id_column: str | None = None
 
     @property
     def spec(self) -> ModelSpec:
@@ -60,10 +62,12 @@ class Sharding:
         content = LocalTruth(folder).read(COLLECTION)
         if content is None:
             return None
-        stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language"))
+        stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language", "id_column"))
         try:
             if not 1 <= stored["shards"] <= MOST_SHARDS or not 0 <= stored["seed"] < 2**64:
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
+            if not isinstance(stored["id_column"], str | None):
+                raise TypeError("id_column is not a name")
             ModelSpec.from_dict(stored["model"])
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise _damaged(folder / COLLECTION, error) from None

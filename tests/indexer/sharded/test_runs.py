@@ -295,5 +295,5 @@ def test_a_shard_needs_no_documents(tmp_path: Path):
 
 def test_routing_is_fixed():
     """A change of the hash would send documents of existing collections to other shards."""
-    fixed = Sharding(8, 4711, {}, None)
+    fixed = Sharding(8, 4711, {}, None, None)
     assert [fixed.shard_of(key) for key in ("a", "b", "4711", "ü", "\udcff")] == [0, 2, 0, 7, 2]
