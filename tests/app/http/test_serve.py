@@ -116,7 +116,7 @@ def test_asked_to_stop_it_answers_what_it_has_begun(folder: Path) -> None:
 
 
 def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(sonde: Command, folder: Path) -> None:
-    sonde("serve", folder, "--host", "0.0.0.0").refused("--keys", "sonde key", code=2)
+    sonde("serve", folder, "--host", "0.0.0.0").refused("--keys", "sonde serve key", code=2)
     sonde("serve", folder.parent / "none.sonde").refused("there is no collection at")
     sonde("serve", folder, "--keys", folder / "keys.json").refused("cannot read the keys")
     sonde("serve", folder, "--host", "192.0.2.7", "--keys", folder / "keys.json").refused("cannot read the keys")

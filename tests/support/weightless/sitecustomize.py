@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from fake_encoder import FakeEncoder
 
 from sonde.indexer import encoder
-from sonde.indexer.encoder import Tokens, models
+from sonde.indexer.encoder import Tokens, loading, models
 
 HELD = 256
 
@@ -39,3 +39,4 @@ def _load(*_: Any, **__: Any) -> FakeEncoder:
 
 models.is_local = lambda *_: True
 encoder.load_encoder = encoder.load_encoder_for = _load  # type: ignore[assignment]
+loading.load_encoder = loading.load_encoder_for = _load  # type: ignore[assignment]
