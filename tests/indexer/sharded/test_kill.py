@@ -13,6 +13,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH
 from killed_shards import run
+from thinned import thinned
 
 from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.sharded.layout import generation_number
@@ -107,14 +108,14 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "step"), STEPS)
+@pytest.mark.parametrize(("name", "step"), thinned(STEPS))
 def test_killed_at_a_step_of_publishing(phases: dict[str, Phase], tmp_path: Path, name: str, step: str) -> None:
     phase = phases[name]
     passages = 6 * BATCH  # of a batch: the longest documents have six
     assert check(phase, tmp_path, step) <= phase.embedded + passages
 
 
-@pytest.mark.parametrize("moment", range(3 * RANDOM_MOMENTS))
+@pytest.mark.parametrize("moment", thinned(range(3 * RANDOM_MOMENTS)))
 def test_killed_at_a_file_operation(phases: dict[str, Phase], tmp_path: Path, moment: int) -> None:
     phase = list(phases.values())[moment % 3]
     check(phase, tmp_path, str(random.Random(moment).randint(1, phase.operations)))
