@@ -164,7 +164,7 @@ def estimate(
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     if is_sharded(Path(to)):
-        raise SondeError(f"estimate is not possible on a sharded collection yet: {to} has shards", code="sharded")
+        raise SondeError(f"estimate does not support sharded collections yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 

@@ -34,8 +34,8 @@ def _without_shards(method: FunctionType) -> Callable[..., Any]:
     @wraps(method)
     def call(self: "Opened", *given: Any, **options: Any) -> Any:
         if isinstance(self.stored, ShardedCollection):
-            advice = f"for that, index the same sources without {arg('shards')}"
-            said = f"{method.__name__} is not possible on a sharded collection yet: {advice}"
+            advice = f"to use it, index the same sources without {arg('shards')}"
+            said = f"{method.__name__} does not support sharded collections yet: {advice}"
             raise UsageError(said, code="sharded")
         return method(self, *given, **options)
 

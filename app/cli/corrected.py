@@ -28,7 +28,7 @@ def swapped(words: Sequence[str], error: SondeError) -> str | None:
         return None
     turned = list(words)
     turned[first], turned[later[0]] = words[later[0]], words[first]
-    return f"{given!r} is not a collection: the collection comes first: sonde {shlex.join(turned)}"
+    return f"{given!r} is not a collection; put the collection first: sonde {shlex.join(turned)}"
 
 
 def in_quotes(words: Sequence[str], message: str) -> str | None:

@@ -204,7 +204,7 @@ def judge(
 ) -> None:
     """Record which documents are relevant to a query, and which are not. The collection stores the judgements.
 
-    With only a collection, list the judgements, also those made in the web UI; --to exports them. `sonde evaluate
+    With only a collection, list the judgements, including those from the web UI; --to exports them. `sonde evaluate
     search C.sonde` uses them. A judgement no longer counts if its document is deleted or its text changes.
 
     \b

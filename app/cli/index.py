@@ -23,7 +23,9 @@ def index(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="C.sonde", help="The collection to create or update; default: the source's name, here."
+            "--to",
+            metavar="C.sonde",
+            help="Collection to create or update; default: the source's name, in this folder.",
         ),
     ] = None,
     text: Annotated[
@@ -53,9 +55,7 @@ def index(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Encoding of a text file; detected if not given.")
     ] = None,
-    sheet: Annotated[
-        str | None, typer.Option("--sheet", help="Sheet of an XLSX file; the largest if not given.")
-    ] = None,
+    sheet: Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX file; default: the largest.")] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,
@@ -88,7 +88,7 @@ def index(
         typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
     ] = False,
     keep: Annotated[
-        str | None, typer.Option("--keep", help="last: of several rows with the same id, keep the last one.")
+        str | None, typer.Option("--keep", help="last: keep the last of several rows with the same id.")
     ] = None,
     shards: Annotated[
         int | None,
@@ -150,7 +150,7 @@ def index(
     with progress(quiet=json) as notify:
         if estimate:
             if shards is not None:
-                raise UsageError("--estimate does not take --shards: time and disk space are about the same without")
+                raise UsageError("leave out --shards: it hardly changes the time and disk space that --estimate gives")
             found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return

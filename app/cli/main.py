@@ -108,7 +108,7 @@ def _run(terminated: list[int]) -> int | None:
         library = (error.name or "").partition(".")[0]
         if library not in FULL_ONLY:
             raise
-        return _fail(f"this needs {library}, which only the full installation has: pip install 'sonde[all]'", 1)
+        return _fail(f"this needs {library}, which only the full installation includes: pip install 'sonde[all]'", 1)
     except OSError as error:
         name = f": {error.filename}" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

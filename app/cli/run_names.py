@@ -27,4 +27,6 @@ def free_name(opened: "Collection", kind: str, name: str, replace: bool) -> str:
 def say_name(kind: str, asked: str, given: str) -> None:
     """Say that a run has another name than the one that was asked for."""
     if given != asked:
-        say(f"there was a {kind} run {asked!r} already, which is kept: the new run is {given!r} (--replace replaces)")
+        say(
+            f"a {kind} run {asked!r} already exists, so the new run is named {given!r} (--replace replaces the old run)"
+        )

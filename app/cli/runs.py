@@ -145,7 +145,7 @@ def merge(
     ] = None,
     kind: Kind = None,
 ) -> None:
-    """Merge clusters, or topics, of a run.
+    """Merge clusters or topics of a run.
 
     \b
     Examples:
@@ -167,7 +167,7 @@ def merge(
 
 
 def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None) -> None:
-    """Merge clusters, or topics, of a run."""
+    """Merge clusters or topics of a run."""
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import KINDS, TOPIC
 
@@ -189,7 +189,7 @@ def split(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="The topic to split.")],
     kind: Kind = None,
 ) -> None:
-    """Split a topic that was merged, in two.
+    """Split a merged topic in two.
 
     \b
     Examples:
@@ -213,7 +213,7 @@ def _check_topics(opened: "Collection", name: str, kind: str | None, what: str) 
 
 
 def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Device = "auto") -> None:
-    """Add documents that are new since a cluster, topic or map run to its groups or places; all others stay.
+    """Add new documents to a cluster, topic or map run. The documents that are already in it stay where they are.
 
     \b
     Examples:

@@ -48,7 +48,7 @@ def show(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Show a run: how it was made and its clusters, topics or labels; or the documents of one of them.
+    """Show how a run was made, with its clusters, topics or labels; or show the documents of one of these.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
-    group.command("search", short_help="Tune searches; `search` may be left out.")(tune_search)
+    group.command("search", short_help="Tune search; `search` may be left out.")(tune_search)
     group.command("threshold", short_help="Find the threshold of `sonde ask`.")(tune_threshold)
     app.add_typer(group, name="tune")
     app.command("ask")(ask)

@@ -164,7 +164,7 @@ def late(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Keep a late index: compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
+    """Build a late index: compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
 
     Later runs of `sonde index` keep it up to date. If the command is stopped, run it again to continue.
 

@@ -88,7 +88,7 @@ class ServeSettings:
         if self.keys is None and not is_loopback(self.host):
             raise UsageError(
                 f"listening on {self.host} lets other machines in, so it needs --keys FILE: "
-                "`sonde serve key FILE --name NAME` makes one"
+                "`sonde serve key FILE --name NAME` creates one"
             )
 
 

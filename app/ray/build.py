@@ -118,7 +118,7 @@ def _connected(address: str) -> Iterator[ModuleType]:
         raise SondeError(f"Ray does not answer at {address} ({reason}): is the cluster running?") from None
     try:
         if address == HERE and ray.util.get_node_ip_address() not in LOOPBACK:
-            said = "Ray would listen beyond this machine, because it was imported before"
+            said = "Ray would accept connections from other machines, because it was imported before"
             raise SondeError(f"{said}: index in a process that has not imported ray")
         yield ray
     finally:

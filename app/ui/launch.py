@@ -62,7 +62,7 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
     kept = str(keys.absolute()) if keys else None
     whole = place.absolute()
     if is_sharded(whole):
-        said = f"the web UI is not possible on a sharded collection yet: search {place} with `sonde search`"
+        said = f"the web UI does not support sharded collections yet: search {place} with `sonde search`"
         raise UsageError(f"{said}, or index the same sources without {arg('shards')}")
     if (whole / "catalog.db").is_file():
         name = whole.name.removesuffix(".sonde")

@@ -60,7 +60,7 @@ def search_device(device: str = "auto") -> str:
         return "cpu"
     if not _reaches_gpu():
         if named != "auto":
-            tell(f"FAISS has no GPU support here, so the CPU searches: {GPU_COMMAND}")
+            tell(f"the installed FAISS has no GPU support, so searches run on the CPU: {GPU_COMMAND}")
         return "cpu"
     number, count = int(named.partition(":")[2] or 0), faiss().get_num_gpus()
     if number >= count:

@@ -57,8 +57,8 @@ def read_with_ids(
     if reason == CODES:
         notify(
             Message(
-                f"id: the column {column!r}, whose values are all different; "
-                f"{arg('id')} names another column, or '' for a hash of the text"
+                f"id: the column {column!r}, because its values are all different; "
+                f"choose another with {arg('id')}, or a hash of the text with {arg('id')} ''"
             )
         )
     return reading, column
@@ -95,7 +95,7 @@ def _lost(reading: Reading, column: str) -> str:
         return ""
     first = ", ".join(repr(key) for key in list(differ)[:SHOWN]) + (", …" if len(differ) > SHOWN else "")
     would = f"{counted(rows, 'row')} of {len(hashes):,} would replace another row with the same id"
-    return f"the id column {column!r} repeats, so {would}; the first repeated ids are {first}"
+    return f"the id column {column!r} has repeated values, so {would}; the first repeated ids are {first}"
 
 
 def _keyed(reading: Iterable[Document | Skipped]) -> Iterable[Document]:

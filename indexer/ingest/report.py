@@ -196,8 +196,8 @@ class BuildReport:
             reasons = Counter(json.loads(line)["reason"] for line in lines)
         named = [f"{reason} ({count:,})" for reason, count in reasons.most_common(REASONS)]
         more = "; …" if len(reasons) > REASONS else ""
-        of = f"{self.skipped:,} of {self.skipped + used:,} rows cannot be used"
-        return f"{of}: {'; '.join(named)}{more}; the other {used:,} are stored, and {self.skipped_file} lists the rest"
+        of = f"{self.skipped:,} of {self.skipped + used:,} rows cannot be used: {'; '.join(named)}{more}"
+        return f"{of}; the other {used:,} are stored, and {self.skipped_file} lists the skipped rows"
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as JSON values."""

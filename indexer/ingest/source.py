@@ -85,7 +85,8 @@ def check_origin(folder: Path, source: Path) -> None:
         origin = catalog.get(ORIGIN)
     if isinstance(origin, str) and origin != origin_of(source):
         said = (
-            f"{folder} was made from {origin}: to add {source} to it, give {arg('to')} {folder}; or give another name"
+            f"{folder} was made from {origin}: to add {source} to it, give {arg('to')} {folder}; "
+            f"to make a new collection, give {arg('to')} another name"
         )
         raise UsageError(said, code="conflict", field="to", value=str(folder))
 

@@ -141,18 +141,18 @@ def version_name(base: ShardedGeneration | None, *identity: object) -> str:
 
 def _check(folder: Path, shards: int | None, settings: BuildSettings) -> None:
     if settings.late:
-        said = "a late index is not possible on a sharded collection yet: leave it out"
+        said = "a late index is not supported on a sharded collection yet: leave it out"
         raise UsageError(said, code="conflict", field="late")
     if is_sharded(folder):
         known = Sharding.read(folder)
         if known and shards not in (None, known.shards):
-            said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave it out"
+            said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave the number out"
             raise UsageError(said, code="conflict", field="shards", value=shards)
         return
     if shards is None or not 1 <= shards <= MOST_SHARDS:
         raise out_of_range("shards", shards, f"give a whole number from 1 to {MOST_SHARDS:,}")
     if folder.is_dir() and (folder / "catalog.db").exists():
-        said = f"{folder} is one collection without shards: index its sources into a new folder to divide them"
+        said = f"{folder} is one collection without shards: to divide it, index its sources into a new folder"
         raise UsageError(said, code="conflict", field="shards", value=shards)
     known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
     if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
@@ -263,7 +263,7 @@ def _commit(
     new = ShardedGeneration(number, tuple(states), fields, (base.read if base else 0) + read)
     if not LocalTruth(folder).create(new.name, new.to_bytes()):
         raise WriterBusyError(
-            f"another run has committed generation {number} of {folder} meanwhile: nothing of this run was committed; "
+            f"another run committed generation {number} of {folder} first: this run has committed nothing; "
             "run the same command again"
         )
 

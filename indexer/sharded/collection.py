@@ -189,7 +189,7 @@ class ShardedCollection(StoredCollection):
             for _ in range(ATTEMPTS):
                 stored = newest_generation(LocalTruth(self.path), self.path)
                 if stored is None:
-                    raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped, run it again")
+                    raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
                 try:
                     self._newest = _Opened(self, stored)
                     return self._newest

@@ -134,7 +134,7 @@ class ShardedGeneration:
         try:
             shards = tuple(None if shard is None else ShardState(**shard) for shard in stored["shards"])
             if not isinstance(stored["number"], int) or not set(stored["fields"].values()) <= set(TYPES):
-                raise ValueError("its number or a type of its fields is not valid")
+                raise ValueError("its number or the type of a field is not valid")
         except (TypeError, ValueError, AttributeError) as error:
             raise _damaged(folder / name, error) from None
         return cls(stored["number"], shards, stored["fields"], stored["read"])

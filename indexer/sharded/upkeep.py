@@ -104,7 +104,7 @@ def _routing(collection: ShardedCollection, shard: int, part: StoredCollection) 
     catalog = part.open_catalog()
     fields = {field.name: field.type for field in catalog.fields().values()}
     if fields != collection.stored_generation.fields:
-        yield Finding("catalog", "its metadata fields are not those of the whole collection")
+        yield Finding("catalog", "its metadata fields differ from those of the whole collection")
     astray = sum(collection.sharding.shard_of(key) != shard for _, key in document_ids(catalog))
     if astray:
         yield Finding("catalog", f"{astray:,} documents belong to other shards")

@@ -94,7 +94,7 @@ class StoredCollection:
         """
         stored = self.get("model")
         if stored is None:
-            raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped, run it again")
+            raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
         known = self._spec
         if known is None or known[0] != stored:
             known = self._spec = (stored, ModelSpec.from_dict(stored))

@@ -101,7 +101,7 @@ def test_a_taken_name_and_a_missing_run(
     ran = sonde("cluster", folder, "--name", "two", "-k", 2, "--refits", 0)
     assert (ran.code, ran.said[0]) == (
         0,
-        "there was a cluster run 'two' already, which is kept: the new run is 'two-2' (--replace replaces)",
+        "a cluster run 'two' already exists, so the new run is named 'two-2' (--replace replaces the old run)",
     )
     local.delete_run("two-2")
     with pytest.raises(SondeError) as caught:

@@ -65,13 +65,13 @@ def open_bundle(name: str, notify: Callable[[str], object]) -> Packed:
         SondeError: The default model that it builds on is not available, or a file is not the one it should be.
     """
     if (bundle := BUNDLED.get(name)) is None:
-        raise UsageError(f"there is no bundled model {name!r}: there is {', '.join(BUNDLED) or 'none'}")
+        raise UsageError(f"there is no bundled model {name!r}; available: {', '.join(BUNDLED) or 'none'}")
     path = FOLDER / bundle.name / WEIGHTS
     if not path.is_file():
         raise SondeError(f"{path} is missing: install sonde again")
     if (digest := sha256(path)) != bundle.digest:
         raise SondeError(
-            f"{path} is not the file that sonde came with (its SHA-256 is {digest[:12]}…, not {bundle.digest[:12]}…): "
+            f"{path} is not the file that came with sonde (its SHA-256 is {digest[:12]}…, not {bundle.digest[:12]}…): "
             "install sonde again"
         )
     return read_bundle(path, bundle, _base(bundle, notify))
@@ -82,7 +82,7 @@ def _base(bundle: Bundle, notify: Callable[[str], object]) -> Path:
         return locate(DEFAULT_MODEL, notify).folder
     except SondeError as error:
         raise SondeError(
-            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL}, which is not here: "
+            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL}, which is not available: "
             f"install sonde again, or give a model's folder with {arg('model')}"
         ) from error
 
@@ -100,8 +100,8 @@ def read_bundle(path: Path, bundle: Bundle, base: Path) -> Packed:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
     if (digest := weights_digest(base)) != about["base"]:
         raise SondeError(
-            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL} of digest {about['base'][:12]}…, but "
-            f"{base} has {digest[:12]}…: install sonde again, or give a model's folder with {arg('model')}"
+            f"the bundled model for {bundle.purpose} builds on {DEFAULT_MODEL} with the digest {about['base'][:12]}…, "
+            f"but {base} has {digest[:12]}…: install sonde again, or give a model's folder with {arg('model')}"
         )
     return Packed(about["config"], arrays, base)
 

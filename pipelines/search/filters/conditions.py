@@ -51,7 +51,7 @@ def unsupported(node: exp.Expr) -> UsageError:
 
 def unquoted(node: exp.Column, before: str = "") -> UsageError:
     """Return the error for a name where a text was probably meant; `before` is what stands on its left."""
-    said = f"{shown(node.name)} is not a field: write a text in single quotes, as in: {before}'{node.name}'"
+    said = f"{shown(node.name)} is not a field: put text in single quotes, as in: {before}'{node.name}'"
     return UsageError(said, code="not-found")
 
 
@@ -118,7 +118,7 @@ class Operands:
             raise unquoted(node)
         words = [] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
         if words and isinstance(node, exp.Binary) and not any(self._names.has(word.name) for word in words):
-            raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: write a text in single quotes")
+            raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: put text in single quotes")
         raise unsupported(node)
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:

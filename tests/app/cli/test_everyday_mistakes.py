@@ -59,10 +59,10 @@ REFUSED: dict[str, tuple[str, int]] = {
         "blank.csv is a file, not a collection: index it first, into blank.sonde", 1,
     ),
     "search 'late card' tickets.sonde -k 3": (
-        "'late card' is not a collection: the collection comes first: sonde search tickets.sonde 'late card' -k 3", 1,
+        "'late card' is not a collection; put the collection first: sonde search tickets.sonde 'late card' -k 3", 1,
     ),
     "get TCK-3 tickets.sonde": (
-        "'TCK-3' is not a collection: the collection comes first: sonde get tickets.sonde TCK-3", 1,
+        "'TCK-3' is not a collection; put the collection first: sonde get tickets.sonde TCK-3", 1,
     ),
     "serch tickets.sonde card": ("No such command 'serch'. Did you mean 'search', 'serve'?: see `sonde --help`", 2),
     "search tickets.sonde card --were 'stars > 2'": (
@@ -73,13 +73,13 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "ask tickets.sonde where is it": ("put the words in quotes: sonde ask tickets.sonde 'where is it'", 2),
     "search tickets.sonde card --where 'category = App'": (
-        "'App' is not a field: write a text in single quotes, as in: category = 'App'", 2,
+        "'App' is not a field: put text in single quotes, as in: category = 'App'", 2,
     ),
     "search tickets.sonde card --where 'category IN (App, Card)'": (
-        "'App' is not a field: write a text in single quotes, as in: 'App'", 2,
+        "'App' is not a field: put text in single quotes, as in: 'App'", 2,
     ),
     "search tickets.sonde card --where 'category = Mobile-App'": (
-        "'Mobile - App' is not a value: write a text in single quotes", 2,
+        "'Mobile - App' is not a value: put text in single quotes", 2,
     ),
     "search tickets.sonde card --where 'categry = 1'": (
         "there is no field 'categry' to filter by (did you mean 'category'?); "
@@ -98,9 +98,9 @@ REFUSED: dict[str, tuple[str, int]] = {
         "numbers.csv: no text column among a (integer), b (real): choose one with --text", 2,
     ),
     "index repeated.csv --to new.sonde --id Ticket": (
-        "repeated.csv: the id column 'Ticket' repeats, so 2 rows of 12 would replace another row with the same id; "
-        "the first repeated ids are 'TCK-3': choose another column with --id, or keep the last row of each id with "
-        "--keep last", 2,
+        "repeated.csv: the id column 'Ticket' has repeated values, so 2 rows of 12 would replace another row with the "
+        "same id; the first repeated ids are 'TCK-3': choose another column with --id, or keep the last row of each "
+        "id with --keep last", 2,
     ),
     "index book.xlsx --to new.sonde --sheet tickts": (
         "book.xlsx has no sheet 'tickts' (did you mean 'Tickets'?); it has 'Read me', 'Tickets', 'Codes'", 2,
@@ -182,7 +182,7 @@ def test_a_filter_that_no_document_passes_for_another_reason(
 def test_codes_become_the_ids_and_stay_the_ids(sonde: Command, tmp_path: Path, shop: Path) -> None:
     target = tmp_path / "new.sonde"
     ran = sonde("index", shop / "tickets.csv", "--to", target)
-    said = "id: the column 'Ticket', whose values are all different; --id names another column, or '' for a hash"
+    said = "id: the column 'Ticket', because its values are all different; choose another with --id, or a hash"
     assert ran.code == 0 and ran.said[0].startswith(said)
     assert sonde("get", target, "TCK-3").out.startswith("TCK-3\ncategory: App\n")
     csv(tmp_path / "more.csv", [TICKETS[0], TICKETS[1] | {"Message": "Solved."}])
@@ -267,7 +267,7 @@ def test_mostly_unusable_input_ends_with_1(sonde: Command, tmp_path: Path, shop:
     assert ran.code == 1
     assert ran.said[-1] == (
         "sonde: 9 of 12 rows cannot be used: no text and no title: empty (9); the other 3 are stored, "
-        f"and {target}/skipped.jsonl lists the rest"
+        f"and {target}/skipped.jsonl lists the skipped rows"
     )
     assert len(Collection.open(target)) == 3
 
@@ -281,11 +281,11 @@ def test_a_run_gets_the_next_number(shop: Path, sonde: Command, tmp_path: Path) 
         ran = sonde("cluster", path, "-k", 2, "--refits", 0)
         assert (ran.code, ran.said[0]) == (
             0,
-            f"there was a cluster run 'kmeans' already, which is kept: the new run is {name!r} (--replace replaces)",
+            f"a cluster run 'kmeans' already exists, so the new run is named {name!r} (--replace replaces the old run)",
         )
     labelled = ("label", path, "--labels", "App,Card", "--engine", "similarity", "--name", "kind")
     assert sonde(*labelled).code == 0
-    assert "the new run is 'kind-2'" in sonde(*labelled).err
+    assert "the new run is named 'kind-2'" in sonde(*labelled).err
     opened = Collection.open(path)
     assert [run.name for run in opened.runs()] == ["kmeans", "kmeans-2", "kmeans-3", "kind", "kind-2"]
     assert opened.run("kmeans").items[0].name == "mine"

@@ -62,11 +62,11 @@ REFUSED = {
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_is_not_possible_yet_is_one_line(sonde: Command, sharded: Path, name: str):
     found = sonde(name, sharded, *REFUSED[name])
-    found.failed("is not possible on a sharded collection yet: for that, index", "without --shards", code=2)
+    found.failed("does not support sharded collections yet: to use it, index", "without --shards", code=2)
 
 
 def test_the_web_ui_is_refused(sonde: Command, sharded: Path):
-    sonde("ui", sharded).refused("the web UI is not possible on a sharded collection yet", "sonde search", code=2)
+    sonde("ui", sharded).refused("the web UI does not support sharded collections yet", "sonde search", code=2)
 
 
 def test_verify_gives_advice_that_is_possible(sonde: Command, sharded: Path):
@@ -96,14 +96,14 @@ def test_every_other_method_is_refused(name: str, sharded: Path, encoder: FakeEn
     ]
     with pytest.raises(UsageError) as raised:
         getattr(Collection, name).__wrapped__(opened, *needed)
-    assert f"{name} is not possible on a sharded collection yet" in str(raised.value)
+    assert f"{name} does not support sharded collections yet" in str(raised.value)
 
 
 def test_options_that_contradict(sonde: Command, sharded: Path, reviews: Path, tmp_path: Path):
     source = tmp_path / "reviews.jsonl"
     sonde("index", source, "--to", sharded, "--shards", "3").refused("has 2 shards, not 3", code=2)
     sonde("index", source, "--to", reviews, "--shards", "3").refused("is one collection without shards", code=2)
-    sonde("index", source, "--to", sharded, "--late").refused("late index is not possible", code=2)
-    sonde("index", source, "--to", sharded, "--estimate").refused("estimate is not possible on a sharded collection")
+    sonde("index", source, "--to", sharded, "--late").refused("late index is not supported", code=2)
+    sonde("index", source, "--to", sharded, "--estimate").refused("estimate does not support sharded collections")
     sonde("index", source, "--to", tmp_path / "n.sonde", "--shards", "0").refused("--shards is 0", code=2)
     assert not (tmp_path / "n.sonde").exists()

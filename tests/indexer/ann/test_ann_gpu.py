@@ -51,7 +51,7 @@ def test_without_the_gpu_build_the_extra_is_named(tmp_path: Path) -> None:
     ):
         build(clustered(10), AnnSettings(device="cuda"))
     build(clustered(10), AnnSettings()).save(tmp_path)
-    with pytest.warns(Notice, match="FAISS has no GPU support here, so the CPU searches: pip uninstall"):
+    with pytest.warns(Notice, match="the installed FAISS has no GPU support, so searches run on the CPU: pip"):
         assert load_index(tmp_path, device="cuda").place.name == "cpu"
 
 

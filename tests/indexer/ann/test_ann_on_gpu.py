@@ -282,7 +282,7 @@ def test_which_device_is_meant(cuvs: GpuFaiss) -> None:
         search_device("cuda:2")
     cuvs.gpus = 0
     assert search_device("auto") == "cpu"
-    with pytest.warns(Notice, match="FAISS has no GPU support here, so the CPU searches"):
+    with pytest.warns(Notice, match="the installed FAISS has no GPU support, so searches run on the CPU"):
         assert search_device("cuda") == "cpu"
 
 

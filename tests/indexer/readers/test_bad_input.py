@@ -76,7 +76,7 @@ def test_of_duplicate_ids_the_last_is_kept_and_the_others_counted(sonde: Command
     rows = [{"id": str(n % 3), "text": f"version {n} of the text"} for n in range(7)]
     words = ("index", lines(tmp_path / "s.jsonl", rows), "--to", tmp_path / "c.sonde", "--id", "id")
     sonde(*words).refused(
-        "the id column 'id' repeats, so 4 rows of 7 would replace another row with the same id; "
+        "the id column 'id' has repeated values, so 4 rows of 7 would replace another row with the same id; "
         "the first repeated ids are '0', '1', '2': ", "--keep last", code=2,
     )  # fmt: skip
     assert not (tmp_path / "c.sonde").exists()

@@ -94,7 +94,7 @@ def test_another_run_that_commits_first_wins(folder: Path, monkeypatch: pytest.M
         assert LocalTruth(folder).create(new.name, new.to_bytes())
         yield from in_turn(tasks, encoder, notify)
 
-    with pytest.raises(WriterBusyError, match=r"another run has committed generation 2 .* run the same command again"):
+    with pytest.raises(WriterBusyError, match=r"another run committed generation 2 .* run the same command again"):
         index_sharded([{"id": "x", "text": "late"}], folder, encoder=FakeEncoder(), runner=overtaken)  # type: ignore[arg-type]
     assert len(Collection.open(folder, encoder=FakeEncoder())) == 80  # type: ignore[arg-type]
     assert run(folder, [{"id": "x", "text": "late"}]).unchanged == 0
@@ -156,7 +156,7 @@ def _first(folder: Path) -> ShardedGeneration:
     ("options", "message"),
     [
         ({"shards": 3}, "has 4 shards, not 3"),
-        ({"settings": BuildSettings(late=True)}, "a late index is not possible on a sharded collection yet"),
+        ({"settings": BuildSettings(late=True)}, "a late index is not supported on a sharded collection yet"),
         ({"settings": BuildSettings(language="de")}, "was built with language 'en', not 'de'|language None, not 'de'"),
         ({"settings": BuildSettings(max_tokens=8)}, "was built with max_tokens 64, not 8"),
     ],
@@ -170,7 +170,7 @@ def test_a_run_that_contradicts_the_collection_is_refused(folder: Path, options:
 def test_one_collection_cannot_be_divided(tmp_path: Path):
     both = TwoWays(tmp_path)
     both.index(rows(5))
-    with pytest.raises(UsageError, match="is one collection without shards: index its sources into a new folder"):
+    with pytest.raises(UsageError, match="is one collection without shards: to divide it, index its sources"):
         index_sharded(rows(5), tmp_path / "one.sonde", 2, encoder=FakeEncoder())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"shards.* is 0: give a whole number from 1 to 1,000"):
         index_sharded(rows(5), tmp_path / "new.sonde", 0, encoder=FakeEncoder())  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def test_a_first_run_that_was_stopped(tmp_path: Path):
 
     with pytest.raises(KeyboardInterrupt):
         index_sharded(rows(9), folder, 2, encoder=FakeEncoder(), runner=stopped)  # type: ignore[arg-type]
-    with pytest.raises(SondeError, match=r"is empty: its first `sonde index` was stopped, run it again"):
+    with pytest.raises(SondeError, match=r"is empty: its first `sonde index` was stopped; run it again"):
         Collection.open(folder)
     assert run(folder, rows(9)).added == 9
     assert len(Collection.open(folder, encoder=FakeEncoder())) == 9  # type: ignore[arg-type]

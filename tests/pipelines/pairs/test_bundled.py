@@ -147,7 +147,7 @@ def spoil(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize(("damage", "says"), [(spoil, "not the file that sonde came with"), (Path.unlink, "missing")])
+@pytest.mark.parametrize(("damage", "says"), [(spoil, "not the file that came with sonde"), (Path.unlink, "missing")])
 def test_a_damaged_file_is_refused(
     shipped: tuple[Path, torch.nn.Module], damage: Callable[[Path], None], says: str
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_refused(
 
 def test_another_base_is_refused(shipped: tuple[Path, torch.nn.Module], tmp_path: Path) -> None:
     spoil(tmp_path / "model" / "model.safetensors")
-    with pytest.raises(SondeError, match=r"builds on all-MiniLM-L6-v2 of digest .*: install sonde again, or give"):
+    with pytest.raises(SondeError, match=r"builds on all-MiniLM-L6-v2 with the digest .*: install sonde again, or"):
         load_bundled("tiny")
 
 
@@ -168,13 +168,13 @@ def test_without_the_default_model_it_says_how_to_get_it(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(bundles, "locate", gone)
     with pytest.raises(
-        SondeError, match=r"builds on all-MiniLM-L6-v2, which is not here: install sonde again, or give"
+        SondeError, match=r"builds on all-MiniLM-L6-v2, which is not available: install sonde again, or give"
     ):
         load_bundled("nli")
 
 
 def test_an_unknown_name_is_a_mistake() -> None:
-    with pytest.raises(UsageError, match="there is no bundled model 'nil': there is nli"):
+    with pytest.raises(UsageError, match="there is no bundled model 'nil'; available: nli"):
         load_bundled("nil")
 
 
