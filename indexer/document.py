@@ -34,7 +34,7 @@ class Skipped:
     reason: str
 
 
-_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 
 
 def is_blank(text: str) -> bool:

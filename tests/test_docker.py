@@ -33,7 +33,10 @@ def parse(words: list[str]) -> dict[str, Any]:
     """What the command line makes of words, without running them."""
     group: Any = typer.main.get_command(app)
     command = group.commands[words[0]]
-    with command.make_context(words[0], words[1:]) as context:
+    rest = words[1:]
+    if default := getattr(command, "default", None):  # a group whose first command may be left out
+        command = command.commands[default]
+    with command.make_context(words[0], rest) as context:
         return dict(context.params)
 
 

@@ -1,5 +1,6 @@
 """`sonde.index`, `sonde.open`, and the `Collection` that they return."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -115,6 +116,7 @@ def index(
     from ...indexer.readers import ReadOptions
     from ...indexer.sharded.build import index_sharded
 
+    _refuse_address(to)
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
     _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
@@ -166,6 +168,13 @@ def estimate(
     if is_sharded(Path(to)):
         raise SondeError(f"estimate does not support sharded collections yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+
+
+def _refuse_address(to: str | Path) -> None:
+    """Refuse what looks like an address, of which a path would make folders here."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(to)):
+        said = f"{arg('to')} is {str(to)!r}: a collection is a folder on this machine; addresses are not supported yet"
+        raise UsageError(said, code="wrong-type", field="to", value=str(to))
 
 
 def _runner(on: str | None, sharded: bool) -> "Runner":

@@ -21,8 +21,8 @@ WITH_SHARDS = frozenset(
     (
         "ask", "best_passage", "close", "count_by", "counts", "delete", "documents", "documents_state", "embed",
         "explain_filter", "export", "export_lines", "export_notes", "fields", "get", "info", "like", "matching",
-        "reranker", "rows", "search", "search_many", "search_queries", "similar", "state", "texts", "to_pandas",
-        "uncounted_runs", "verify",
+        "model_warning", "reranker", "rows", "search", "search_many", "search_queries", "similar", "state", "texts",
+        "to_pandas", "uncounted_runs", "verify",
     )
 )  # fmt: skip
 """The methods that a sharded collection has; all others are refused."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.store.kinds import CLUSTER
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -95,9 +96,9 @@ def cluster(
             return
         asked = settings.method if name is None else name
         found = opened.cluster(
-            free_name(opened, "cluster", asked, replace), replace=replace, settings=settings, progress=notify
+            free_name(opened, CLUSTER.name, asked, replace), replace=replace, settings=settings, progress=notify
         )
-    say_name("cluster", asked, found.run)
+    say_name(CLUSTER.name, asked, found.run)
     if found.left_out:
         say(f"{counted(found.left_out, 'document')} changed during the run and left out of it")
     if json:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted, existing
 from .output import CollectionPath, Json, print_json, say, snippet
 
@@ -93,7 +94,7 @@ def _say_missing(opened: "Collection", run: str) -> None:
     """Say that a label run does not exist yet, which is allowed but may be a slip."""
     from difflib import get_close_matches
 
-    names = [each.name for each in opened.runs("label")]
+    names = [each.name for each in opened.runs(LABEL.name)]
     if run not in names:
         near = get_close_matches(run, names, 1)
         say(f"note: there is no label run {run!r} yet: {f'did you mean {near[0]!r}?' if near else existing(names)}")

@@ -102,7 +102,7 @@ class DefaultGroup(TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put the default command before anything but a command's name and `--help`."""
-        if args and args[0] not in self.commands and args[0] != "--help":
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
 from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -127,17 +128,17 @@ def label(
         if examples is not None:
             assert collection is not None
             opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
+            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
             found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
         elif text is None:
             assert collection is not None
             opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, "label", name, replace))
+            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
             found = opened.label(given, settings=settings, progress=notify)
         else:
             found = _one_text(text, given, settings, notify)
     if text is None:
-        say_name("label", name, settings.name)
+        say_name(LABEL.name, name, settings.name)
     if json:
         print_json(found.to_dict())
     elif text is None:

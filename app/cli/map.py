@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.store.kinds import MAP
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -95,7 +96,6 @@ def _made(
 ) -> "Map":
     """Return a new map, or the one that is there already if it is only to be drawn and was made in the same way."""
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import MAP
     from ...pipelines.map import MapSettings
 
     known = next((run for run in opened.runs(MAP) if run.name == name and run.complete), None)
@@ -106,9 +106,9 @@ def _made(
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
         return opened.map_run(name)
-    free = free_name(opened, "map", name, replace)
+    free = free_name(opened, MAP.name, name, replace)
     found = opened.map(free, replace=replace, settings=settings, progress=notify)
-    say_name("map", name, found.name)
+    say_name(MAP.name, name, found.name)
     return found
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.store.kinds import TOPIC
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, progress, say
 from .run_names import free_name, say_name
@@ -92,7 +93,7 @@ def topics(
             found, newer = (known.update(), known.newer) if known.newer else (known, 0)
             say(f"{update}: {counted(newer, 'document')} got a topic")
         else:
-            free = free_name(opened, "topic", name, replace)
+            free = free_name(opened, TOPIC.name, name, replace)
             found = opened.topics(free, replace=replace, match=match, settings=settings, progress=notify)
-            say_name("topic", name, found.name)
+            say_name(TOPIC.name, name, found.name)
     print_topics(found, json)

@@ -57,6 +57,9 @@ def _read(folder: Path) -> PlainStatic | None:
     with safe_open(str(root / WEIGHTS), framework="numpy") as file:
         if list(file.keys()) != [TABLE] or not (root / TOKENIZER).is_file():
             return None
+        # NumPy has bfloat16 only if another library has added it: what is read must not depend on that.
+        if file.get_slice(TABLE).get_dtype() not in ("F64", "F32", "F16"):
+            return None
         table = np.ascontiguousarray(file.get_tensor(TABLE), np.float32)
     return PlainStatic(root, table, len(names) > 1, UsualSettings.of(folder)) if table.ndim == 2 else None
 

@@ -16,6 +16,7 @@ from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import LexicalFollower, update_derived
 from ..store.documents import document_ids
+from ..store.export import ORIGIN
 from ..store.fields import Field
 from ..store.integrity import sweep
 from ..store.late import is_wanted, want
@@ -36,8 +37,6 @@ FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
 LOCKS = {"writer.lock", "writer.json"}
-ORIGIN = "origin"
-"""Property: the path that a collection was first made from."""
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
 

@@ -14,9 +14,10 @@ from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
+from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from .ids import id_hint, read_with_ids
-from .index import ORIGIN, encoder_for, index_documents
+from .index import encoder_for, index_documents
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
 from .survey import survey
@@ -59,17 +60,21 @@ def index_source(
         id_column=id_column,
         encoder=encoder,
         notify=with_progress.notify,
-        origin=origin_of(source),
+        origin=origin_of(source, folder),
     )
     _complete_late(folder, encoder, notify)
     return report
 
 
-def origin_of(source: Any) -> str | None:
-    """Return the absolute path of a source, None if it is not one file or folder."""
+def origin_of(source: Any, folder: Path) -> str | None:
+    """Return the path of a source, None if it is not one file or folder.
+
+    It is relative if the source is beside the collection or below, so that both can be moved together.
+    """
     if not isinstance(source, str | Path) or str(source) == "-":
         return None
-    return str(Path(source).expanduser().resolve())
+    path, beside = Path(source).expanduser().resolve(), folder.absolute().parent.resolve()
+    return str(path.relative_to(beside) if path.is_relative_to(beside) else path)
 
 
 def check_origin(folder: Path, source: Path) -> None:
@@ -83,7 +88,7 @@ def check_origin(folder: Path, source: Path) -> None:
         return
     with closing(Catalog.open(folder / "catalog.db")) as catalog:
         origin = catalog.get(ORIGIN)
-    if isinstance(origin, str) and origin != origin_of(source):
+    if isinstance(origin, str) and not is_origin(folder, origin, source):
         said = (
             f"{folder} was made from {origin}: to add {source} to it, give {arg('to')} {folder}; "
             f"to make a new collection, give {arg('to')} another name"

@@ -18,7 +18,7 @@ _REPEATS_ALLOWED = 0.5
 AS_BEFORE, CODES = "as before", "unique codes"
 """How an id column was found that has no name of one."""
 _FEWEST_CODES = 3
-_ID_CODE = re.compile(r"(?=.*\d)[^\W_]+([-_./:#][^\W_]+){0,8}")
+_ID_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+([-_./:#][^\W_]+){0,8}")
 _LONGEST_CODE = 64
 _CODE = re.compile(r"[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{2,8})*")
 _NO_PROSE = re.compile(r"https?://\S*|[0-9a-fA-F-]{16,}")

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError
+from ..errors import MissingExtraError, UsageError
 from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BUILT_IN = ("id", "title", "text")
+ORIGIN = "origin"
+"""Property: the path of the source that a collection was first made from, relative to the collection's folder."""
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 PARQUET_ROWS = 10_000
 
@@ -105,6 +107,22 @@ def check_export_target(path: Path) -> None:
     check_target(path, SUFFIXES, "export to")
 
 
+def is_origin(folder: Path, origin: object, source: Path) -> bool:
+    """Whether a path is what the property ORIGIN of a collection in `folder` names."""
+    return isinstance(origin, str) and (folder.absolute().parent / origin).resolve() == source.expanduser().resolve()
+
+
+def refuse_source(collection: StoredCollection, path: Path) -> None:
+    """Refuse to overwrite the file that a collection was made from.
+
+    Raises:
+        UsageError: It is that file.
+    """
+    if path.exists() and is_origin(collection.path, collection.get(ORIGIN), path):
+        said = f"{path} is the file that the collection was made from: write to another file"
+        raise UsageError(said, code="conflict", field="to", value=str(path))
+
+
 def write_export(
     collection: StoredCollection,
     path: Path,
@@ -131,6 +149,7 @@ def write_export(
         SondeError: The file cannot be written.
     """
     check_export_target(path)
+    refuse_source(collection, path)
     formulas = Formulas(raw_formulas)
     csv_writer = partial(_write_csv, formulas)
     writer = {".parquet": _write_parquet, ".csv": csv_writer, ".jsonl": _write_lines}[path.suffix.lower()]

@@ -162,6 +162,7 @@ _FUNCTIONS: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[[Operand]
 }
 
 
+ORDER = ("<", "<=", ">", ">=", "BETWEEN")
 Operator = Literal["=", "<", "<=", ">", ">=", "IN", "BETWEEN", "LIKE", "ILIKE"]
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
@@ -195,6 +196,9 @@ def _single(operand: Operand, test: Test) -> Fragment:
         return _pattern(operand, test)
     if operand.type == "date":
         return _date(operand, test)
+    if operand.type == "text" and test.operator in ORDER and not all(isinstance(each, str) for each in test.values):
+        said = f"{operand.name} is a text, so it has no order of numbers"
+        raise UsageError(f"{said}: compare it with = and a text in single quotes, or index it as a number")
     if operand.type == "boolean" and test.operator not in ("=", "IN"):
         raise UsageError(f"{operand.name} is a boolean and has no order: compare it with = TRUE or = FALSE")
     return _scalar(operand, test, [_converted(operand, value) for value in test.values])

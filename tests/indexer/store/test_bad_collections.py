@@ -66,7 +66,7 @@ def test_a_folder_that_does_not_exist(sonde: Command, unchanged: Path, tmp_path:
 
 def test_a_file_as_collection(sonde: Command, tmp_path: Path) -> None:
     source = lines(tmp_path / "s.jsonl", ROWS)
-    each_command(sonde, source, None, "is not a Sonde collection")
+    each_command(sonde, source, None, "s.jsonl is a file, not a collection: index it first, into", "s.sonde")
     sonde("index", source, "--to", source).failed("s.jsonl is a file", "s.sonde", code=2)
     assert source.read_text().count("\n") == 3
 

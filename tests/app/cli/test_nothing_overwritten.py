@@ -1,0 +1,37 @@
+"""What a person brought stays as it is: no command writes over the file that a collection was made from."""
+
+from pathlib import Path
+
+import pytest
+from command_line import Command
+from small_reviews import ROWS, encoder, lines, sonde  # noqa: F401  (fixtures)
+
+
+@pytest.mark.parametrize("command", ["export", "duplicates"])
+def test_the_source_is_not_overwritten(sonde: Command, tmp_path: Path, command: str) -> None:  # noqa: F811
+    source = lines(tmp_path / "reviews.jsonl", ROWS)
+    before = source.read_bytes()
+    assert sonde("index", source, "--to", tmp_path / "r.sonde").code == 0
+    told = f"{source} is the file that the collection was made from: write to another file"
+    sonde(command, tmp_path / "r.sonde", "--to", source).failed(told, code=2)
+    assert source.read_bytes() == before
+    for _ in range(2):
+        assert sonde(command, tmp_path / "r.sonde", "--to", tmp_path / "other.jsonl").code == 0
+
+
+def test_both_can_be_moved_together(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "one").mkdir()
+    source = lines(tmp_path / "one" / "reviews.jsonl", ROWS)
+    assert sonde("index", source, "--to", tmp_path / "one" / "r.sonde").code == 0
+    (tmp_path / "one").rename(tmp_path / "two")
+    sonde("export", tmp_path / "two" / "r.sonde", "--to", tmp_path / "two" / "reviews.jsonl").failed(
+        "made from", code=2
+    )
+    assert sonde("export", tmp_path / "two" / "r.sonde", "--to", tmp_path / "reviews.jsonl").code == 0
+
+
+def test_an_address_makes_no_folder(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    source = lines(tmp_path / "reviews.jsonl", ROWS)
+    sonde("index", source, "--to", "s3://bucket/r.sonde").refused("addresses are not supported yet", code=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["reviews.jsonl"]
