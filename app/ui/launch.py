@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, UsageError
 from ..api.functions import is_sharded
 from ..http.guard import Keys
 
@@ -63,7 +63,7 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
     whole = place.absolute()
     if is_sharded(whole):
         said = f"the web UI does not support sharded collections yet: search {place} with `sonde search`"
-        raise SondeError(f"{said}, or index the same sources without shards", code="sharded")
+        raise UsageError(f"{said}, or index the same sources without shards", code="sharded")
     if (whole / "catalog.db").is_file():
         name = whole.name.removesuffix(".sonde")
         if name == whole.name:
