@@ -102,7 +102,8 @@ class DefaultGroup(TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put the default command before anything but a command's name and `--help`."""
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        bare = not args and not ctx.resilient_parsing  # a shell that completes parses what there is so far
+        if bare or (args and args[0] not in self.commands and args[0] != "--help"):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
