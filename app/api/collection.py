@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
-from ...indexer.sharded.collection import open_stored
-from ...indexer.sharded.layout import is_sharded
+from ...indexer.sharded import is_sharded, open_stored
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .evaluate import Evaluating

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
-    from ...indexer.sharded.layout import is_sharded
+    from ...indexer.sharded import is_sharded
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
     from ...indexer.store.lock import being_written
@@ -45,7 +45,7 @@ _HOMES = {
     "indexer.ingest.report": ("duration", "size"),
     "indexer.readers": ("preview",),
     "indexer.readers.read": ("present",),
-    "indexer.sharded.layout": ("is_sharded",),
+    "indexer.sharded": ("is_sharded",),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),

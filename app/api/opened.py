@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
 from ...indexer.errors import UsageError, arg
-from ...indexer.sharded.collection import ShardedCollection, open_stored
+from ...indexer.sharded import open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
 from .arguments import checked
@@ -33,7 +33,7 @@ def _without_shards(method: FunctionType) -> Callable[..., Any]:
 
     @wraps(method)
     def call(self: "Opened", *given: Any, **options: Any) -> Any:
-        if isinstance(self.stored, ShardedCollection):
+        if self.stored.sharded:
             advice = f"to use it, index the same sources without {arg('shards')}"
             said = f"{method.__name__} does not support sharded collections yet: {advice}"
             raise UsageError(said, code="sharded")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Unpack
 from ...indexer.document import Value
 from ...indexer.errors import Ids, SondeError, Texts, as_text, as_texts
 from ...indexer.progress import Notify, silent
-from ...indexer.sharded.collection import ShardedCollection
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
 from .arguments import settings_from
@@ -113,7 +112,7 @@ class Searching(Opened):
         """
         from ...pipelines.search.ask import fit_of_model
 
-        return None if isinstance(self.stored, ShardedCollection) else fit_of_model(self.stored)
+        return None if self.stored.sharded else fit_of_model(self.stored)
 
     def search_many(
         self,

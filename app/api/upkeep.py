@@ -5,12 +5,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...indexer.document import Document
 from ...indexer.errors import Ids, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
-from ...indexer.sharded.collection import ShardedCollection
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...indexer.ingest import BuildReport
     from ...indexer.ingest.late import LateReport
+    from ...indexer.sharded.collection import ShardedCollection
     from ...indexer.upkeep.delete import CompactReport
     from ...indexer.upkeep.info import Info
     from ...indexer.upkeep.verify import Finding
@@ -44,10 +44,13 @@ class Upkeep(Opened):
             >>> fruit.info().documents
             3
         """
-        from ...indexer.sharded.upkeep import sharded_info
+        if self.stored.sharded:
+            from ...indexer.sharded.upkeep import sharded_info
+
+            return sharded_info(cast("ShardedCollection", self.stored))
         from ...indexer.upkeep.info import info
 
-        return sharded_info(self.stored) if isinstance(self.stored, ShardedCollection) else info(self.stored)
+        return info(self.stored)
 
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
@@ -114,10 +117,13 @@ class Upkeep(Opened):
             >>> fruit.verify()
             []
         """
-        from ...indexer.sharded.upkeep import verify_sharded
+        if self.stored.sharded:
+            from ...indexer.sharded.upkeep import verify_sharded
+
+            return verify_sharded(cast("ShardedCollection", self.stored))
         from ...indexer.upkeep.verify import verify
 
-        return verify_sharded(self.stored) if isinstance(self.stored, ShardedCollection) else verify(self.stored)
+        return verify(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
         """Rebuild anything broken that can be rebuilt, as found by `verify`; return what was done.

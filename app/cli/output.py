@@ -23,11 +23,15 @@ def collections_in(incomplete: str) -> list[str]:
     folder, _, name = incomplete.rpartition("/")
     place = Path(f"{folder}/" if incomplete.startswith("/") else folder or ".")
     begun = [each for each in place.glob("*") if each.name.startswith(name)] if place.is_dir() else []
-    found = [each for each in begun if (each / "catalog.db").is_file()]
+    found = [each for each in begun if _is_collection(each)]
     if not found:
-        found = [path.parent for each in begun for path in each.glob("*/catalog.db")]
+        found = [inner for each in begun if each.is_dir() for inner in each.iterdir() if _is_collection(inner)]
     lead = "./" if incomplete.startswith("./") else ""
     return sorted(f"{lead}{path}" for path in found)
+
+
+def _is_collection(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("catalog.db", "collection.json"))
 
 
 CollectionPath = Annotated[

@@ -23,13 +23,12 @@ from ..readers import Reading, ReadOptions
 from ..store.lock import writer_lock
 from ..store.patience import Patience
 from ..wording import counted
+from . import COLLECTION, is_sharded
 from .layout import (
-    COLLECTION,
     MOST_SHARDS,
     ShardedGeneration,
     Sharding,
     ShardState,
-    is_sharded,
     newest_generation,
     work_folder,
 )

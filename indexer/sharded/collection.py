@@ -14,25 +14,13 @@ from ..store.collection import LoadEncoder, StoredCollection
 from ..store.joined import JoinedCatalog
 from ..store.lock import refuse_links
 from ..store.numbers import Numbers
-from .layout import ShardedGeneration, Sharding, generation_number, is_sharded, newest_generation, shard_folder
+from .layout import ShardedGeneration, Sharding, generation_number, newest_generation, shard_folder
 from .shard import ORDER
 from .truth import LocalTruth
 from .view import JoinedGeneration, JoinedView
 
 ATTEMPTS = 5
 """How often a reader starts over when a run removes old versions between its look at a generation and their opening."""
-
-
-def open_stored(
-    path: str | Path, *, encoder: Encoder | None = None, device: str = "auto", loader: LoadEncoder | None = None
-) -> StoredCollection:
-    """Open a collection, sharded or not; see `StoredCollection.open`.
-
-    Raises:
-        SondeError: There is no collection at `path`, or it cannot be read.
-    """
-    kind = ShardedCollection if is_sharded(Path(path)) else StoredCollection
-    return kind.open(path, encoder=encoder, device=device, loader=loader)
 
 
 class _Opened:
@@ -76,6 +64,7 @@ class ShardedCollection(StoredCollection):
     One object may be used from several threads. Every `view()` sees one generation of all shards.
     """
 
+    sharded = True
     sharding: Sharding
 
     @classmethod

@@ -10,9 +10,9 @@ from typing import Any, Self
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..store.fields import TYPES
+from . import COLLECTION
 from .truth import LocalTruth, Truth
 
-COLLECTION = "collection.json"
 FORMAT = 1
 MOST_SHARDS = 1_000
 _VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
@@ -164,11 +164,6 @@ def shard_folder(folder: Path, shard: int) -> Path:
 def work_folder(folder: Path) -> Path:
     """Return where a run keeps what it has not published."""
     return folder / "work"
-
-
-def is_sharded(folder: Path) -> bool:
-    """Whether a folder is a sharded collection."""
-    return (folder / COLLECTION).is_file()
 
 
 def _loaded(content: bytes, path: Path, names: tuple[str, ...]) -> dict[str, Any]:

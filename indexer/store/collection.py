@@ -36,6 +36,9 @@ class StoredCollection:
     what was committed since.
     """
 
+    sharded = False
+    """Whether it consists of shards."""
+
     def __init__(
         self,
         path: Path,

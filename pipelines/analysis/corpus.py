@@ -9,8 +9,6 @@ import numpy as np
 
 from ...indexer.errors import Ids, SondeError, UsageError, arg, as_texts
 from ...indexer.progress import Notify, silent
-from ...indexer.sharded.collection import ShardedCollection
-from ...indexer.sharded.upkeep import delete_sharded
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import chosen_texts, document_numbers
@@ -217,6 +215,10 @@ def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None
             docs += documents_where(catalog, where).tolist()
         return sorted(set(docs))
 
-    if isinstance(collection, ShardedCollection):
+    if collection.sharded:
+        from ...indexer.sharded.collection import ShardedCollection
+        from ...indexer.sharded.upkeep import delete_sharded
+
+        assert isinstance(collection, ShardedCollection)
         return delete_sharded(collection, choose, notify)
     return delete_chosen(collection.path, choose, notify)

@@ -117,9 +117,9 @@ def test_a_stopped_run_goes_on_where_it_was(folder: Path, monkeypatch: pytest.Mo
 
     def stopped(tasks, given, notify):
         yield from in_turn(tasks[:2], given, notify)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped here")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped here"):
         index_sharded(given, folder, encoder=encoder, runner=stopped)  # type: ignore[arg-type]
     assert len(Collection.open(folder, encoder=FakeEncoder())) == 80  # type: ignore[arg-type]
     before = encoder.embedded
@@ -135,9 +135,9 @@ def test_a_stopped_run_goes_on_where_it_was(folder: Path, monkeypatch: pytest.Mo
 def test_another_run_drops_what_a_stopped_one_left(folder: Path):
     def stopped(tasks, given, notify):
         yield from in_turn(tasks[:2], given, notify)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped here")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped here"):
         index_sharded(rows(60, start=500), folder, encoder=FakeEncoder(), runner=stopped)  # type: ignore[arg-type]
     run(folder, [{"id": "other", "text": "another source"}])
     opened = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
@@ -190,10 +190,10 @@ def test_a_first_run_that_was_stopped(tmp_path: Path):
     folder = tmp_path / "new.sonde"
 
     def stopped(tasks, given, notify):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped here")
         yield
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped here"):
         index_sharded(rows(9), folder, 2, encoder=FakeEncoder(), runner=stopped)  # type: ignore[arg-type]
     with pytest.raises(SondeError, match=r"is empty: its first `sonde index` was stopped; run it again"):
         Collection.open(folder)
