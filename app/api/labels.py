@@ -155,6 +155,25 @@ class Labelling(Opened):
 
         return corrections(self.stored, self.corrected_run(run))
 
+    def save_corrections(self, path: Path, run: str | None = None, progress: Notify = silent) -> int:
+        """Write the corrections of a label run to a .csv or .jsonl file; return how many there are.
+
+        Raises:
+            UsageError: The suffix is not valid, the file is the collection's source, or CSV cannot hold the labels.
+            SondeError: The file cannot be written.
+
+        Example:
+            >>> fruit.save_corrections(folder / "corrections.csv", run="kinds")
+            1
+        """
+        from ...indexer.store.export import refuse_source
+        from ...pipelines.label.corrections import write_corrections
+
+        refuse_source(self.stored, path)
+        found = self.corrections(run)
+        write_corrections(found, path, progress)
+        return len(found)
+
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
         """Delete the corrections of documents; return how many corrections are left.
 

@@ -24,6 +24,7 @@ class BuildOptions(TypedDict, total=False):
     max_tokens: int | None
     language: str | None
     sync: bool
+    delete_most: bool
     batch: int | None
     ann: AnnSettings
     late: bool

@@ -53,6 +53,6 @@ def _is_value(words: Sequence[str], place: int) -> bool:
 
 def _is_collection(word: str) -> bool:
     try:
-        return (Path(word) / "catalog.db").is_file()
+        return any((Path(word) / name).is_file() for name in ("catalog.db", "collection.json"))
     except (OSError, ValueError):  # a long query is no path
         return False

@@ -86,8 +86,10 @@ def correct(
         count = opened.correct(corrections, run)
         say(f"{run}: {counted(len(corrections), 'document')} corrected, {counted(count, 'correction')} kept")
         _say_missing(opened, run)
+    elif to is not None:
+        say(f"{counted(opened.save_corrections(to, run, lambda event: say(str(event))), 'correction')} written to {to}")
     else:
-        _list(opened.corrections(run), to, json)
+        _list(opened.corrections(run), json)
 
 
 def _say_missing(opened: "Collection", run: str) -> None:
@@ -100,13 +102,7 @@ def _say_missing(opened: "Collection", run: str) -> None:
         say(f"note: there is no label run {run!r} yet: {f'did you mean {near[0]!r}?' if near else existing(names)}")
 
 
-def _list(found: "list[Correction]", to: Path | None, json: bool) -> None:
-    from ..api.functions import write_corrections
-
-    if to is not None:
-        write_corrections(found, to, lambda event: say(str(event)))
-        say(f"{counted(len(found), 'correction')} written to {to}")
-        return
+def _list(found: "list[Correction]", json: bool) -> None:
     if not found:
         say("nothing was corrected")
     elif json:

@@ -103,6 +103,10 @@ def index(
     sync: Annotated[
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
+    delete_most: Annotated[
+        bool,
+        typer.Option("--delete-most", help="Let --sync delete more than half of the documents."),
+    ] = False,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")
     ] = 30.0,
@@ -142,7 +146,8 @@ def index(
     tuning = AnnSettings(kind=kind, target_recall=recall, memory_budget=budget, device=index_device(device))
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
-        document_prompt=document_prompt, language=language, sync=sync, ann=tuning, late=late, wait=wait, keep=keep,
+        document_prompt=document_prompt, language=language, sync=sync, delete_most=delete_most, ann=tuning, late=late,
+        wait=wait, keep=keep,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     to = to or default_target(paths)

@@ -59,7 +59,7 @@ def model(
     \b
     Examples:
       sonde model papers.sonde --to static --dry-run
-      sonde model papers.sonde --to intfloat/multilingual-e5-small …
+      sonde model papers.sonde --to intfloat/multilingual-e5-small
       sonde model papers.sonde --undo
     """
     from ...indexer.errors import UsageError

@@ -193,7 +193,7 @@ def split(
 
     \b
     Examples:
-      sonde runs split news.sonde topics 0 …
+      sonde runs split news.sonde topics 0
     """
     from ..api import open as open_collection
 

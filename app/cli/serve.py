@@ -55,8 +55,8 @@ def serve(
 
     \b
     Examples:
-      sonde serve reviews.sonde …
-      sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json …
+      sonde serve reviews.sonde
+      sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json
     """
     from ...indexer.errors import MissingExtraError
     from ..api.opened import check_device
@@ -124,8 +124,8 @@ def mcp(
 
     \b
     Examples:
-      sonde mcp reviews.sonde …
-      sonde mcp reviews.sonde papers.sonde --http …
+      sonde mcp reviews.sonde
+      sonde mcp reviews.sonde papers.sonde --http
     """
     from ..api import open as open_collection
     from ..mcp import server_of
@@ -172,9 +172,9 @@ def ui(
 
     \b
     Examples:
-      sonde ui …
-      sonde ui reviews.sonde …
-      sonde ui /srv/collections --host 0.0.0.0 --keys keys.json …
+      sonde ui
+      sonde ui reviews.sonde
+      sonde ui /srv/collections --host 0.0.0.0 --keys keys.json
     """
     from ...indexer.errors import MissingExtraError
     from ..api.opened import check_device

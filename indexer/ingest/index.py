@@ -24,6 +24,7 @@ from ..store.lock import writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
 from ..store.writing import declare_fields, delete_documents
+from ..wording import counted
 from .chunker import Chunker
 from .commit import Committer
 from .late import LateFollower
@@ -36,6 +37,8 @@ FIRST_BATCH, LARGEST_BATCH = 256, 16_384
 FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
+FEW = 20
+"""Up to so many documents `sync` deletes without a question, even if they are most of the collection."""
 LOCKS = {"writer.lock", "writer.json"}
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
@@ -286,7 +289,7 @@ def _run(
             late.finish()
     _refuse_nothing(tally)
     if settings.sync:
-        _delete_vanished(catalog, seen, tally)
+        _delete_vanished(catalog, seen, tally, settings)
 
 
 def _with_notes(before: Mapping[str, Field], now: dict[str, Field], notify: Notify) -> dict[str, Field]:
@@ -303,13 +306,25 @@ def _next_size(size: int, batch: Batch, seconds: float) -> int:
     return min(size * 2, LARGEST_BATCH) if full else size
 
 
-def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally) -> None:
+def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings) -> None:
     vanished = seen.missing(document_ids(catalog))
+    if not settings.delete_most:
+        refuse_to_delete_most(len(vanished), catalog.counts()[0] - tally.added)
     if vanished:
         with catalog.transaction(write=True):
             delete_documents(catalog, vanished)
             catalog.advance()
         tally.deleted = len(vanished)
+
+
+def refuse_to_delete_most(vanished: int, before: int) -> None:
+    """Raise UsageError if `sync` would delete most of the documents that a collection had: the source may be wrong."""
+    if vanished > max(before / 2, FEW):
+        raise UsageError(
+            f"{vanished:,} of the {counted(before, 'document')} of the collection are not in the source, so nothing "
+            f"was deleted: check the source; if it is the right one, give {arg('delete_most')}",
+            code="deletes-most", field="delete_most",
+        )  # fmt: skip
 
 
 def _refuse_nothing(tally: Tally) -> None:

@@ -26,6 +26,8 @@ class BuildSettings:
 
     Attributes:
         sync: Also delete the documents that the source no longer holds.
+        delete_most: With `sync`, delete also where more than half of the documents go, which otherwise is refused: it
+            looks like the wrong source.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.
         late: Also keep compressed token embeddings, so that reranking need not embed the best documents again. The
@@ -47,6 +49,7 @@ class BuildSettings:
     max_tokens: int | None = None
     language: str | None = None
     sync: bool = False
+    delete_most: bool = False
     batch: int | None = None
     ann: AnnSettings = field(default_factory=AnnSettings)
     late: bool = False

@@ -1,7 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,14 @@ from typing import Any
 from ..document import Document, Skipped
 from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
-from ..errors import UsageError, arg
+from ..errors import SondeError, UsageError, arg
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
+from ..wording import counted
 from .ids import id_hint, read_with_ids
 from .index import encoder_for, index_documents
 from .late import build_late
@@ -45,6 +46,7 @@ def index_source(
     reading, id_column = read_with_ids(source, id_hint(folder), options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
+    _say_other_source(source, folder, notify)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
         encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
@@ -64,6 +66,17 @@ def index_source(
     )
     _complete_late(folder, encoder, notify)
     return report
+
+
+def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
+    """Say that documents come to those of another source, which is usual but may be a slip in the name."""
+    path = folder / "catalog.db"
+    if origin_of(source, folder) is None or not path.is_file():
+        return
+    with suppress(SondeError), closing(Catalog.open(path)) as catalog:  # the run says what is wrong with a collection
+        origin, documents = catalog.get(ORIGIN), catalog.counts()[0]
+        if documents and isinstance(origin, str) and not is_origin(folder, origin, Path(source)):
+            notify(f"{folder} has {counted(documents, 'document')}; it was made from {origin}")
 
 
 def origin_of(source: Any, folder: Path) -> str | None:

@@ -14,7 +14,15 @@ from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyErro
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
 from ..ingest.ids import read_with_ids
-from ..ingest.index import LOCKS, encoder_for, encoder_of, is_new, refuse_other_model, usual_language
+from ..ingest.index import (
+    LOCKS,
+    encoder_for,
+    encoder_of,
+    is_new,
+    refuse_other_model,
+    refuse_to_delete_most,
+    usual_language,
+)
 from ..ingest.report import Tally
 from ..ingest.source import LANGUAGE_SAMPLE
 from ..languages import normalise
@@ -33,7 +41,7 @@ from .layout import (
     work_folder,
 )
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
-from .spool import Spool, write_spool
+from .spool import Spool, vanished, write_spool
 from .truth import LocalTruth
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
@@ -100,7 +108,9 @@ def index_sharded(
         fields = base.fields if base else {}
         spool = write_spool(reading, work_folder(folder) / "spool", sharding, fields, tally, notify)
         _refuse_nothing(spool, tally)
-        tasks = _index_tasks(folder, sharding, base, spool, settings)
+        if base and settings.sync and not settings.delete_most:
+            refuse_to_delete_most(vanished(folder, base, spool), sum(state.documents for state in base.shards if state))
+        tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True))
         done = run_tasks(folder, sharding, base, tasks, runner, encoder, notify, spool.fields, spool.documents)
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:

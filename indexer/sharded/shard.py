@@ -18,12 +18,13 @@ from ..ingest.index import encoder_of
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.documents import document_ids, ids_by_number
+from ..store.lock import PUBLISHED as MANIFEST
 from ..store.writing import declare_fields
 from ..upkeep.delete import delete_chosen
 from .layout import ShardState, shard_folder, work_folder
 from .spool import places, read_spool, spool_file
 
-MANIFEST, ORDER = "shard.json", "order.npy"
+ORDER = "order.npy"
 _LEFT_OUT = ("writer.lock", "writer.json", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
 
 
@@ -111,6 +112,7 @@ def _begun(task: ShardTask, place: Path) -> Path:
     folder = place / "collection.sonde"
     if folder.exists() or task.base is None:
         make_folder(place)
+        (folder / MANIFEST).unlink(missing_ok=True)  # of a run that was stopped just before it published
         return folder
     shutil.rmtree(place, ignore_errors=True)
     copy = place / "copy"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -15,10 +15,12 @@ from ..files import make_folder
 from ..ingest.plan import unfit
 from ..ingest.report import Tally
 from ..progress import Notify, Progress, silent
+from ..store.catalog import Catalog
+from ..store.documents import document_ids
 from ..store.fields import type_of, wider_type
 from ..store.members import Seen
 from ..store.writing import MAX_FIELDS, digest
-from .layout import Sharding
+from .layout import ShardedGeneration, Sharding, shard_folder
 
 STEP = 10_000
 """Documents between two reports of progress."""
@@ -132,6 +134,17 @@ def places(path: Path) -> dict[str, int]:
     """Return each document's place in the whole stream by its key; the last one of a repeated key."""
     with path.open(encoding="utf-8") as stream:
         return {line[0]: line[-1] for line in map(json.loads, stream)}
+
+
+def vanished(folder: Path, base: ShardedGeneration, spool: Spool) -> int:
+    """Return how many documents of a generation of the collection the source does not hold."""
+    count = 0
+    for shard, state in enumerate(base.shards):
+        if state:
+            found = places(spool.file(shard))
+            with closing(Catalog.open(shard_folder(folder, shard) / state.version / "catalog.db")) as catalog:
+                count += sum(key not in found for _, key in document_ids(catalog))
+    return count
 
 
 def _stored(document: Document, key: str, place: int) -> list[Any]:

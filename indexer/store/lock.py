@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 POLL_SECONDS = 0.05
+PUBLISHED = "shard.json"
+"""The list of files in a published version of a shard, which never changes; see `indexer/sharded/shard.py`."""
 
 
 @contextmanager
@@ -28,11 +30,14 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
         wait: How long to wait for another writer; `PATIENCE` if None.
 
     Raises:
-        SondeError: Another process holds the lock, which the message names; or the disk is full or read-only.
+        SondeError: Another process holds the lock, which the message names; the folder is a published version of a
+            shard; or the disk is full or read-only.
     """
     from filelock import FileLock, Timeout
 
     refuse_links(folder)
+    if (folder / PUBLISHED).is_file():
+        raise SondeError(f"{folder} is a part of a sharded collection and never changes: name the whole collection")
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:

@@ -143,6 +143,12 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)
+    if kind is None and run.kind.follows:
+        said = (
+            f"only your corrections of {name!r} are left, not the labels: to delete the corrections too, "
+            f"give {arg('kind')} {run.kind}"
+        )
+        raise UsageError(said, code="conflict", field="kind")
     run_writing.delete_run(collection.path, run.kind, name)
 
 

@@ -1,5 +1,6 @@
 """What a person brought stays as it is: no command writes over the file that a collection was made from."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,21 @@ def test_the_source_is_not_overwritten(sonde: Command, tmp_path: Path, command: 
     assert source.read_bytes() == before
     for _ in range(2):
         assert sonde(command, tmp_path / "r.sonde", "--to", tmp_path / "other.jsonl").code == 0
+
+
+def test_corrections_do_not_overwrite_the_source(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    source = lines(tmp_path / "reviews.jsonl", ROWS)
+    before, folder = source.read_bytes(), tmp_path / "r.sonde"
+    assert sonde("index", source, "--to", folder).code == 0
+    id = json.loads(sonde("search", folder, "a", "-k", "1", "--json").out)["id"]
+    assert sonde("runs", "correct", folder, id, "--label", "good", "--run", "tone").code == 0
+    told = f"{source} is the file that the collection was made from: write to another file"
+    sonde("runs", "correct", folder, "--run", "tone", "--to", source).failed(told, code=2)
+    assert source.read_bytes() == before
+    other = tmp_path / "corrections.csv"
+    ran = sonde("runs", "correct", folder, "--run", "tone", "--to", other)
+    assert (ran.code, ran.err) == (0, f"1 correction written to {other}\n")
+    assert other.read_text().splitlines() == ["id,label", f"{id},good"]
 
 
 def test_both_can_be_moved_together(sonde: Command, tmp_path: Path) -> None:  # noqa: F811

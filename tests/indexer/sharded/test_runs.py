@@ -58,11 +58,27 @@ def test_only_the_shard_of_a_changed_document_gets_a_version(folder: Path):
 
 
 def test_sync_deletes_in_every_shard(folder: Path):
-    report = run(folder, rows(1), sync=True)
+    before = newest(folder)
+    with pytest.raises(UsageError, match="79 of the 80 documents of the collection are not in the source"):
+        run(folder, rows(1), sync=True)
+    assert newest(folder) == before
+    report = run(folder, rows(1), sync=True, delete_most=True)
     assert (report.unchanged, report.deleted) == (1, 79)
     opened = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     assert [row["id"] for row in opened.rows()] == ["d0"]
     assert opened.verify() == []
+
+
+def test_a_version_of_a_shard_never_changes(folder: Path):
+    version = next((folder / "shards").glob("*/*"))
+    part = Collection.open(version, encoder=FakeEncoder())  # type: ignore[arg-type]
+    held = [row["id"] for row in part.rows()]
+    with pytest.raises(SondeError, match="is a part of a sharded collection and never changes: name the whole"):
+        part.delete(held[:1])
+    with pytest.raises(SondeError, match="is a part of a sharded collection and never changes: name the whole"):
+        part.put([{"id": "x", "text": "astray"}])
+    opened = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert (len(opened), opened.verify()) == (80, [])
 
 
 def test_a_reader_sees_a_new_generation_at_its_next_request(folder: Path):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sonde.app.api import Collection
 from sonde.indexer.document import Document, Skipped, Value
-from sonde.indexer.errors import SondeError
+from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.ingest import BuildReport, BuildSettings, index_documents
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.search.settings import MODES
@@ -33,11 +33,11 @@ def opened(folder: Path) -> Collection:
 
 
 def index(
-    documents: Sequence[Document | Skipped], folder: Path, *, sync: bool = False, batch: int | None = 3
+    documents: Sequence[Document | Skipped], folder: Path, *, batch: int | None = 3, **sync: Any
 ) -> tuple[BuildReport, int]:
     """Index, and return the report and how many passages were embedded."""
     encoder = FakeEncoder()
-    chosen = BuildSettings(batch=batch, sync=sync, language="en")
+    chosen = BuildSettings(batch=batch, language="en", **sync)
     report = index_documents(documents, folder, settings=chosen, encoder=encoder)  # type: ignore[arg-type]
     assert encoder.embedded == report.embedded
     return report, encoder.embedded
@@ -173,6 +173,16 @@ def test_sync_deletes_what_vanished(tmp_path: Path) -> None:
     assert opened(folder).info().tombstones == 6
     assert compact(folder).removed == 6
     assert problems(folder) == []
+
+
+def test_sync_deletes_most_documents_only_if_told_so(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index(made(50), folder)
+    with pytest.raises(UsageError, match="26 of the 50 documents of the collection are not in the source, so nothing"):
+        index([*made(24), Document("new", key="n")], folder, sync=True)
+    assert len(opened(folder)) == 51
+    assert index(made(26), folder, sync=True)[0].deleted == 25
+    assert index(made(1), folder, sync=True, delete_most=True)[0].deleted == 25
 
 
 @pytest.mark.parametrize("source", [[], [Document(" ", key="1")], [Skipped("row 1", "broken")]])

@@ -84,6 +84,10 @@ def test_a_name_means_the_run_and_not_its_corrections(shop: Collection) -> None:
     shop.delete_run("labels")
     assert [run.kind for run in shop.runs()] == ["correction"]
     assert shop.run("labels").run.kind == "correction"
+    with pytest.raises(UsageError, match=r"only your corrections of 'labels' are left.* give kind correction"):
+        shop.delete_run("labels")
+    shop.delete_run("labels", kind="correction")
+    assert shop.runs() == []
 
 
 @pytest.mark.parametrize("budget", [None, "160"])

@@ -121,7 +121,8 @@ def show_adding(shelf: Workspace, name: str) -> None:
     sync = st.checkbox("Sync: delete the documents that are not in these files", key="add-sync")
     if sync:
         st.warning("The collection will then hold what these files hold, and nothing else.")
-    extra = ["--sync"] if sync else []
+    most = sync and st.checkbox("Also if more than half of the documents are deleted", key="add-delete-most")
+    extra = ["--sync", "--delete-most"] if most else ["--sync"] if sync else []
     _start(
         shelf,
         name,
