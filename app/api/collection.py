@@ -12,6 +12,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.sharded import is_sharded, open_stored
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
+from .checks import Checking
 from .evaluate import Evaluating
 from .groups import Grouping
 from .labels import Labelling
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ...indexer.sharded.build import Runner
 
 
-class Collection(Searching, Grouping, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
+class Collection(Searching, Grouping, Checking, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 
     Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works

@@ -1,4 +1,4 @@
-"""Groups of documents: clusters, topics, maps and duplicates, and the runs that store them."""
+"""Groups of documents: clusters, topics and maps, and the runs that store them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
@@ -8,13 +8,12 @@ from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.runs import Item, Run, find_run, items_of
 from .arguments import PROGRESS, check_options, settings_from
 from .opened import Opened
-from .options import ClusterOptions, CompareParts, DuplicateOptions, MapOptions, TopicOptions
+from .options import ClusterOptions, CompareParts, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
     from ...pipelines.analysis import runs as kept
     from ...pipelines.cluster import Clustering, ClusterSettings, Updated
     from ...pipelines.compare import Contrast, RunComparison
-    from ...pipelines.duplicates import Duplicates, DuplicateSettings
     from ...pipelines.map import Map, MapSettings
     from ...pipelines.topics import Topics, TopicSettings
 
@@ -212,33 +211,6 @@ class Grouping(Opened):
         from ...pipelines.map import update_map
 
         return update_map(self.stored, run, progress)
-
-    def duplicates(
-        self,
-        *,
-        settings: "DuplicateSettings | None" = None,
-        progress: Notify = silent,
-        **options: Unpack[DuplicateOptions],
-    ) -> "Duplicates":
-        """Return groups of duplicate documents: exact, near or by meaning.
-
-        Args:
-            settings: Base settings; each option overrides the field of the same name.
-            progress: Receives progress.
-            **options: Any field of `sonde.DuplicateSettings`: `kinds`, `near`, `meaning`, `keep`.
-
-        Raises:
-            UsageError: A setting is not valid.
-            MissingExtraError: datasketch, which near duplicates need, is not installed.
-
-        Example:
-            >>> fruit.duplicates(kinds=("exact",)).groups
-            ()
-        """
-        from ...pipelines.duplicates import DuplicateSettings, find_duplicates
-
-        given = settings_from(DuplicateSettings, settings, options, "duplicates", PROGRESS)
-        return find_duplicates(self.stored, given, progress)
 
     def compare(self, **parts: Unpack[CompareParts]) -> "Contrast | RunComparison":
         """Compare two parts of the collection, or two cluster runs, and return the differences.

@@ -119,6 +119,20 @@ class DuplicateOptions(TypedDict, total=False):
     pairs: int
 
 
+class CheckOptions(TypedDict, total=False):
+    """Options of `Collection.check`: see `sonde.CheckSettings`."""
+
+    label: str | None
+    split: str | None
+    kinds: Sequence[
+        Literal["label", "leak", "duplicate", "outlier", "language", "boilerplate", "short", "cut", "personal data"]
+    ]
+    near: float
+    meaning: float
+    region: str | None
+    seed: int
+
+
 class LabelOptions(TypedDict, total=False):
     """Options of labelling: see `sonde.LabelSettings`."""
 

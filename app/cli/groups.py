@@ -18,7 +18,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "topics": "Find topics with BERTopic",
         "map": "Draw a map: similar texts are close together",
         "label": "Give each document one of your labels",
-        "duplicates": "Find duplicates: exact, near or by meaning",
         "compare": "Compare two clusters, filters, queries or runs",
         "texts": "Compare texts that are not in a collection",
     },
@@ -30,6 +29,8 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "count": "Count documents, in all or by the values of a column",
     },
     "Quality": {
+        "check": "Find doubtful labels, leaks, outliers, personal data",
+        "duplicates": "Find duplicates: exact, near or by meaning",
         "judge": "Record which documents are relevant to a query",
         "evaluate": "Measure search, labels, clusters and models",
         "tune": "Find the best search settings for a collection",

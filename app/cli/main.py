@@ -10,6 +10,7 @@ import typer
 from ...indexer.errors import SondeError
 from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
 from . import (
+    check,
     cluster,
     compare,
     demo,
@@ -72,9 +73,9 @@ def _options(
 
 for module in (
     *(index, search, tune, demo),
-    *(cluster, topics, map, label, duplicates, compare, texts),
+    *(cluster, topics, map, label, compare, texts),
     *(runs, documents, topic),
-    *(evaluate, train),
+    *(check, duplicates, evaluate, train),
     *(serve, upkeep, model),
 ):
     module.register(app)

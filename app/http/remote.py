@@ -67,6 +67,7 @@ READING = (
     "verify",
 )
 WRITING = (
+    "check",
     "cluster",
     "compact",
     "correct",
@@ -105,6 +106,7 @@ ABSENT: Mapping[str, str] = {
     **dict.fromkeys(("change_model", "discard_model", "forget_model", "undo_model"), _MODEL),
     **dict.fromkeys(("beginnings", "coloring", "colorings", "contrast_with_rest"), _NUMBERS),
     **dict.fromkeys(("documents_of", "export_numbered", "numbered", "numbers", "tag_numbered"), _NUMBERS),
+    "save_corrections": "it writes on the service's machine: use corrections(), and write the file here",
     "search_queries": "use search_many()",
     "try_labels": "use classify() on the texts of some documents",
     "device": "the service decides where its models run",

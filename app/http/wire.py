@@ -27,6 +27,7 @@ TYPES = {
     "indexer.upkeep.verify": ("Finding",),
     "pipelines.analysis.runs": ("Assignment", "Member", "RunBreakdown", "RunDetails"),
     "pipelines.analysis.corpus": ("Tagged",),
+    "pipelines.check.check": ("Checked", "Found"),
     "pipelines.cluster": ("Clustering", "Updated"),
     "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),
     "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),

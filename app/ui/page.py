@@ -122,6 +122,8 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                     if member.title.strip():
                         show_text(member.title)
                     show_text(shortened(member.text, SHORT), small=True)
+                    if reason := chosen.data.get("why", {}).get(member.id):
+                        show_text(reason, small=True)
                     if member.score is not None:
                         show_text(f"{run.kind.score} {member.score:.2f}", small=True)
         if pages > 1:

@@ -204,10 +204,22 @@ class Corrections(Labels):
     colors = embedded = False
 
 
-CLUSTER, TOPIC, MAP, LABEL, TAG = Clusters(), Topics(), Maps(), Labels(), Tags()
+class Checks(RunKind):
+    """Documents with something wrong; a document can be in several groups."""
+
+    __slots__ = ()
+    name, item, items, heading = "check", "finding", "findings", "Checks"
+
+    def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return one column: a list of names."""
+        del parameters
+        return (Column(main, "names"),)
+
+
+CLUSTER, TOPIC, MAP, LABEL, TAG, CHECK = Clusters(), Topics(), Maps(), Labels(), Tags(), Checks()
 Corrections.follows = LABEL
 CORRECTION = Corrections()
-KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION)
+KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION, CHECK)
 
 
 def kind_of(name: str) -> RunKind:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -12,10 +12,11 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers
-from ...indexer.store.kinds import LABEL, group_kinds
+from ...indexer.store.kinds import CORRECTION, LABEL, group_kinds
+from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
-from ...indexer.wording import existing
+from ...indexer.wording import counted, existing
 from ..analysis.corpus import texts_of
 from ..analysis.describe import AGREEMENT, agreement, languages, silhouettes
 from ..analysis.runs import named
@@ -227,6 +228,8 @@ class LabelQuality:
 def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
     """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
 
+    Documents whose label a person has corrected do not count, if the run has applied the corrections.
+
     Args:
         collection: The collection.
         run: The run's name; None for the run whose labels match the column's values best; if several do, the newest.
@@ -246,12 +249,20 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         found = _matching_run(view.catalog, {name for given in true.values() for name in given}, run)
         names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
         given = items_by_document(view.catalog, found, docs)
-    both = [doc for doc in docs if doc in true and doc in given]
+        applied = bool(found.report.get("corrected"))
+        by_hand = set(documents_named_by(view.catalog, CORRECTION, found.name) if applied else ())
+    known = [doc for doc in docs if doc in true and doc in given]
+    both = [doc for doc in known if doc not in by_hand]
     if not both:
-        raise SondeError(f"no document has both a label of the run {found.name!r} and a value in {truth!r}")
+        more = ", apart from those that you corrected" if known else ""
+        raise SondeError(f"no document has both a label of the run {found.name!r} and a value in {truth!r}{more}")
     several = bool(found.parameters.get("multi_label"))
     guessed = [[names[number] for number, _ in given[doc] if not several or number >= 0] for doc in both]
-    return _quality(found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several)
+    quality = _quality(found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several)
+    if len(both) == len(known):
+        return quality
+    note = f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out"
+    return replace(quality, notes=(*quality.notes, note))
 
 
 def _matching_run(catalog: Catalog, classes: set[str], name: str | None) -> Run:

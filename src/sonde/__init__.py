@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sonde.indexer.ingest import BuildReport, BuildSettings
     from sonde.indexer.progress import Progress, ProgressBar
     from sonde.indexer.readers import ReadOptions
+    from sonde.pipelines.check import CheckSettings
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
     from sonde.pipelines.label import Label, LabelSettings
@@ -50,6 +51,7 @@ _HOMES = {
     "AskSettings": "pipelines.search.ask",
     "Label": "pipelines.label",
     "LabelSettings": "pipelines.label",
+    "CheckSettings": "pipelines.check",
     "ClusterSettings": "pipelines.cluster",
     "DuplicateSettings": "pipelines.duplicates",
     "Hit": "pipelines.search.results",
@@ -68,6 +70,7 @@ __all__ = [
     "AskSettings",
     "BuildReport",
     "BuildSettings",
+    "CheckSettings",
     "ClusterSettings",
     "Collection",
     "Document",

@@ -49,6 +49,17 @@ def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop:
     assert labels_of(shop) == before
 
 
+def test_corrected_documents_do_not_count_as_right(shop: Collection) -> None:
+    shop.label(LABELS)
+    before = shop.evaluate_labels("labels", "theme")
+    shop.correct({"parcel-1": "battery", "screen-2": "none of these"})
+    assert shop.evaluate_labels("labels", "theme") == before, "this run has not applied them"
+    shop.label(LABELS, replace=True)
+    found = shop.evaluate_labels("labels", "theme")
+    assert (before.documents, found.documents) == (120, 118)
+    assert found.notes == (*before.notes, "2 documents with labels that you corrected left out")
+
+
 def test_what_is_unsure_and_what_is_corrected_are_of_the_same_run(shop: Collection) -> None:
     shop.label(LABELS)
     shop.label(LABELS, name="second")

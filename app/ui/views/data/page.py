@@ -10,6 +10,7 @@ from ....api.functions import remove_collection
 from ...page import empty, escape_markdown, sentences
 from ...workspace import Workspace, may_write
 from .adding import show_adding, show_making
+from .checks import show_checks
 from .health import show_about, show_damaged, show_health
 from .overview import show_overview
 
@@ -109,6 +110,7 @@ TASKS: dict[str, Callable[[Workspace, str], None]] = {
     "About": show_about,
     "Add texts": show_adding,
     "Delete": show_deleting,
+    "Check": show_checks,
     "Health": show_health,
 }
 

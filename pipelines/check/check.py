@@ -1,0 +1,226 @@
+"""One check of a collection's data, from the documents to the stored run."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.progress import Notify, Progress, silent
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import column_values, document_ids, document_texts
+from ...indexer.store.fields import load_value
+from ...indexer.store.kinds import CHECK
+from ...indexer.store.run_writing import NewRun, check_run_name, write_run
+from ...indexer.store.runs import Item
+from ...indexer.store.view import View
+from ...indexer.wording import existing
+from ..analysis.corpus import Corpus
+from . import copies, wording
+from .doubts import FEWEST, doubts
+from .outliers import outliers
+from .personal import personal
+from .settings import TITLES, CheckKind, CheckSettings
+
+KEPT = 100
+"""Documents of a group whose reasons are kept with the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that a check found.
+
+    Attributes:
+        id: The document's.
+        score: 0 to 1, higher is worse; for a copy its similarity.
+        why: The reason in a few words: the likelier label, the document that it repeats, the language.
+    """
+
+    id: str
+    score: float
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {"id": self.id, "score": round(self.score, 4), "why": self.why}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found.
+
+    Attributes:
+        name: Of the run that keeps it.
+        documents: How many documents were checked.
+        found: The documents of each kind that was looked for, worst first.
+        notes: What could not be checked, in sentences.
+        seconds: How long it took.
+    """
+
+    name: str
+    documents: int
+    found: Mapping[CheckKind, tuple[Found, ...]]
+    notes: tuple[str, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        found = {kind: [each.to_dict() for each in found] for kind, found in self.found.items()}
+        return {"name": self.name, "documents": self.documents, "found": found, "notes": list(self.notes)}
+
+
+def check(
+    collection: StoredCollection,
+    settings: CheckSettings = CheckSettings(),
+    *,
+    name: str = "check",
+    replace: bool = False,
+    notify: Notify = silent,
+) -> Checked:
+    """Check the data of a collection and store the result as a run; a document can be in several of its groups.
+
+    Args:
+        collection: What to check.
+        settings: What to look for.
+        name: Of the run.
+        replace: Whether a run of this name may be replaced.
+        notify: Receives progress and sentences.
+
+    Raises:
+        UsageError: A setting is not valid, a column does not exist, or the name is taken.
+        SondeError: The collection is empty, or another process is writing.
+        MissingExtraError: datasketch, which near duplicates need, is not installed.
+    """
+    settings.check()
+    began = time.perf_counter()
+    with collection.view() as view:
+        check_run_name(view.catalog, CHECK, name, replace)
+        look = _Look(collection, view, settings, notify)
+        found: dict[CheckKind, list[wording.Finding]] = {kind: look.at(kind) for kind in settings.chosen}
+    taken = time.perf_counter() - began
+    run = _run(name, settings, look, found, taken)
+    write_run(collection.path, run, look.corpus.snapshot, replace=replace)
+    told: dict[CheckKind, tuple[Found, ...]] = {
+        kind: tuple(Found(look.ids[place], score, why) for place, score, why in rows) for kind, rows in found.items()
+    }
+    return Checked(name, look.corpus.documents, told, tuple(look.notes), taken)
+
+
+def _run(
+    name: str, settings: CheckSettings, look: "_Look", found: Mapping[CheckKind, list[wording.Finding]], seconds: float
+) -> NewRun:
+    rows = [
+        (look.corpus.snapshot.docs[place], number, score)
+        for number, kind in enumerate(found)
+        for place, score, _ in found[kind]
+    ]
+    docs, numbers, scores = zip(*rows, strict=True) if rows else ((), (), ())
+    items = [
+        Item(
+            number,
+            TITLES[kind],
+            {"size": len(found[kind]), "why": {look.ids[place]: why for place, _, why in found[kind][:KEPT]}},
+        )
+        for number, kind in enumerate(found)
+    ]
+    report = {"documents": look.corpus.documents, "found": len(set(docs)), "notes": look.notes}
+    assignments = (np.array(docs, np.int64), np.array(numbers, np.int64), np.array(scores, float))
+    return NewRun(CHECK, name, settings.to_dict(), ("scikit-learn",), report, seconds, items, assignments)
+
+
+class _Look:
+    """Looks at all documents of one generation, one kind of check after the other."""
+
+    def __init__(self, collection: StoredCollection, view: View, settings: CheckSettings, notify: Notify) -> None:
+        self.collection, self.view, self.settings, self.notify = collection, view, settings, notify
+        self.labels = self._column("label", settings.label)
+        self.parts = self._column("split", settings.split)
+        self.corpus = Corpus.of(view)
+        if not self.corpus.documents:
+            raise SondeError(f"{collection.path} holds no document to check")
+        documents = list(document_texts(view.catalog))
+        self.texts = [each.text if each.text.strip() else each.title for each in documents]
+        self.languages = [each.language for each in documents]
+        keys = dict(document_ids(view.catalog))
+        self.ids = [keys[doc] for doc in self.corpus.snapshot.docs.tolist()]
+        self.notes: list[str] = []
+        self._copies: copies.Duplicates | None = None
+
+    def at(self, kind: CheckKind) -> list[wording.Finding]:
+        """Return what this kind of check finds, worst first."""
+        kinds = self.settings.chosen
+        self.notify(Progress("checking", kinds.index(kind), len(kinds), "checks"))
+        match kind:
+            case "label":
+                return self._doubtful()
+            case "leak" | "duplicate":
+                return self._repeated(kind)
+            case "outlier":
+                rows, scores = outliers(self.corpus.vectors, self.settings.seed)
+                places = self.corpus.first[rows].tolist()
+                found = [(place, score, "far from all others") for place, score in zip(places, scores, strict=True)]
+            case "language":
+                found = wording.foreign(self.texts, self.languages, self.view.catalog.get("language"))
+            case "boilerplate":
+                found = wording.boilerplate(self.texts)
+            case "short":
+                found = wording.short(self.texts)
+            case "cut":
+                found = wording.cut(self.texts)
+            case "personal data":
+                found = personal(self.texts, self.settings.region)
+        return _worst_first(found)
+
+    def _column(self, argument: str, name: str | None) -> dict[int, str]:
+        """Return a column's values as text by document number; empty for no column.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        if name is None:
+            return {}
+        field = self.view.fields.get(name)
+        if field is None or field.type == "list":
+            known = [each.name for each in self.view.fields.values() if each.type != "list"]
+            what = "has several values per document" if field else "does not exist"
+            said = f"the column {name!r} {what}: {arg(argument)} takes {existing(known)}"
+            raise UsageError(said, code="not-found", field=argument, value=name, alternatives=known)
+        values = column_values(self.view.catalog, field)
+        return {doc: str(load_value(value, field.type)) for doc, value in values.items() if value is not None}
+
+    def _doubtful(self) -> list[wording.Finding]:
+        given = [self.labels.get(doc) for doc in self.corpus.snapshot.docs.tolist()]
+        names, numbers = np.unique([name for name in given if name is not None], return_inverse=True)
+        labels = np.full(len(given), -1, np.int64)
+        labels[[name is not None for name in given]] = numbers
+        self._note_rare(names, numbers)
+        found = doubts(self.corpus.vectors[self.corpus.group], labels, self.settings.seed, self.notify)
+        return [
+            (place, float(found.doubt[place]), f"{names[labels[place]]}; more likely: {names[found.suggested[place]]}")
+            for place in found.flagged().tolist()
+        ]
+
+    def _note_rare(self, names: np.ndarray, numbers: np.ndarray) -> None:
+        rare = names[np.bincount(numbers, minlength=len(names)) < FEWEST].tolist()
+        if rare:
+            few = ", ".join(map(repr, rare[:3])) + (" …" if len(rare) > 3 else "")
+            self.notes.append(f"labels with fewer than {FEWEST} documents were not checked: {few}")
+        if len(names) - len(rare) < 2:
+            self.notes.append(f"{self.settings.label} has fewer than two labels to choose between: none was checked")
+
+    def _repeated(self, kind: CheckKind) -> list[wording.Finding]:
+        self._copies = self._copies or copies.find_copies(self.collection, self.settings, self.notify)
+        places = {id: place for place, id in enumerate(self.ids)}
+        if kind == "duplicate":
+            found = copies.duplicates(self._copies)
+        else:
+            docs = self.corpus.snapshot.docs.tolist()
+            parts = {self.ids[place]: self.parts[doc] for place, doc in enumerate(docs) if doc in self.parts}
+            found = copies.leaks(self._copies, parts)
+        return [(places[id], score, why) for id, score, why in found if id in places]
+
+
+def _worst_first(found: Iterable[wording.Finding]) -> list[wording.Finding]:
+    return sorted(found, key=lambda one: (-one[1], one[0]))

@@ -1,0 +1,140 @@
+"""Labels that a text's neighbours and classifiers trained on the other texts doubt.
+
+Each text is judged without its own label: by logistic regression on the embeddings, fitted on the other folds without
+the texts that were doubted in a first round, and by a vote of the nearest other texts. Out-of-fold probabilities of the
+given label are the signal of Northcutt, Jiang and Chuang, "Confident Learning", JAIR 2021; to leave out the doubted
+texts and judge again is theirs too. benchmarks/README.md compares the ranking with cleanlab's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...indexer.progress import Notify, Progress, silent
+from ..analysis.neighbours import neighbours, sample_rows
+
+FOLDS = 5
+FEWEST = FOLDS
+"""Texts of a label, below which it is not judged."""
+SOFT, SHARP = 1.0, 3.0
+"""Length of the vectors in the two classifiers: the longer, the surer they are. Together they rank best."""
+ITERATIONS = 300
+ENOUGH = 1_500
+"""Texts below which a classifier is regularised less: the penalty would outweigh what so few texts say."""
+REFERENCE = 20_000
+"""Texts among which neighbours are found, and that a classifier is fitted on, at most."""
+CELLS = 2_000_000
+"""Texts times labels that a classifier is fitted on, at most."""
+NEAREST = 50
+SHARPNESS = 10.0
+"""A neighbour whose cosine is lower by 0.1 weighs less by a factor of e."""
+VOTE = 0.4
+"""Share of the neighbours' vote beside the classifier in the first round."""
+DROPPED = 0.1
+"""A text is left out of the second round if its label is so many times less likely than the best one."""
+FLOOR = 0.02
+"""Added to the votes: no neighbour with this label is only weak evidence where there are many labels."""
+DOUBTFUL = 0.06
+"""A label is reported if it is at most so many times as likely as the best one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """How doubtful each text's label is.
+
+    Attributes:
+        doubt: float64 [n], 0 to 1, higher is more doubtful; NaN where a label is not judged.
+        suggested: int64 [n], the most likely label; -1 where a label is not judged.
+        relative: float64 [n], how many times as likely the label is as the suggested one, 0 to 1; NaN where a label is
+            not judged.
+    """
+
+    doubt: np.ndarray
+    suggested: np.ndarray
+    relative: np.ndarray
+
+    def flagged(self) -> np.ndarray:
+        """Return int64 [m], places of the texts whose label is doubtful, most doubtful first."""
+        found = np.flatnonzero(self.relative <= DOUBTFUL)
+        return found[np.argsort(-self.doubt[found], kind="stable")]
+
+
+def doubts(vectors: np.ndarray, labels: np.ndarray, seed: int = 0, notify: Notify = silent) -> Doubts:
+    """Return how doubtful the label of each text is.
+
+    Args:
+        vectors: float32 [n, d], of length 1.
+        labels: int64 [n], numbers of labels from 0; -1 for a text without one.
+        seed: Of the folds and the sample.
+        notify: Receives progress.
+    """
+    doubt, relative = np.full((2, len(labels)), np.nan)
+    suggested = np.full(len(labels), -1, np.int64)
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    judged = np.flatnonzero((labels >= 0) & (sizes[labels] >= FEWEST))
+    names, given = np.unique(labels[judged], return_inverse=True)
+    if len(names) < 2:
+        return Doubts(doubt, suggested, relative)
+    judge = _Judge(vectors[judged], given, len(names), seed)
+    notify(Progress("checking labels", 0, 4, "rounds"))
+    votes = judge.votes()
+    first = (1 - VOTE) * judge.classified(SHARP) + VOTE * votes
+    notify(Progress("checking labels", 2, 4, "rounds"))
+    kept = _of(first, given) > DROPPED * first.max(axis=1)
+    found = [np.log(judge.classified(scale, kept) + 1e-9) for scale in (SOFT, SHARP)]
+    notify(Progress("checking labels", 4, 4, "rounds"))
+    chances = np.exp((found[0] + found[1] + np.log(votes + FLOOR)) / 3)  # their geometric mean
+    own = _of(chances, given)
+    doubt[judged], relative[judged] = 1 - np.minimum(own, 1), own / chances.max(axis=1)
+    suggested[judged] = names[chances.argmax(axis=1)]
+    return Doubts(doubt, suggested, relative)
+
+
+def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return table[np.arange(len(columns)), columns]
+
+
+class _Judge:
+    """Judges texts by the labels of the others."""
+
+    def __init__(self, vectors: np.ndarray, given: np.ndarray, count: int, seed: int) -> None:
+        self.vectors, self.given, self.count, self.seed = vectors, given, count, seed
+        self.folds = _folds(given, seed)
+
+    def classified(self, scale: float, kept: np.ndarray | None = None) -> np.ndarray:
+        """Return float64 [n, labels]: the chances of the labels by classifiers that were not fitted on the text."""
+        from sklearn.linear_model import LogisticRegression
+
+        chances = np.zeros((len(self.given), self.count))
+        for fold in range(FOLDS):
+            inside = self.folds == fold
+            rows = np.flatnonzero(~inside if kept is None else ~inside & kept)
+            rows = rows[sample_rows(len(rows), min(REFERENCE, max(CELLS // self.count, 10 * self.count)), self.seed)]
+            known = np.unique(self.given[rows])
+            if len(known) < 2:
+                chances[np.ix_(inside, known)] = 1
+                continue
+            model = LogisticRegression(C=max(1.0, ENOUGH / len(rows)), max_iter=ITERATIONS)
+            model.fit(self.vectors[rows] * scale, self.given[rows])
+            chances[np.ix_(inside, model.classes_)] = model.predict_proba(self.vectors[inside] * scale)
+        return chances
+
+    def votes(self) -> np.ndarray:
+        """Return float64 [n, labels]: the shares of the labels among each text's nearest others, weighted by cosine."""
+        rows = sample_rows(len(self.given), REFERENCE, self.seed)
+        found, cosines = neighbours(self.vectors, self.vectors[rows], NEAREST + 1)
+        others = rows[found] != np.arange(len(self.given))[:, None]
+        best = np.where(others, cosines, -1).max(axis=1, keepdims=True)
+        weights = np.where(others, np.exp(SHARPNESS * (cosines.astype(np.float64) - best)), 0)
+        shares = np.zeros((len(self.given), self.count))
+        np.add.at(shares, (np.arange(len(self.given))[:, None], self.given[rows[found]]), weights)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+
+
+def _folds(given: np.ndarray, seed: int) -> np.ndarray:
+    """Return int64 [n], the fold of each text; every label is spread evenly."""
+    order = np.random.default_rng(seed).permutation(len(given))
+    order = order[np.argsort(given[order], kind="stable")]
+    folds = np.empty(len(given), np.int64)
+    folds[order] = np.arange(len(given)) % FOLDS
+    return folds

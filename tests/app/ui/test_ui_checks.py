@@ -1,0 +1,51 @@
+"""The page Data, Check: what it starts, and what a check found, with its reasons."""
+# ruff: noqa: F811  (a fixture that is imported)
+
+import json
+
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
+
+from sonde.app.ui.jobs import Jobs
+
+TEXTS = ["Broken.", f"Write to ann@example.org about it {MARKUP}", "The screen broke on the first day.", "It was late."]
+
+
+def made(pages: Pages) -> object:
+    rows = [{"id": f"d{n} {MARKUP}", "text": text, "kind": "phone"} for n, text in enumerate(TEXTS)]
+    return pages.collection("reviews", rows)
+
+
+def test_a_check_is_started_with_what_was_chosen(pages: Pages, monkeypatch) -> None:
+    made(pages)
+    started: list[tuple[str, ...]] = []
+
+    def start(self: Jobs, title: str, collection: str, command: tuple[str, ...]) -> object:
+        started.append(tuple(command))
+        raise SystemExit
+
+    monkeypatch.setattr(Jobs, "start", start)
+    page = pages.open("data", do="Check")
+    assert "Not checked yet" in shown(page)
+    page.selectbox(key="check-label").set_value("kind").run()
+    page.text_input(key="check-region").set_value("US").run()
+    page.button(key="check-start").click().run()
+    [command] = started
+    assert command[0] == "check"
+    assert command[2:] == ("--name", "check", "--label", "kind", "--region", "US", "--device", "cpu")
+
+
+def test_what_a_check_found_is_shown_with_its_reasons(pages: Pages) -> None:
+    collection = made(pages)
+    collection.check(kinds=["short", "cut", "personal data"])  # type: ignore[attr-defined]
+    page = pages.open("data", do="Check")
+    said = shown(page)
+    assert "2 of 4 documents" in said
+    assert "Nothing found: cut off." in said
+    links = [json.loads(json.dumps(each.proto.label)) for each in page.get("page_link")]
+    assert {"very short: 1", "personal data: 1"} <= set(links)
+    assert "Broken." in said
+    assert "1 word" in said
+    unread(page)
+    page.selectbox(key="finding").set_value("personal data").run()
+    assert "e-mail address" in shown(page)
+    unread(page)
