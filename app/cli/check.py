@@ -74,7 +74,9 @@ def check(
     for note in found.notes:
         say(f"note: {note}")
     concerned = len({each.id for some in found.found.values() for each in some})
-    say(f"{found.name}: {concerned:,} of {counted(found.documents, 'document')} · {found.seconds:,.1f} s")
+    say(
+        f"{found.name}: {concerned:,} of {counted(found.documents, 'document')} have a finding · {found.seconds:,.1f} s"
+    )
 
 
 def _print(opened: "Collection", found: "Checked", k: int) -> None:

@@ -219,6 +219,7 @@ def _print_members(opened: "Collection", run: str, number: int, k: int, kind: st
     found = opened.members(run, number, kind, k=k)
     if not found:
         say(f"the {kind} run {run!r} has no documents under number {number}")
+    reasons = next((item.data.get("why", {}) for item in opened.run(run, kind).items if item.number == number), {})
     for rank, member in enumerate(found, start=1):
         if json:
             print_json({"number": number, "rank": rank} | asdict(member))
@@ -226,4 +227,6 @@ def _print_members(opened: "Collection", run: str, number: int, k: int, kind: st
         score = "    –" if member.score is None else f"{member.score:.3f}"
         title = f" · {snippet(member.title, 80)}" if member.title else ""
         print(f"{rank:>3}. {score}  {snippet(member.id, 60)}{title}")
+        if member.id in reasons:
+            print(f"     {snippet(reasons[member.id])}")
         print(f"     {snippet(member.text)}")

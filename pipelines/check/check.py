@@ -185,7 +185,7 @@ class _Look:
         if field is None or field.type == "list":
             known = [each.name for each in self.view.fields.values() if each.type != "list"]
             what = "has several values per document" if field else "does not exist"
-            said = f"the column {name!r} {what}: {arg(argument)} takes {existing(known)}"
+            said = f"the column {name!r} of {arg(argument)} {what}: {existing(known)}"
             raise UsageError(said, code="not-found", field=argument, value=name, alternatives=known)
         values = column_values(self.view.catalog, field)
         return {doc: str(load_value(value, field.type)) for doc, value in values.items() if value is not None}

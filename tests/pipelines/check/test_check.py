@@ -232,7 +232,7 @@ def test_a_check_keeps_what_is_taken_and_replaces_on_request(shop: Collection) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label": "abuot"}, r"the column 'abuot' does not exist: label takes .*about"),
+        ({"label": "abuot"}, r"the column 'abuot' of label does not exist: there .*about"),
         ({"kinds": ["labels"]}, "'labels' is not a kind of check: use label, leak, duplicate"),
         ({"kinds": ["label"]}, "a check of kind 'label' needs a column: give it with label"),
         ({"kinds": ["leak"]}, "a check of kind 'leak' needs a column: give it with split"),

@@ -51,7 +51,9 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
 def _show(collection: Collection, name: str) -> None:
     found = collection.run(name, CHECK)
     report = found.run.report
-    st.caption(f"{report['found']:,} of {counted(report['documents'], 'document')} · {found.run.seconds:,.1f} s")
+    st.caption(
+        f"{report['found']:,} of {counted(report['documents'], 'document')} have a finding · {found.run.seconds:,.1f} s"
+    )
     for note in report["notes"]:
         st.caption(escape_markdown(note))
     items = [item for item in found.items if item.data["size"]]
