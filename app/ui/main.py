@@ -13,7 +13,7 @@ import streamlit as st
 from ...indexer.errors import SondeError
 from ..api import Collection
 from .launch import UiSettings
-from .page import PAGES, collection_name, empty, escape_markdown, sentences
+from .page import PAGES, collection_name, empty, escape_markdown, failure, sentences
 from .workspace import Workspace, admit
 
 ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
@@ -102,7 +102,7 @@ def _collection(shelf: Workspace) -> Collection | None:
             return collection
     except SondeError as error:
         if not shelf.jobs.running(name):
-            st.error(escape_markdown(str(error)))
+            st.error(failure(error))
             st.markdown(f"The page [Data]({data}&do=Health) finds what is wrong and rebuilds what it can.")
             return None
     if shelf.jobs.running(name):

@@ -2,9 +2,11 @@
 
 import html
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -12,6 +14,7 @@ import streamlit as st
 from ...indexer.errors import SondeError, WriterBusyError
 from ...indexer.store.runs import Item, Run
 from ..api import Collection
+from .launch import UiSettings
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
 _TOGETHER = re.compile(
@@ -77,6 +80,11 @@ def label(field: str) -> str:
     return field.replace("_", " ")
 
 
+def failure(error: SondeError) -> str:
+    """Return an error as a page says it, as Markdown: without the folder on the server that holds the collections."""
+    return escape_markdown(error.render(label).replace(f"{UiSettings.load().folder}{os.sep}", ""))
+
+
 @contextmanager
 def sentences() -> Iterator[None]:
     """Show what fails inside the block as one sentence; what nobody foresaw goes to the server's log."""
@@ -85,9 +93,9 @@ def sentences() -> Iterator[None]:
     except WriterBusyError:
         st.warning("Another process is writing to this collection. You can still search it. Try this again later.")
     except SondeError as error:
-        st.error(escape_markdown(error.render(label)))
+        st.error(failure(error))
     except OSError as error:
-        st.error(escape_markdown(f"{error.strerror or error}: {error.filename or 'a file'}"))
+        st.error(escape_markdown(f"{error.strerror or error}: {Path(error.filename or 'a file').name}"))
     except Exception:
         log.exception("a page failed")
         st.error("An unexpected error occurred. The server's log has the details. Reload the page.")

@@ -76,7 +76,7 @@ class Workspace:
         try:
             made = (path / "catalog.db").stat()
         except OSError:
-            raise UsageError(f"there is no collection {name!r} in {self.folder}") from None
+            raise UsageError(f"there is no collection {name!r}") from None
         return _opened(str(path), self.settings.device, (made.st_dev, made.st_ino))
 
 

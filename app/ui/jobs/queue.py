@@ -114,8 +114,9 @@ class Jobs:
         return Uploads(self.folder / "uploads")
 
     def shortened(self, sentence: str) -> str:
-        """Return a sentence without the folders of the server in which uploads and lists of labels are kept."""
-        return re.sub(re.escape(f"{self.folder}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
+        """Return a sentence without the folders of the server that hold collections, uploads and lists of labels."""
+        own = re.sub(re.escape(f"{self.folder}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
+        return own.replace(f"{self.folder.parent}{os.sep}", "")
 
     def all(self) -> list[Job]:
         """Return every job, newest first."""

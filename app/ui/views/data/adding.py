@@ -12,7 +12,7 @@ from .....indexer.errors import SondeError
 from .....indexer.ingest import BuildSettings, Estimate
 from .....indexer.readers import ReadOptions
 from ....api.functions import canonical_name, encoder_for, estimate_source, is_local, present, size
-from ...page import escape_markdown
+from ...page import escape_markdown, failure
 from ...workspace import SUFFIX, Workspace
 from .columns import choose_columns, role_words, stamps
 from .health import model_missing
@@ -150,7 +150,7 @@ def _name(shelf: Workspace, given: str) -> str | None:
     try:
         path = shelf.path(given)
     except SondeError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(failure(error))
         return None
     if not path.exists():
         return given
@@ -181,7 +181,7 @@ def _other(shelf: Workspace) -> str | None:
     try:
         name = canonical_name(given)
     except SondeError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(failure(error))
         return None
     if not is_local(name):
         st.info(f"{escape_markdown(name)} is not on this machine: the job will download it from the model hub.")
@@ -207,7 +207,7 @@ def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings
     try:
         found = _estimate(tuple(map(str, paths)), stamps(paths), options, model, settings.device, count)
     except SondeError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(failure(error))
         return
     st.caption(escape_markdown(f"Expected, from a probe on this machine: {found.describe()}."))
 

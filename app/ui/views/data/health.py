@@ -13,7 +13,7 @@ from .....indexer.wording import counted
 from ....api import Collection
 from ....api.functions import duration, last_change, size
 from ...jobs import Job
-from ...page import escape_markdown
+from ...page import escape_markdown, failure
 from ...workspace import Workspace, may_write
 from .jobs import findings, told
 from .overview import look
@@ -42,7 +42,7 @@ def _unreadable(shelf: Workspace, name: str) -> bool:
     try:
         len(shelf.open(name))
     except SondeError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(failure(error))
         st.markdown("Health finds what is wrong and rebuilds what it can.")
         return True
     return False

@@ -13,7 +13,7 @@ from ....api.functions import duration, size
 from ....stopped import goes_on
 from ...jobs import Job, Jobs
 from ...jobs.panel import command_line
-from ...page import escape_markdown
+from ...page import escape_markdown, failure
 from ...workspace import Workspace, may_write
 
 Report = Mapping[str, Any]
@@ -196,7 +196,7 @@ def _resume(jobs: Jobs, job: Job) -> None:
     try:
         jobs.resume(job)
     except UsageError as error:
-        st.toast(escape_markdown(str(error)))
+        st.toast(failure(error))
 
 
 def _ending(job: Job, jobs: Jobs) -> None:
