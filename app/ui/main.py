@@ -64,12 +64,10 @@ def _choose(shelf: Workspace) -> None:
         st.session_state.pop("collection", None)
         return
     wanted = st.query_params.get("collection", shelf.settings.collection)
-    if wanted and wanted not in names:
-        st.sidebar.warning(f"There is no collection {escape_markdown(wanted)} here.")
     if st.session_state.get("collection") not in names:
-        st.session_state["collection"] = wanted if wanted in names else names[0]
-    name = st.sidebar.selectbox("Collection", names, key="collection")
-    if st.query_params.get("collection") != name:
+        st.session_state["collection"] = (wanted if wanted in names else None) if wanted else names[0]
+    name = st.sidebar.selectbox("Collection", names, key="collection", index=None, placeholder="Choose one")
+    if name and st.query_params.get("collection") != name:
         st.query_params["collection"] = name  # also the one that nobody chose: an address must mean the same tomorrow
 
 
@@ -78,6 +76,10 @@ def _page(name: str, shelf: Workspace) -> Callable[[], None]:
 
     def page() -> None:
         with sentences():
+            if collection_name() is None and shelf.names():
+                wanted = escape_markdown(st.query_params.get("collection", "")[:60])
+                empty(f"There is no collection {wanted}", "Choose one on the left.", ":material/search_off:")
+                return
             module = import_module(f".views.{name}", __package__)
             if name == "data":
                 module.show(shelf, collection_name())
@@ -93,7 +95,7 @@ def _page(name: str, shelf: Workspace) -> Callable[[], None]:
 def _collection(shelf: Workspace) -> Collection | None:
     name = collection_name()
     if name is None:
-        empty("No collection yet", "Make one on the page [Data](/data): upload a file, or name one.")
+        empty("No collection yet", "Create one on the page [Data](/data): upload a file, or name one.")
         return None
     data = f"/data?collection={quote(name)}"
     try:

@@ -92,7 +92,7 @@ def admit(settings: UiSettings) -> bool:
         given = st.text_input(
             "Key", type="password", help="Whoever runs this server makes keys with `sonde serve key`."
         )
-        asked = st.form_submit_button("Come in")
+        asked = st.form_submit_button("Open")
     if asked:
         key = Keys.load(Path(settings.keys)).find(given.strip())
         if key:

@@ -81,7 +81,7 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
     server.hold.touch()
     make_reviews(visit, tmp_path)
     page = visit.page
-    card = page.get_by_test_id("stMarkdown").get_by_text("Make reviews", exact=True)
+    card = page.get_by_test_id("stMarkdown").get_by_text("Create reviews", exact=True)
     expect(card).to_be_visible()  # the table of collections says it too
     expect(page.get_by_text(re.compile(r"embedding: 256 of"))).to_be_visible()
     page.reload()
@@ -119,7 +119,7 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     visit.go("/map?collection=reviews")
     page = visit.page
     expect(page.get_by_text("No map yet")).to_be_visible()
-    visit.press("Make the map")
+    visit.press("Draw the map")
     expect(page.locator("[data-drawn='596']")).to_be_visible()
     visit.settle()
     lasso(page)

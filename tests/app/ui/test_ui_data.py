@@ -88,7 +88,7 @@ def test_the_first_collection_is_made_from_a_file_that_is_sent(pages: Pages, job
     press(page, "new-start")
     job = ended(jobs)
     assert job.state == "done", job.error
-    assert (job.title, job.collection) == ("Make reviews", "reviews")
+    assert (job.title, job.collection) == ("Create reviews", "reviews")
     [upload] = [word for word in job.command if "uploads" in word]
     assert Path(upload).name == "Reviews 2024.csv"
     assert Path(upload).parent.parent == jobs.folder / "uploads"

@@ -131,14 +131,19 @@ def test_the_shelf_lists_and_opens_what_is_there(pages: Pages) -> None:
     assert len(shelf.open("b")) == 1
 
 
-def test_an_address_that_names_no_collection_says_so_and_shows_another(pages: Pages) -> None:
+def test_an_address_that_names_no_collection_says_so_and_shows_no_other(pages: Pages) -> None:
     pages.collection("reviews")
     page = pages.open("data", collection=MARKUP)
-    assert "There is no collection" in page.sidebar.warning[0].value
-    assert page.sidebar.selectbox(key="collection").value == "reviews"
+    assert "There is no collection" in shown(page)
+    assert page.sidebar.selectbox(key="collection").value is None
     unread(page)
     for name in ("../../etc", "/etc/passwd", "a\0b", ".", "x" * 5000):
-        assert pages.open("data", collection=name).query_params["collection"] == "reviews"
+        page = pages.open("search", collection=name)
+        assert "Choose one on the left." in shown(page)
+        assert page.query_params["collection"] == name
+    page.sidebar.selectbox(key="collection").set_value("reviews").run()
+    assert page.query_params["collection"] == "reviews"
+    assert "There is no collection" not in shown(page)
 
 
 def locked(pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:

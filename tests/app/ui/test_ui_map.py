@@ -48,12 +48,12 @@ def test_an_empty_collection_and_a_map_without_documents(pages: Pages, started: 
     pages.collection("shop", [{"id": "new", "text": "something else"}])
     page = pages.open("map", collection="shop")
     assert "Nothing is left on this map" in shown(page)
-    make = next(button for button in page.button if button.label == "Make the map")
+    make = next(button for button in page.button if button.label == "Draw the map")
     make.click().run()
     assert started.commands == [["map", "shop.sonde", "--name", "map-2"]], "regions may have names of a person"
     page.text_input(key="map_name:map-2").set_value("map").run()
     page.checkbox(key="map_name_replace:map").check().run()
-    next(button for button in page.button if button.label == "Make the map").click().run()
+    next(button for button in page.button if button.label == "Draw the map").click().run()
     assert started.commands[1:] == [["map", "shop.sonde", "--name", "map", "--replace"]]
 
 
@@ -93,7 +93,7 @@ def test_a_query_lights_up_its_hits(pages: Pages) -> None:
     best = chart["hits"][0]
     assert "parcel" in best["text"] and best["title"].startswith("1.")
     assert best["x"] % 4 == best["y"] == 0, "parcels lie in the first row"
-    assert "100 hits of \\'parcel courier\\' lit up" in shown(page)
+    assert "100 hits of \\'parcel courier\\' highlighted" in shown(page)
 
 
 def test_a_selection_of_the_address_is_shown_and_can_be_cleared(pages: Pages) -> None:

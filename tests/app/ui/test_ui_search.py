@@ -144,7 +144,7 @@ def test_judging(pages: Pages) -> None:
     page.button(key="bad:3").click().run()
     assert collection.judgements().of("battery died") == {best: 1, "3": 0}
     assert "Tablet" not in hits(page)
-    assert "1 hit of this page, judged not relevant, out of sight." in shown(page)
+    assert "1 hit on this page hidden, because you judged them not relevant." in shown(page)
     page.toggle(key="hidden").set_value(True).run()
     assert "Tablet" in hits(page)
     page.button(key="bad:3").click().run()

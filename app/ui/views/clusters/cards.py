@@ -54,7 +54,9 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
 
 def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]) -> None:
     groups = options_of(items)
-    chosen = st.multiselect("Make these one", list(groups), key="merge_which", help="Under the first one's number.")
+    chosen = st.multiselect(
+        "Merge these", list(groups), key="merge_which", help="The result has the number of the first one."
+    )
     numbers = ",".join(str(groups[name]) for name in chosen)
     if st.button("Merge", type="primary", key="merge_do", disabled=len(chosen) < 2):
         what = (run.name, "--kind", run.kind, "--merge", numbers)

@@ -96,7 +96,7 @@ def show_making(shelf: Workspace) -> None:
         paths,
         [*role_words(options), *extra],
         "new",
-        f"Make {name}",
+        f"Create {name}",
         f"Index {found.count:,} {'files' if found.fixed else 'rows'}",
     )
     with place:

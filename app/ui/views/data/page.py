@@ -141,6 +141,6 @@ def _first(shelf: Workspace) -> None:
         empty("No collection yet", "Whoever has a key that may write can make one.")
         return
     if not any(job.state == "running" for job in shelf.jobs.all()):
-        empty("No collection yet", "Make one below: upload files, and look at what was found in them.")
+        empty("No collection yet", "Create one below: upload files and check the columns that were found.")
     with sentences():
         show_making(shelf)

@@ -138,12 +138,12 @@ def _confusion(found: LabelQuality) -> None:
     figure = go.Figure(
         go.Heatmap(z=np.log1p(cells), x=shown, y=shown, colorscale=HEAT[theme()], showscale=False, xgap=1, ygap=1,
                    text=[[f"{count:,}" if count else "" for count in row] for row in cells.tolist()],
-                   texttemplate="%{text}", hovertemplate="truly %{y}, labelled %{x}: %{text}<extra></extra>")
+                   texttemplate="%{text}", hovertemplate="true label %{y}, assigned %{x}: %{text}<extra></extra>")
     )  # fmt: skip
     figure.update_layout(
         height=140 + 30 * len(names), margin={"l": 10, "r": 10, "t": 10, "b": 10},
         xaxis={"type": "category", "title": "labelled", "side": "top"},
-        yaxis={"type": "category", "title": "truly", "autorange": "reversed", "automargin": True},
+        yaxis={"type": "category", "title": "true label", "autorange": "reversed", "automargin": True},
     )  # fmt: skip
     st.plotly_chart(figure, alt="Documents by true label and given label")
 

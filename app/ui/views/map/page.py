@@ -79,7 +79,7 @@ def _make(shelf: Workspace, collection: Collection, running: bool, again: str = 
     with st.container(horizontal_alignment="center"), sentences():
         name, replace = ask_name(collection, "Name", again, MAP, "map_name") if again else ("map", [])
         idle = may_start(running)
-        if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
+        if st.button("Draw the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
             start(shelf, collection, "Map", "map", *(["--name", name, *replace] if again else []))
 
 
@@ -93,7 +93,7 @@ def _controls(maps: list[Run], colors: list[str]) -> tuple[Run, str, str, str]:
     elif "color" not in st.session_state and "color" not in st.query_params:
         st.session_state["color"] = first
     color = cells[0].selectbox("Colour by", options, key="color", bind="query-params")
-    query = cells[1].text_input("Light up what a query finds", key="q", bind="query-params", placeholder="a query")
+    query = cells[1].text_input("Highlight the hits of a query", key="q", bind="query-params", placeholder="a query")
     names = cells[2].segmented_control(
         "Names of regions", ["large", "small", "none"], default="large", required=True, key="names", bind="query-params"
     )  # fmt: skip
@@ -145,7 +145,7 @@ def _hits(collection: Collection, points: Points, query: str) -> list[Mark]:
             if hit.id in numbers and (row := _row(points.docs, numbers[hit.id])) is not None
         ]
         st.caption(
-            f"{counted(len(found), 'hit')} of {escape_markdown(repr(query))} lit up, the best {LIT} at most."
+            f"{counted(len(found), 'hit')} of {escape_markdown(repr(query))} highlighted, at most the best {LIT}."
             if found
             else f"Nothing on this map answers {escape_markdown(repr(query))}."
         )

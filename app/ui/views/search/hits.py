@@ -75,14 +75,14 @@ WHOLE = 20_000
 
 
 def show_hits(collection: Collection, asked: SearchForm, results: Results) -> None:
-    """Draw one page of hits; those judged not relevant are out of sight unless asked for."""
+    """Draw one page of hits; those judged not relevant are hidden unless asked for."""
     grades = {} if asked.like is not None else collection.judgements().of(asked.query)
     hidden = [hit for hit in results if grades.get(hit.id) == 0]
     seen = True
     if hidden:
         said, control = st.columns([3, 1], vertical_alignment="center")
         many = "1 hit" if len(hidden) == 1 else f"{len(hidden)} hits"
-        said.caption(f"{many} of this page, judged not relevant, out of sight.")
+        said.caption(f"{many} on this page hidden, because you judged them not relevant.")
         seen = control.toggle("Show", key="hidden", bind="query-params")
     fields = telling_fields(results)
     for hit in results:
