@@ -93,14 +93,14 @@ def members(
 
 
 def all_runs(collection: StoredCollection, kind: str | None = None) -> list[Run]:
-    """Return the runs of one kind, or of all, oldest first.
+    """Return the runs of one kind, or of all, oldest first; runs that are parts of others only for their own kind.
 
     Raises:
         UsageError: The kind is none.
     """
     wanted = _kind(kind)
     with collection.view() as view:
-        return list_runs(view.catalog, wanted)
+        return [run for run in list_runs(view.catalog, wanted) if wanted or not run.kind.part]
 
 
 def details(collection: StoredCollection, name: str, kind: str | None = None) -> RunDetails:
@@ -127,6 +127,7 @@ def rename_stored(
     with collection.view() as view:
         run = named(view.catalog, name, kind)
     if item is None:
+        _check_whole(run, "rename")
         run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} is not a valid {run.kind.item} name: use printable characters")
@@ -143,7 +144,19 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)
+    _check_whole(run, "delete")
     run_writing.delete_run(collection.path, run.kind, name)
+
+
+def _check_whole(run: Run, verb: str) -> None:
+    """Refuse to change a part of a run alone.
+
+    Raises:
+        UsageError: It is a part.
+    """
+    if run.kind.part and run.kind.follows is not None:
+        said = f"the {run.kind} run {run.name!r} is a part of the {run.kind.follows} run {run.name!r}: {verb} that run"
+        raise UsageError(said, code="conflict", field="kind", value=str(run.kind))
 
 
 def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:

@@ -14,7 +14,7 @@ from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_te
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.kinds import TOPIC
+from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
 from ...indexer.store.runs import Item, Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import normalized
@@ -22,6 +22,7 @@ from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
 from ..analysis.terms import terms_of, topic_name
 from .fit import load_topic_model, rewrite
+from .level_runs import above, at_level, find_level, level_named
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
 
@@ -38,7 +39,9 @@ class Topic:
         terms: Words that tell it from the others, with their c-TF-IDF weights, the heaviest first.
         keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
         representatives: Ids of the documents nearest to its vector.
-        leaves: The dense groups that it is made of.
+        leaves: The dense or fine groups that it is made of.
+        parent: The number of the group one level above that it lies in; None for a run of one level, and for the
+            coarse level.
     """
 
     number: int
@@ -49,6 +52,7 @@ class Topic:
     keywords: tuple[tuple[str, float], ...]
     representatives: tuple[str, ...]
     leaves: tuple[int, ...]
+    parent: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -114,28 +118,43 @@ class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 
     def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
-        """Open a run, the newest if no name is given.
+        """Open a run, the newest if no name is given; `coarse:NAME`, `middle:NAME` and `fine:NAME` open a level of it.
 
         Raises:
-            SondeError: There is none.
+            SondeError: There is none, or it has no levels.
         """
         self.collection = collection
         self._notify = notify
         with collection.view() as view:
-            self.run: Run = find_run(view.catalog, TOPIC, name)
-            self.model: TopicModel = load_topic_model(view, self.run)
+            kind, name = level_named(view, name)
+            whole = find_run(view.catalog, TOPIC, name)
+            self.model: TopicModel = load_topic_model(view, whole)
+            self.run: Run = whole if kind is TOPIC else find_level(view, whole, kind)
+            if kind is not TOPIC:
+                self.model = at_level(self.model, LEVELS.index(kind))
+            self._above = above(view, whole, self.run)
             docs, numbers, _ = assignments_of(view.catalog, self.run)
             items = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(docs)
         sizes = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
-        made = [_topic(item, sizes.get(item.number, 0), len(docs)) for item in items]
+        made = [_topic(item, sizes.get(item.number, 0), len(docs), self._above) for item in items]
         self.outliers: int = sizes.get(OUTLIER, 0)
         self._topics = [topic for topic in made if topic.number != OUTLIER]
 
     @property
     def name(self) -> str:
-        """The run's name."""
-        return self.run.name
+        """The run's name; with the level before it, as in `fine:topics`, if a level was opened."""
+        return self.run.name if self.run.kind is TOPIC else self.run.kind.column(self.run.name)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """How many groups each level has, the coarsest first; empty for a run of one level."""
+        return {} if self.model.levels is None else self.model.levels.sizes()
+
+    @property
+    def suggested(self) -> str | None:
+        """The level that is suggested; None for a run of one level."""
+        return None if self.model.levels is None else str(LEVELS[self.model.levels.suggested])
 
     @property
     def topics(self) -> list[Topic]:
@@ -180,7 +199,7 @@ class Topics(Sequence[Topic]):
         if number != OUTLIER:
             self.model.check(number)
         with self.collection.view() as view:
-            run = find_run(view.catalog, TOPIC, self.name)
+            run = find_run(view.catalog, self.run.kind, self.run.name)
             found = members_of(view.catalog, run, number, k, offset)
             documents = view.documents([doc for doc, _ in found])
         return [
@@ -308,6 +327,9 @@ class Topics(Sequence[Topic]):
         return self._changed(self.model, None)
 
     def _changed(self, model: TopicModel, change: dict[str, Any] | None) -> "Topics":
+        if self.run.kind is not TOPIC:
+            said = f"{self.name} is a level of the topic run {self.run.name!r}: change that run"
+            raise UsageError(said, code="conflict", field="run", value=self.name)
         rewrite(self.collection, self.run, model, change, self._notify)
         return Topics(self.collection, self.name, self._notify)
 
@@ -337,8 +359,9 @@ def _embedded(encoder: Encoder, text: str) -> np.ndarray:
     return normalized(stored.mean(axis=0, keepdims=True))[0]
 
 
-def _topic(item: Item, size: int, total: int) -> Topic:
+def _topic(item: Item, size: int, total: int, above: dict[int, int]) -> Topic:
     data = item.data
     terms, keywords = (tuple((term, value) for term, value in data.get(name, ())) for name in ("terms", "keywords"))
     representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
-    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves)
+    parent = above.get(leaves[0]) if leaves else None
+    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves, parent)
