@@ -266,8 +266,8 @@ def kind_names() -> str:
 
 
 def group_kinds() -> tuple[RunKind, ...]:
-    """Return the kinds whose items group the documents."""
-    return tuple(kind for kind in KINDS if kind.groups)
+    """Return the kinds whose items group the documents, without those that are parts of others."""
+    return tuple(kind for kind in KINDS if kind.groups and not kind.part)
 
 
 def followers(kind: RunKind) -> tuple[RunKind, ...]:

@@ -12,9 +12,9 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, ids_by_number
 from ...indexer.store.fields import Field
-from ...indexer.store.kinds import RunKind, followers, kind_of
+from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of
-from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of, list_runs
 from ...indexer.wording import existing
 
 
@@ -162,7 +162,8 @@ def _check_whole(run: Run, verb: str) -> None:
 def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     """Return the run of this name, of any kind if none is given.
 
-    Corrections have the name of the run that they correct. Without a kind, the name means that run.
+    Corrections have the name of the run that they correct, and levels that of their topic run. Without a kind, the
+    name means that run. `KIND:NAME`, as columns are called, is a name with its kind.
 
     Raises:
         SondeError: There is none; the message names those that exist.
@@ -170,6 +171,9 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     """
     runs = list_runs(catalog, _kind(kind))
     found = [run for run in runs if run.name == name]
+    prefix, colon, rest = name.partition(":")
+    if not found and kind is None and colon and prefix in KINDS:
+        return named(catalog, rest, prefix)
     found = [run for run in found if run.kind.follows not in {other.kind for other in found}]
     if len(found) > 1:
         kinds = ", ".join(run.kind for run in found)
@@ -181,6 +185,19 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
         said = f"there is no run {name!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]
+
+
+def newest(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
+    """Return the run of this name, or the newest complete one of its kind; `PART:NAME` names a part of a run.
+
+    Raises:
+        SondeError: There is none; the message names those that exist.
+    """
+    prefix, _, rest = (name or "").partition(":")
+    part = next((each for each in followers(kind) if each.part and each == prefix), None)
+    if part is None or any(run.name == name for run in list_runs(catalog, kind, count=False)):
+        return find_run(catalog, kind, name)
+    return find_run(catalog, part, rest)
 
 
 def _kind(name: str | None) -> RunKind | None:

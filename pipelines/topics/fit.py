@@ -96,7 +96,7 @@ def _jaccard(ours: np.ndarray, our_topics: list[int], theirs: np.ndarray, their_
 
 
 ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
-KEPT = ("fitted", "min_size", "groups", "levels", "suggested", "clear", "equal", "silhouette", "stability")
+KEPT = ("fitted", "min_size", "groups", "levels", "suggested", "level", "clear", "equal", "silhouette", "stability")
 """What a run's report keeps when the run is written again without a fit."""
 LIBRARIES = ("bertopic", "evoc", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 SEED_SHARE = 0.25

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...indexer.errors import SondeError, arg
 from ...indexer.progress import Notify, silent
-from ...indexer.store.kinds import LEVELS, TOPIC, RunKind, kind_of
+from ...indexer.store.kinds import LEVELS, RunKind
 from ...indexer.store.run_writing import NewRun
-from ...indexer.store.runs import Item, Run, array_of, find_run, list_runs
+from ...indexer.store.runs import Item, Run, list_runs
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
 from ..analysis.describe import OUTLIERS
@@ -21,36 +20,6 @@ def parts_of(view: View, run: Run) -> dict[RunKind, Run]:
     """Return the levels of a topic run by kind; none for a run of one level."""
     return {kind: part for kind in LEVELS for part in list_runs(view.catalog, kind, count=False)
             if part.name == run.name}  # fmt: skip
-
-
-def level_named(view: View, name: str | None) -> tuple[RunKind, str | None]:
-    """Return the kind and the name of a run that is called NAME or LEVEL:NAME; a run called so itself comes first."""
-    level, colon, rest = (name or "").partition(":")
-    taken = any(run.name == name for run in list_runs(view.catalog, TOPIC, count=False))
-    kind = next((kind for kind in LEVELS if kind == level), None)
-    return (TOPIC, name) if not colon or kind is None or taken else (kind, rest or None)
-
-
-def find_level(view: View, run: Run, kind: RunKind) -> Run:
-    """Return a level of a topic run.
-
-    Raises:
-        SondeError: The run has one level only.
-    """
-    if kind not in parts_of(view, run):
-        said = f"the topic run {run.name!r} has no levels: make it again, without {arg('min_size')}"
-        raise SondeError(said, code="not-found", field="level", value=str(kind))
-    return find_run(view.catalog, kind, run.name)
-
-
-def above(view: View, whole: Run, run: Run) -> dict[int, int]:
-    """Return the group, one level above a run, of each leaf; nothing above the coarse level."""
-    suggested = whole.report.get("suggested")
-    kind = run.kind if run.kind is not TOPIC else kind_of(suggested) if suggested else TOPIC
-    level = LEVELS.index(kind) if kind in LEVELS else 0
-    if not level:
-        return {}
-    return dict(enumerate(array_of(view.catalog, whole, "levels")[level - 1].tolist()))
 
 
 def at_level(model: TopicModel, level: int) -> TopicModel:

@@ -20,9 +20,10 @@ from ...indexer.store.runs import Item, Run, assignments_of, check_model, find_r
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
+from ..analysis.runs import newest
 from ..analysis.terms import terms_of, topic_name
 from .fit import load_topic_model, rewrite
-from .level_runs import above, at_level, find_level, level_named
+from .level_runs import at_level
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
 
@@ -126,18 +127,17 @@ class Topics(Sequence[Topic]):
         self.collection = collection
         self._notify = notify
         with collection.view() as view:
-            kind, name = level_named(view, name)
-            whole = find_run(view.catalog, TOPIC, name)
+            self.run: Run = newest(view.catalog, TOPIC, name)
+            whole = find_run(view.catalog, TOPIC, self.run.name)
             self.model: TopicModel = load_topic_model(view, whole)
-            self.run: Run = whole if kind is TOPIC else find_level(view, whole, kind)
-            if kind is not TOPIC:
-                self.model = at_level(self.model, LEVELS.index(kind))
-            self._above = above(view, whole, self.run)
+            if self.run.kind is not TOPIC:
+                self.model = at_level(self.model, LEVELS.index(self.run.kind))
             docs, numbers, _ = assignments_of(view.catalog, self.run)
             items = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(docs)
         sizes = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
-        made = [_topic(item, sizes.get(item.number, 0), len(docs), self._above) for item in items]
+        above = self._above()
+        made = [_topic(item, sizes.get(item.number, 0), len(docs), above) for item in items]
         self.outliers: int = sizes.get(OUTLIER, 0)
         self._topics = [topic for topic in made if topic.number != OUTLIER]
 
@@ -160,6 +160,38 @@ class Topics(Sequence[Topic]):
     def topics(self) -> list[Topic]:
         """All topics by number, without the outliers."""
         return list(self._topics)
+
+    @property
+    def level(self) -> str | None:
+        """The level of the topics; None for a run of one level."""
+        return str(self.run.kind) if self.run.kind is not TOPIC else self.run.report.get("level")
+
+    def inside(self) -> dict[int, tuple[Topic, ...]]:
+        """Return the groups of the next finer level that differs, by the topic that they lie in, the largest first.
+
+        A topic that no finer level splits is left out; without levels, none is there.
+        """
+        sizes = list(self.levels.items())
+        names = [name for name, size in sizes[self._place + 1 :] if size > len(self)] if sizes else []
+        if not names:
+            return {}
+        finer = Topics(self.collection, f"{names[0]}:{self.run.name}", self._notify)
+        own = self.model.topic_of_leaf
+        found: dict[int, list[Topic]] = {}
+        for topic in finer:
+            found.setdefault(int(own[topic.leaves[0]]), []).append(topic)
+        ordered = {number: sorted(topics, key=lambda topic: -topic.size) for number, topics in found.items()}
+        return {number: tuple(topics) for number, topics in sorted(ordered.items()) if len(topics) > 1}
+
+    @property
+    def _place(self) -> int:
+        return list(self.levels).index(self.level) if self.level in self.levels else 0
+
+    def _above(self) -> dict[int, int]:
+        """Return the group of each leaf one level above; empty where there is none."""
+        if self.model.levels is None or not self._place:
+            return {}
+        return dict(enumerate(self.model.levels.groups[self._place - 1].tolist()))
 
     def __len__(self) -> int:
         return len(self._topics)
