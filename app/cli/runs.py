@@ -169,11 +169,11 @@ def merge(
 def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None) -> None:
     """Merge clusters or topics of a run."""
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import TOPIC_KINDS, group_kinds
+    from ...indexer.store.kinds import KINDS, TOPIC_KINDS
 
     run = opened.run(name, kind).run
     if not run.kind.groups:
-        known = " and ".join(kind.items for kind in group_kinds())
+        known = " and ".join(kind.items for kind in KINDS if kind.groups and not kind.part)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
     if run.kind in TOPIC_KINDS:
         opened.topic_run(run.kind.column(run.name) if run.kind.part else run.name).merge(numbers)

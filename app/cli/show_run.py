@@ -79,18 +79,8 @@ def show(
         found = details.run.kind
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found in TOPIC_KINDS:
-            _show_topics(
-                opened.topic_run(_column(details.run), progress=notify),
-                opened,
-                number,
-                k,
-                search,
-                text,
-                by,
-                period,
-                tree,
-                json,
-            )
+            topics = opened.topic_run(_column(details.run), progress=notify)
+            _show_topics(topics, opened, number, k, search, text, by, period, tree, json)
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)

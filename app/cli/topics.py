@@ -31,9 +31,7 @@ def topics(
     ] = None,
     min_size: Annotated[
         int | None,
-        typer.Option(
-            "--min-size", help="Dense topics only: minimum texts per topic; depends on the corpus by default."
-        ),
+        typer.Option("--min-size", help="Minimum texts per topic; asks for dense topics."),
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[

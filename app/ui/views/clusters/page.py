@@ -13,7 +13,7 @@ from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
 
 METHODS = {
-    "topics": "Topics: dense groups, joined in a tree",
+    "topics": "Topics: groups at three nested levels, with names",
     "kmeans": "KMeans: every document in one of k clusters",
     "density": "Density: clusters of any shape, and outliers",
 }
@@ -77,7 +77,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             show_new(shelf, collection, running, first=True)
         return
     run, part = _chosen(shelf, collection, runs, running)
-    run = _at_level(collection, run)
+    run = run if part == TREE else _at_level(collection, run)
     found = collection.counted_run(run)
     with sentences():
         _facts(found.run, found.items)
@@ -109,8 +109,8 @@ def _at_level(collection: Collection, run: Run) -> Run:
         return run
     named = {f"{level} ({size:,})": level for level, size in sizes.items()}
     first = next(shown for shown, level in named.items() if level == run.report["level"])
-    help = "Every fine group lies in one middle group, and every middle group in one coarse group."
-    chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=help)
+    nested = "Every fine group lies in one middle group, and every middle group in one coarse group."
+    chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
     if not run.report["clear"]:
         low, high = run.report["equal"]
         st.caption(f"How many groups there are is not clear: {low:,} to {high:,} are about equally good.")
