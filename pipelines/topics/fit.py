@@ -231,13 +231,10 @@ def _fit_levels(
         model = changed(model, groups=levels.at(LEVEL_NAMES.index(settings.level) - 1))
     if settings.reduce_to is not None and settings.reduce_to < len(model.groups):
         model = model.cut(settings.reduce_to)
-    report = {
-        "fitted": len(texts),
-        **nested.report(),
-        "levels": levels.sizes(),
-        "suggested": str(LEVELS[nested.suggested]),
-    }
-    return model, report | {"groups": len(fine)}
+    suggested = str(LEVELS[nested.suggested])
+    chosen = suggested if settings.level == "suggested" else settings.level
+    report = {"fitted": len(texts), **nested.report(), "groups": len(fine), "levels": levels.sizes()}
+    return model, report | {"suggested": suggested, "level": chosen}
 
 
 def _fit_dense(

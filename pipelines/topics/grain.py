@@ -1,8 +1,9 @@
 """Which number of groups to suggest: EVoC's layers and KMeans compete by silhouette and stability on a sample.
 
-The most persistent layer says how fine the texts are grouped. Around it, from a third to three times as many groups,
-every layer and every k of KMeans gets a score. Of those within a tenth of the best, the one nearest to the layer is
-suggested. So persistence decides where the scores do not differ, and the scores where they do.
+Two things speak for a number of groups: scores, and persistence. If the best score leads clearly, and is also the best
+silhouette, it decides alone. Otherwise the most persistent layer says how fine the texts are grouped, and the scores
+decide from a third to three times as many groups. Among equal scores, an EVoC layer comes before a k of KMeans alone,
+and then the one nearest to the most persistent layer.
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,12 @@ from ..analysis.describe import silhouettes
 from ..analysis.neighbours import one_thread, sample_rows
 from ..cluster.choice import FEW, LEAD, LEAST_SIZE, Point, choose_k, k_curve, points_of
 from ..cluster.kmeans import Fitted, fit_from, fit_kmeans, nearest
-from .layers import Layer
+from .layers import Layer, persistent_size
 
 WINDOW = 3
-"""A suggestion has between a third and three times as many groups as the most persistent layer."""
+"""Where persistence decides, a third to three times as many groups as in the most persistent layer may be suggested."""
+AGREE = 0.95
+"""A best score is also the best silhouette if it has at least this share of the largest one."""
 ALIKE = 0.9
 """Scores of this share of the best count as equal: refits of the same k differ by as much."""
 SPREAD, STEADY = 3, 0.6
@@ -88,6 +91,7 @@ class Contest:
             notify: Receives progress.
         """
         self.vectors, self.layers, self.seed = vectors, layers, seed
+        self.persistent = persistent_size(vectors, layers, seed) if layers else 0
         self._some = vectors[sample_rows(len(vectors), SAMPLE, seed)]
         self.points: list[Point] = k_curve(vectors, seed, notify)
         own = {layer.k: self._of_layer(layer) for layer in layers if layer.k <= len(self._some) // LEAST_SIZE}
@@ -119,18 +123,31 @@ class Contest:
             return Suggestion(found, k, k)
         if two_or_three := self._few():
             return Suggestion(two_or_three, two_or_three.k, two_or_three.k)
-        top = max((layer for layer in self.layers if layer.k > FEW), key=_persistence, default=self.layers[0])
-        near = [grain for grain in self.grains if grain.k > FEW and top.k <= WINDOW * grain.k <= WINDOW**2 * top.k]
-        best = max((grain.score for grain in near), default=0.0)
-        equal = [grain for grain in near if grain.score >= ALIKE * best] or self.grains[:1]
-        chosen = min(equal, key=lambda grain: (abs(np.log(grain.k / top.k)), grain.k))
-        return Suggestion(chosen, min(grain.k for grain in equal), max(grain.k for grain in equal))
+        equal = self._leading() or self._around() or self.grains[:1]
+        chosen = min(equal, key=lambda grain: (grain.layer is None, abs(np.log(grain.k / self.persistent)), grain.k))
+        return Suggestion(chosen, equal[0].k, equal[-1].k)
+
+    def _leading(self) -> Sequence[Grain]:
+        """Return the grains whose scores equal the best, if it leads clearly; otherwise none."""
+        many = [grain for grain in self.grains if grain.k > FEW]
+        equal = _equal(many)
+        if not equal:
+            return ()
+        best = max(equal, key=lambda grain: grain.score)
+        clear = Suggestion(best, equal[0].k, equal[-1].k).clear
+        agree = best.silhouette >= AGREE * max(grain.silhouette for grain in many)
+        return equal if clear and agree else ()
+
+    def _around(self) -> Sequence[Grain]:
+        """Return the grains whose scores equal the best among those about as fine as the most persistent layer."""
+        low, high = self.persistent / WINDOW, self.persistent * WINDOW
+        return _equal([grain for grain in self.grains if grain.k > FEW and low <= grain.k <= high])
 
     def _few(self) -> Grain | None:
         """Return two or three groups where both EVoC and the scores are for them: nearly every corpus falls in two."""
         few, many = ([g for g in self.grains if (g.k <= FEW) == is_few] for is_few in (True, False))
         best = max(few, key=lambda grain: grain.score, default=None)
-        persistent = max(self.layers, key=_persistence).k <= FEW
+        persistent = max(self.layers, key=lambda layer: layer.persistence).k <= FEW
         leads = best and best.score > LEAD * max((grain.score for grain in many), default=0.0)
         return best if persistent and leads else None
 
@@ -159,5 +176,7 @@ class Contest:
         return Grain(layer.k, max(silhouette, 0.0) * max(stability, 0.0) ** 0.5, silhouette, stability, layer)
 
 
-def _persistence(layer: Layer) -> float:
-    return layer.persistence
+def _equal(grains: Sequence[Grain]) -> Sequence[Grain]:
+    """Return the grains whose scores count as equal to the best."""
+    best = max((grain.score for grain in grains), default=0.0)
+    return [grain for grain in grains if grain.score >= ALIKE * best]

@@ -5,7 +5,7 @@ density tree at the sizes of group that persist longest. Its result depends on t
 several it differs from run to run, so it runs in one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +15,16 @@ import numpy as np
 from ...indexer.errors import MissingExtraError
 from ..analysis.describe import centroids
 from ..analysis.neighbours import one_thread, sample_rows
+from ..cluster.choice import FEW
 from ..cluster.kmeans import nearest
 
 FEWEST = 30
 """Vectors below which there are no layers: EVoC's graph has 15 neighbours of each."""
 SAMPLE = 20_000
 """Vectors that EVoC reads, at most: its time grows with them, 5 to 11 s for this many on one core."""
+
+REFITS, AGAIN = 2, 5_000
+"""Further fits that persistence is measured with, and the vectors that each reads, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +51,20 @@ class Layer:
             return nearest(vectors, self.means)[0]
 
 
-def evoc_layers(vectors: np.ndarray, seed: int) -> list[Layer]:
+def evoc_layers(vectors: np.ndarray, seed: int, most: int = SAMPLE) -> list[Layer]:
     """Return the layers of at least two groups, the finest first; none for fewer than 30 vectors.
 
     Args:
         vectors: float32 [n, d], of length 1, all different.
-        seed: Of EVoC, and of the sample of 20,000 that it reads of more.
+        seed: Of EVoC and of the sample.
+        most: Vectors that EVoC reads; a sample of more.
 
     Raises:
         MissingExtraError: EVoC is not installed.
     """
     if len(vectors) < FEWEST:
         return []
-    some = vectors[sample_rows(len(vectors), SAMPLE, seed)]
+    some = vectors[sample_rows(len(vectors), most, seed)]
     with one_thread(), _one_numba_thread():
         fitted = _evoc().EVoC(random_state=seed).fit(some)
     found = []
@@ -68,6 +73,26 @@ def evoc_layers(vectors: np.ndarray, seed: int) -> list[Layer]:
         if count > 1:
             found.append(Layer(centroids(some, labels.astype(np.int64), count), float(persistence)))
     return found
+
+
+def persistent_size(vectors: np.ndarray, layers: Sequence[Layer], seed: int) -> int:
+    """Return how many groups the most persistent layer has: the median over three fits with different seeds.
+
+    One fit is not enough: on 1,716 texts, two layers differed by 0.5 % in persistence, and last digits decided. The
+    other two fits read at most 5,000 texts. Layers of two or three groups count only if there is no other.
+
+    Args:
+        vectors: float32 [n, d], of length 1, all different.
+        layers: Of the first fit; at least one.
+        seed: Of the first fit.
+    """
+    fits = [layers, *(evoc_layers(vectors, seed + 1 + number, AGAIN) for number in range(REFITS))]
+    tops = [max((each for each in fit if each.k > FEW), key=_persistence, default=None) for fit in fits]
+    return int(np.median([top.k for top in tops if top] or [layers[0].k]))
+
+
+def _persistence(layer: Layer) -> float:
+    return layer.persistence
 
 
 def _evoc() -> Any:

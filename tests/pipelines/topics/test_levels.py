@@ -106,27 +106,59 @@ def test_a_layer_groups_by_the_nearest_mean_and_numba_keeps_its_threads() -> Non
     assert evoc_layers(vectors[: layers.FEWEST - 1], seed=0) == []
 
 
-def test_the_suggestion_is_the_grain_near_the_most_persistent_layer_among_equal_scores() -> None:
+def grains(scores: dict[int, float], stability: float = 0.7, **silhouettes: float) -> list[Grain]:
+    """Grains of these scores by k; `k31=0.3` gives one another silhouette than its score."""
+    return [Grain(k, score, silhouettes.get(f"k{k}", score), stability) for k, score in scores.items()]
+
+
+@pytest.fixture(scope="module")
+def contest() -> Contest:
     vectors, _ = clouds()
-    contest = Contest(vectors, evoc_layers(vectors, 0), 0)
-    contest.layers = [Layer(np.zeros((10, 32), np.float32), 5.0), Layer(np.zeros((2, 32), np.float32), 4.0)]
-    scores = {2: 0.5, 3: 0.2, 4: 0.40, 7: 0.37, 12: 0.38, 20: 0.2, 31: 0.9}
-    contest.grains = [Grain(k, score, score, 0.7) for k, score in scores.items()]
+    return Contest(vectors, evoc_layers(vectors, 0), 0)
+
+
+def test_a_score_that_leads_clearly_decides_alone(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contest, "persistent", 10)
+    scores = {4: 0.40, 7: 0.37, 12: 0.38, 20: 0.2, 31: 0.9}
+    monkeypatch.setattr(contest, "grains", grains(scores))
     found = contest.suggest()
-    assert (found.grain.k, found.low, found.high) == (12, 4, 12)  # 31 lies outside of a third to three times 10
-    assert found.clear
-    contest.grains = [Grain(k, score, score, 0.5) for k, score in scores.items()]
-    assert not contest.suggest().clear  # other seeds give other groups
+    assert (found.grain.k, found.low, found.high, found.clear) == (31, 31, 31, True)
+    monkeypatch.setattr(contest, "grains", grains(scores, k31=0.3))  # its silhouette is not the best
+    found = contest.suggest()  # 31 lies outside of a third to three times 10
+    assert (found.grain.k, found.low, found.high, found.clear) == (12, 4, 12, True)
+    monkeypatch.setattr(contest, "grains", grains(scores, stability=0.5))  # other seeds give other groups
+    assert (contest.suggest().grain.k, contest.suggest().clear) == (12, False)
     assert not Suggestion(Grain(30, 0.3, 0.3, 0.9), 9, 30).clear  # from 9 to 30 are equally good
-    contest.layers = [Layer(np.zeros((2, 32), np.float32), 9.0), Layer(np.zeros((10, 32), np.float32), 5.0)]
-    assert contest.suggest().grain.k == 12  # two groups need a lead of a tenth over every finer grain
-    contest.grains = [Grain(2, 0.5, 0.5, 0.9), Grain(12, 0.4, 0.4, 0.9)]
+
+
+def test_among_equal_scores_a_layer_comes_first(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contest, "persistent", 10)
+    layer = Layer(np.zeros((7, 32), np.float32), 5.0)
+    monkeypatch.setattr(contest, "grains", [*grains({4: 0.40, 10: 0.38}, 0.5), Grain(7, 0.37, 0.37, 0.5, layer)])
+    assert contest.suggest().grain.k == 7
+
+
+def test_two_groups_need_a_layer_and_a_lead(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    two, ten = (Layer(np.zeros((k, 32), np.float32), persistence) for k, persistence in ((2, 9.0), (10, 5.0)))
+    monkeypatch.setattr(contest, "persistent", 10)
+    monkeypatch.setattr(contest, "layers", [ten, two])
+    monkeypatch.setattr(contest, "grains", grains({2: 0.43, 12: 0.4}))
+    assert contest.suggest().grain.k == 12  # it leads by less than a tenth
+    monkeypatch.setattr(contest, "grains", grains({2: 0.45, 12: 0.4}))
     assert contest.suggest().grain.k == 2
+    monkeypatch.setattr(contest, "layers", [ten])
+    assert contest.suggest().grain.k == 12  # no layer is for it
 
 
-def test_scores_of_layers_and_of_kmeans_are_silhouette_times_root_of_stability() -> None:
+def test_persistence_is_the_median_of_three_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, _ = clouds()
-    contest = Contest(vectors, evoc_layers(vectors, 0), 0)
+    made = {seed: [Layer(np.zeros((k, 32), np.float32), 1.0)] for seed, k in ((1, 24), (2, 3))}
+    monkeypatch.setattr(layers, "evoc_layers", lambda vectors, seed, most: made[seed])
+    first = [Layer(np.zeros((k, 32), np.float32), float(k != 20)) for k in (20, 6, 2)]
+    assert layers.persistent_size(vectors, first, seed=0) == 15  # 6 and 24; three groups do not count
+
+
+def test_scores_of_layers_and_of_kmeans_are_silhouette_times_root_of_stability(contest: Contest) -> None:
     for grain in contest.grains:
         assert grain.score == pytest.approx(max(grain.silhouette, 0) * max(grain.stability, 0) ** 0.5)
     winner = contest.winner(max(contest.grains, key=lambda grain: grain.score))
