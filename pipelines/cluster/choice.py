@@ -81,6 +81,8 @@ ROUNDS = 15
 MOST = 150
 LEAST_SIZE = 10
 """Sampled vectors per cluster, at least, up to which k is tried."""
+STEP = 1.19
+"""How much larger the next k is that is tried."""
 GOOD_ENOUGH = 0.97
 """The smallest k is taken whose score is at least this share of the best."""
 FEW, LEAD = 3, 1.1
@@ -122,7 +124,7 @@ def ks(count: int, most: int = MOST) -> list[int]:
     found, k = [], 2
     while k <= min(most, max(2, count // LEAST_SIZE)) and k < count:
         found.append(k)
-        k = max(k + 1, round(k * 1.19))
+        k = max(k + 1, round(k * STEP))
     return found
 
 

@@ -2,8 +2,8 @@
 
 Two things speak for a number of groups: scores, and persistence. If the best score leads clearly, and is also the best
 silhouette, it decides alone. Otherwise the most persistent layer says how fine the texts are grouped, and the scores
-decide from a third to three times as many groups. Among equal scores, an EVoC layer comes before a k of KMeans alone,
-and then the one nearest to the most persistent layer.
+decide from a third to three times as many groups. Among equal scores, the number of groups nearest to the most
+persistent layer is suggested; an EVoC layer counts as one step of the curve nearer than a k of KMeans alone.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from ...indexer.progress import Notify, silent
 from ..analysis.describe import silhouettes
 from ..analysis.neighbours import one_thread, sample_rows
-from ..cluster.choice import FEW, LEAD, LEAST_SIZE, Point, choose_k, k_curve, points_of
+from ..cluster.choice import FEW, LEAD, LEAST_SIZE, STEP, Point, choose_k, k_curve, points_of
 from ..cluster.kmeans import Fitted, fit_from, fit_kmeans, nearest
 from .layers import Layer, persistent_size
 
@@ -25,8 +25,8 @@ AGREE = 0.95
 """A best score is also the best silhouette if it has at least this share of the largest one."""
 ALIKE = 0.9
 """Scores of this share of the best count as equal: refits of the same k differ by as much."""
-SPREAD, STEADY = 3, 0.6
-"""A suggestion is clear if equal scores span less than a factor of 3, and refits agree by an ARI of 0.6 or more."""
+SPREAD, STEADY = 2, 0.6
+"""A suggestion is clear if equal scores span at most a factor of 2, and refits agree by an ARI of 0.6 or more."""
 SAMPLE = 5_000
 RESTARTS = 3
 
@@ -124,8 +124,13 @@ class Contest:
         if two_or_three := self._few():
             return Suggestion(two_or_three, two_or_three.k, two_or_three.k)
         equal = self._leading() or self._around() or self.grains[:1]
-        chosen = min(equal, key=lambda grain: (grain.layer is None, abs(np.log(grain.k / self.persistent)), grain.k))
+        chosen = min(equal, key=lambda grain: (self._steps(grain), grain.k))
         return Suggestion(chosen, equal[0].k, equal[-1].k)
+
+    def _steps(self, grain: Grain) -> float:
+        """Return how many steps of the curve lie between a grain and the most persistent size; one less for a layer."""
+        away = abs(np.log(grain.k / self.persistent)) / np.log(STEP)
+        return round(float(away), 6) - (grain.layer is not None)
 
     def _leading(self) -> Sequence[Grain]:
         """Return the grains whose scores equal the best, if it leads clearly; otherwise none."""

@@ -125,17 +125,21 @@ def test_a_score_that_leads_clearly_decides_alone(contest: Contest, monkeypatch:
     assert (found.grain.k, found.low, found.high, found.clear) == (31, 31, 31, True)
     monkeypatch.setattr(contest, "grains", grains(scores, k31=0.3))  # its silhouette is not the best
     found = contest.suggest()  # 31 lies outside of a third to three times 10
-    assert (found.grain.k, found.low, found.high, found.clear) == (12, 4, 12, True)
-    monkeypatch.setattr(contest, "grains", grains(scores, stability=0.5))  # other seeds give other groups
-    assert (contest.suggest().grain.k, contest.suggest().clear) == (12, False)
-    assert not Suggestion(Grain(30, 0.3, 0.3, 0.9), 9, 30).clear  # from 9 to 30 are equally good
+    assert (found.grain.k, found.low, found.high, found.clear) == (12, 4, 12, False)
+    assert Suggestion(Grain(30, 0.3, 0.3, 0.6), 15, 30).clear
+    assert not Suggestion(Grain(30, 0.3, 0.3, 0.9), 14, 30).clear  # from 14 to 30 are equally good
+    assert not Suggestion(Grain(30, 0.3, 0.3, 0.5), 30, 30).clear  # other seeds give other groups
 
 
-def test_among_equal_scores_a_layer_comes_first(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_among_equal_scores_a_layer_counts_as_one_step_nearer(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(contest, "persistent", 10)
-    layer = Layer(np.zeros((7, 32), np.float32), 5.0)
-    monkeypatch.setattr(contest, "grains", [*grains({4: 0.40, 10: 0.38}, 0.5), Grain(7, 0.37, 0.37, 0.5, layer)])
-    assert contest.suggest().grain.k == 7
+    layer = Layer(np.zeros((8, 32), np.float32), 5.0)
+    for k, chosen in ((11, 8), (10, 10)):  # 8 is 1.28 steps of a fifth below 10, and 11 half a step above
+        own = [*grains({4: 0.40, k: 0.38}, 0.5), Grain(8, 0.37, 0.37, 0.5, layer)]
+        monkeypatch.setattr(contest, "grains", sorted(own, key=lambda grain: grain.k))
+        assert contest.suggest().grain.k == chosen
 
 
 def test_two_groups_need_a_layer_and_a_lead(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
