@@ -135,8 +135,9 @@ def _between(contest: Contest, leaves: np.ndarray, parents: np.ndarray, count: i
     low, high = FINER * count, len(parents) / FINER
     if low > high:
         return np.arange(len(parents))
+    low = low if COARSE[1] >= high else max(low, COARSE[1] + 1)  # of many groups, more than a coarse level may have
     directions = centroids(contest.vectors, leaves, len(parents))
-    k = round((count * len(parents)) ** 0.5)
+    k = int(np.clip(round((count * len(parents)) ** 0.5), np.ceil(low), high))
     tried = [layer.means for layer in contest.layers if low <= layer.k <= high]
     tried.append(fit_kmeans(contest.vectors, k, contest.seed).centroids)
     with one_thread():
