@@ -84,7 +84,7 @@ def topics(
     Examples:
       sonde topics reviews.sonde
       sonde topics reviews.sonde --name few --level coarse
-      sonde runs show reviews.sonde fine:topics
+      sonde runs show news.sonde fine:topics
       sonde topics reviews.sonde --name twelve --reduce-to 12 --outliers keep
       sonde topics reviews.sonde --name guided --seed-words "battery,charge;delivery,parcel"
       sonde topics news.sonde --name named --labels "economy,politics,sport: matches and players"
