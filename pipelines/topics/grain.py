@@ -168,7 +168,8 @@ class Contest:
         with one_thread():
             found = [fit_from(self.vectors, means, self.seed), Fitted(means, *nearest(self.vectors, means)), seeded]
         scores = [self.silhouette(fitted.labels) for fitted in found]
-        return next(each for each, score in zip(found, scores, strict=True) if score >= ALIKE * max(scores))
+        least = max(scores) - (1 - ALIKE) * abs(max(scores))  # silhouettes may be negative
+        return next(each for each, score in zip(found, scores, strict=True) if score >= least)
 
     def _of_layer(self, layer: Layer) -> Grain:
         with one_thread():

@@ -336,7 +336,9 @@ def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     assert made.topics == list(made)
     with pytest.raises(AttributeError, match=r"^a remote map has no 'draw': there are name, newer, places, regions"):
         drawn.draw("map.html")
-    with pytest.raises(AttributeError, match=r"^remote topics have no 'draw_tree': there are by, documents, inside, level"):
+    with pytest.raises(
+        AttributeError, match=r"^remote topics have no 'draw_tree': there are by, documents, inside, level"
+    ):
         made.draw_tree("tree.html")  # type: ignore[arg-type]
 
 

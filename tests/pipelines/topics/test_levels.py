@@ -117,6 +117,18 @@ def contest() -> Contest:
     return Contest(vectors, evoc_layers(vectors, 0), 0)
 
 
+@pytest.mark.parametrize("count", [30, 35, 64, 100])
+@pytest.mark.parametrize("spread", [1e-4, 1.0])
+def test_vectors_without_groups_are_nested_all_the_same(count: int, spread: float) -> None:
+    vectors = 1 + spread * np.random.default_rng(count).normal(size=(count, 384))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    found = nested_levels(vectors, 0)
+    sizes = [len(set(row.tolist())) for row in found.levels]
+    assert sizes == sorted(sizes) == [int(row.max()) + 1 for row in found.levels]
+    assert not found.why.clear
+    assert len(found.leaves) == count and found.leaves.max() + 1 == found.levels.shape[1]
+
+
 def test_a_score_that_leads_clearly_decides_alone(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contest, "persistent", 10)
     scores = {4: 0.40, 7: 0.37, 12: 0.38, 20: 0.2, 31: 0.9}
