@@ -147,8 +147,9 @@ OURS = {
     "auto k": clusters(),
     "density": clusters(method="density"),
     "density nearest": clusters(method="density", outliers="nearest"),
-    "topics": topics(),
-    "topics keep": topics(outliers="keep"),
+    "levels": topics(),
+    "topics": topics(method="dense"),
+    "topics keep": topics(method="dense", outliers="keep"),
 }
 
 

@@ -229,7 +229,7 @@ def overview(folder: Path) -> None:
     """A collection with topics, a map and a curve."""
     told = [{"desk": row.pop("theme"), "date": row.pop("day"), **row} for row in texts_of_themes()]
     news = collection(folder / "news.sonde", told)
-    news.topics(min_size=10)
+    news.topics()
     news.map()
     news.cluster(refits=0)
 

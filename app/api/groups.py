@@ -118,7 +118,7 @@ class Grouping(Opened):
         progress: Notify = silent,
         **options: Unpack[TopicOptions],
     ) -> "Topics":
-        """Find topics with BERTopic, store them as a run, and return them.
+        """Find topics at three nested levels, store them as a run, and return those of the suggested level.
 
         Args:
             name: The run's name.
@@ -126,12 +126,12 @@ class Grouping(Opened):
             match: Another run. Topics that are the same as in that run get the same numbers.
             settings: Base settings; each option overrides the field of the same name.
             progress: Receives progress.
-            **options: Any field of `sonde.TopicSettings`: `min_size`, `reduce_to`, `seed_words`, `outliers`, `seed` …
+            **options: Any field of `sonde.TopicSettings`: `level`, `method`, `reduce_to`, `outliers`, `seed` …
 
         Raises:
             UsageError: A setting is not valid, or the name is taken.
             SondeError: Another process is writing.
-            MissingExtraError: BERTopic is not installed.
+            MissingExtraError: BERTopic or EVoC is not installed.
 
         Example:
             >>> shop.topics(min_size=30, names="terms")  # 16 texts hold no topic of 30
@@ -145,6 +145,10 @@ class Grouping(Opened):
 
     def topic_run(self, name: str | None = None, *, progress: Notify = silent) -> "Topics":
         """Return the topics of a stored run, or of the newest run if no name is given.
+
+        Args:
+            name: The run's name; `coarse:NAME`, `middle:NAME` and `fine:NAME` return the levels of a run.
+            progress: Receives progress.
 
         Raises:
             SondeError: The run does not exist.

@@ -7,7 +7,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import kind_of
 from ...indexer.store.members import item_sizes
-from ...indexer.store.runs import Item, Run, counted_run, find_run, items_of, list_runs, places_of
+from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs, places_of
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Looking(Opened):
         """
         wanted = None if kind is None else kind_of(kind)
         with self.stored.view() as view:
-            return list_runs(view.catalog, wanted, count=False)
+            return [run for run in list_runs(view.catalog, wanted, count=False) if wanted or not run.kind.part]
 
     def counted_run(self, run: Run) -> "kept.RunDetails":
         """Return one run of `uncounted_runs` with its current document count and its items.
@@ -144,7 +144,7 @@ class Looking(Opened):
         from ...pipelines.analysis import runs as kept
 
         with self.stored.view() as view:
-            run = find_run(view.catalog, kind_of(kind), name)
+            run = kept.newest(view.catalog, kind_of(kind), name)
             return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
 
     def item_sizes(self, run: Run) -> dict[int, int]:

@@ -97,6 +97,8 @@ class TopicOptions(TypedDict, total=False):
     names: Literal["auto", "terms", "model"]
     labels: Sequence[str]
     engine: str
+    method: Literal["auto", "levels", "dense"]
+    level: Literal["suggested", "coarse", "middle", "fine"]
 
 
 class MapOptions(TypedDict, total=False):

@@ -15,7 +15,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Explore": {
         "cluster": "Group documents by meaning",
-        "topics": "Find topics with BERTopic",
+        "topics": "Find topics at three nested levels",
         "map": "Draw a map: similar texts are close together",
         "label": "Give each document one of your labels",
         "compare": "Compare two clusters, filters, queries or runs",

@@ -169,14 +169,14 @@ def merge(
 def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None) -> None:
     """Merge clusters or topics of a run."""
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import KINDS, TOPIC
+    from ...indexer.store.kinds import KINDS, TOPIC_KINDS
 
     run = opened.run(name, kind).run
     if not run.kind.groups:
-        known = " and ".join(kind.items for kind in KINDS if kind.groups)
+        known = " and ".join(kind.items for kind in KINDS if kind.groups and not kind.part)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
-    if run.kind is TOPIC:
-        opened.topic_run(name).merge(numbers)
+    if run.kind in TOPIC_KINDS:
+        opened.topic_run(run.kind.column(run.name) if run.kind.part else run.name).merge(numbers)
         say(f"merged topics {','.join(map(str, numbers))} of {name!r}")
     else:
         item = opened.merge_clusters(numbers, name)
@@ -221,17 +221,18 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
       sonde runs update news.sonde topics
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC
+    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     with progress() as notify:
         opened = open_collection(collection, device=device)
-        found = opened.run(run, kind).run.kind
+        chosen = opened.run(run, kind).run
+        found = TOPIC if chosen.kind in TOPIC_KINDS else chosen.kind
         if found is CLUSTER:
             updated = opened.update_clusters(run, progress=notify)
             added = f"{counted(updated.added, 'document')} added, {counted(updated.outliers, 'outlier')} among them"
         elif found is TOPIC:
-            topics = opened.topic_run(run, progress=notify)
+            topics = opened.topic_run(chosen.name, progress=notify)
             added = f"{counted(topics.newer, 'document')} got a topic"
             if topics.newer:
                 topics.update()

@@ -15,6 +15,7 @@ from .topic import print_topic, print_topics, show_breakdown, show_tree, topic_l
 
 if TYPE_CHECKING:
     from ...indexer.store.kinds import RunKind
+    from ...indexer.store.runs import Run
     from ...pipelines.analysis.runs import RunBreakdown, RunDetails
     from ...pipelines.topics import Breakdown, Topics
     from ..api import Collection
@@ -59,9 +60,10 @@ def show(
       sonde runs show news.sonde topics --search "late parcels"
       sonde runs show news.sonde topics --by date --period month
       sonde runs show news.sonde topics --tree
+      sonde runs show news.sonde fine:topics
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, TOPIC
+    from ...indexer.store.kinds import CLUSTER, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     asked = {"NUMBER": number, "--search": search, "--text": text, "--by": by, "--tree": tree or None,
@@ -76,10 +78,9 @@ def show(
         details = opened.run(run, kind)
         found = details.run.kind
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
-        if found is TOPIC:
-            _show_topics(
-                opened.topic_run(run, progress=notify), opened, number, k, search, text, by, period, tree, json
-            )
+        if found in TOPIC_KINDS:
+            topics = opened.topic_run(_column(details.run), progress=notify)
+            _show_topics(topics, opened, number, k, search, text, by, period, tree, json)
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
@@ -97,10 +98,15 @@ def show(
         print_details(details, json)
 
 
+def _column(run: "Run") -> str:
+    """Return the name of a topic run; for a level of one, with the level before it."""
+    return run.kind.column(run.name) if run.kind.part else run.name
+
+
 def _refuse(run: str, found: "RunKind", option: str | None, wanted: "RunKind") -> None:
     from ...indexer.errors import UsageError
 
-    if option is not None and found is not wanted:
+    if option is not None and found is not wanted and found.follows is not wanted:
         raise UsageError(f"{run!r} is a {found} run: {option} is for {wanted} runs")
 
 
@@ -161,22 +167,23 @@ def draw(
       sonde runs draw news.sonde kmeans --to curve.png
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC
+    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
 
     check_plot_target(to)
     with progress() as notify:
         opened = open_collection(collection)
-        found = opened.run(run, kind).run.kind
+        chosen = opened.run(run, kind).run
+        found = chosen.kind
         _refuse(run, found, "--by" if by is not None else "--period" if period is not None else None, TOPIC)
         _refuse(run, found, "--color" if color is not None else None, MAP)
         if found is MAP:
             shown = opened.map_run(run)
             shown.draw(to, color, points=points, notify=notify)
             say(f"{to}: {counted(min(len(shown), points), 'document')}")
-        elif found is TOPIC:
-            topics = opened.topic_run(run, progress=notify)
+        elif found in TOPIC_KINDS:
+            topics = opened.topic_run(_column(chosen), progress=notify)
             if by is None:
                 show_tree(topics, to, json=False)
             else:

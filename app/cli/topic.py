@@ -10,6 +10,8 @@ from .numbers import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...pipelines.topics import Breakdown, Topic, Topics
 
 SHADES = " ▁▂▃▄▅▆▇█"
@@ -104,22 +106,51 @@ def topic_line(topic: "Topic") -> str:
 
 
 def print_topics(found: "Topics", json: bool) -> None:
-    """Print the topics of a run with their terms."""
+    """Print the topics of a run with their terms, the largest groups inside each, and the levels."""
+    inside = {} if json else found.inside()
     for topic in found:
         if json:
             print_json({"run": found.name} | topic.to_dict())
             continue
         print(topic_line(topic))
         print(f"{'':23}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
+        if topic.number in inside:
+            print(f"{'':23}{_inside(inside[topic.number])}")
     report = found.run.report
     parts = [counted(len(found), "topic"), counted(found.run.documents, "document")]
+    parts += [_levels(found)] if found.levels else []
     if found.outliers:
         parts.append(f"{counted(found.outliers, 'outlier')} ({found.outliers / max(found.run.documents, 1):.1%})")
-    parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
+    if "fitted" in report:
+        parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
         parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")
-    say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
+    parts += [f"{found.run.seconds:,.1f} s"] if found.run.seconds else []
+    say(f"{found.name}: {' · '.join(parts)}")
+    if report.get("clear") is False:
+        low, high = report["equal"]
+        about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
+        say(f"{found.name}: how many groups there are is not clear: {about}")
+
+
+SHOWN_INSIDE = 3
+"""Groups of the next finer level that are named with each topic."""
+
+
+def _inside(topics: "Sequence[Topic]") -> str:
+    """Return the largest groups inside a topic, and how many more there are."""
+    named = [f"{snippet(topic.name, 40)} ({topic.size:,})" for topic in topics[:SHOWN_INSIDE]]
+    more = len(topics) - len(named)
+    return "in it: " + "; ".join(named) + (f"; {more:,} more" if more else "")
+
+
+def _levels(found: "Topics") -> str:
+    """Return how many groups each level has, and which level is suggested."""
+    sizes = (
+        f"{name} {size:,}{' (suggested)' if name == found.suggested else ''}" for name, size in found.levels.items()
+    )
+    return f"levels: {', '.join(sizes)}"
 
 
 def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:

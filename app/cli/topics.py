@@ -11,7 +11,7 @@ from .run_names import free_name, say_name
 from .topic import print_topics
 
 if TYPE_CHECKING:
-    from ...pipelines.topics.settings import Outliers
+    from ...pipelines.topics.settings import Level, Method, Outliers
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +30,8 @@ def topics(
         typer.Option("--update", metavar="RUN", help="Only assign new documents to the topics of an existing run."),
     ] = None,
     min_size: Annotated[
-        int | None, typer.Option("--min-size", help="Minimum texts per topic; depends on the corpus size by default.")
+        int | None,
+        typer.Option("--min-size", help="Minimum texts per topic; asks for dense topics."),
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
@@ -57,17 +58,33 @@ def topics(
     sample: Annotated[
         int, typer.Option("--sample", help="Number of texts to fit on; the rest get the nearest topic.")
     ] = 50_000,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="levels (groups at three nested levels), dense (dense groups of one grain), or auto: dense with "
+            "--min-size or fewer than 30 texts, else levels.",
+        ),
+    ] = "auto",
+    level: Annotated[
+        str,
+        typer.Option("--level", help="The level of the run's topics: coarse, middle, fine, or the suggested one."),
+    ] = "suggested",
     seed: Seed = 0,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Find the topics of a collection with BERTopic, and store them as a run.
+    """Find the topics of a collection at three nested levels, and store them as a run.
 
-    Uses the collection's stored embeddings. The same settings and versions give the same topics.
+    Uses the collection's stored embeddings. The same settings and versions give the same topics. Every fine topic lies
+    in one middle topic, and every middle topic in one coarse topic. The run's topics are those of the suggested level;
+    coarse:RUN, middle:RUN and fine:RUN name the levels wherever a run is named, and in filters and exports.
 
     \b
     Examples:
       sonde topics reviews.sonde
+      sonde topics reviews.sonde --name few --level coarse
+      sonde runs show news.sonde fine:topics
       sonde topics reviews.sonde --name twelve --reduce-to 12 --outliers keep
       sonde topics reviews.sonde --name guided --seed-words "battery,charge;delivery,parcel"
       sonde topics news.sonde --name named --labels "economy,politics,sport: matches and players"
@@ -82,6 +99,7 @@ def topics(
     settings = TopicSettings(
         seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
         sample=sample, names=cast(Any, names), labels=read_candidates(labels, labels_file), engine=engine,
+        method=cast("Method", method), level=cast("Level", level),
     )  # fmt: skip
     settings.check()
     if update is not None and (replace or name != "topics" or match or settings != TopicSettings()):

@@ -88,7 +88,24 @@ WRITING = (
 """Methods that the service calls by name: methods that read, and methods that write."""
 OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "topic_run": (
-        ("by", "documents", "name", "newer", "of", "outliers", "over", "run", "search", "topic", "topics", "tree"),
+        (
+            "by",
+            "documents",
+            "inside",
+            "level",
+            "levels",
+            "name",
+            "newer",
+            "of",
+            "outliers",
+            "over",
+            "run",
+            "search",
+            "suggested",
+            "topic",
+            "topics",
+            "tree",
+        ),
         ("merge", "reduce", "split", "update"),
     ),
     "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
@@ -259,7 +276,7 @@ class RemoteMap(MapLike):
         return _of_run(self._collection, "map_run", self._run_name, name, RemoteMap)
 
 
-ATTRIBUTES = ("newer", "outliers", "places", "regions", "run")
+ATTRIBUTES = ("level", "levels", "newer", "outliers", "places", "regions", "run", "suggested")
 CHANGES = ("merge", "reduce", "split", "update")
 SHOWN = {"topic_run": "remote topics", "map_run": "a remote map"}
 

@@ -178,7 +178,7 @@ class Tools:
 
     @_told
     def list_topics(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
-        """List the topics of a run, with their sizes and terms."""
+        """List the topics of a run, their sizes and terms; coarse:NAME, middle:NAME and fine:NAME are its levels."""
         return _items(self._one(collection), TOPIC, run)
 
     @_told

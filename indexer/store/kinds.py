@@ -85,6 +85,7 @@ class RunKind(str):
         update: The words of the `sonde` command that updates a run, followed by the run's name; empty if none does.
         follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
             and is renamed with it.
+        part: Whether a run that follows another is a part of it: written, replaced and deleted with it.
     """
 
     __slots__ = ()
@@ -101,6 +102,7 @@ class RunKind(str):
     embedded: ClassVar[bool] = True
     update: ClassVar[tuple[str, ...]] = ()
     follows: ClassVar["RunKind | None"] = None
+    part: ClassVar[bool] = False
 
     def __new__(cls) -> "RunKind":
         """Create a kind with the name given in its class."""
@@ -147,6 +149,34 @@ class Topics(RunKind):
     name, item, items, heading = "topic", "topic", "topics", "Topics"
     numbered = groups = colors = True
     update = ("topics", "--update")
+
+
+class Level(Topics):
+    """One level of a topic run: the same documents in other groups. The levels of a run are nested."""
+
+    __slots__ = ()
+    part = True
+
+
+class Coarse(Level):
+    """Few large groups."""
+
+    __slots__ = ()
+    name, heading = "coarse", "Coarse topics"
+
+
+class Middle(Level):
+    """Groups inside the coarse ones."""
+
+    __slots__ = ()
+    name, heading = "middle", "Middle topics"
+
+
+class Fine(Level):
+    """Many small groups inside the middle ones."""
+
+    __slots__ = ()
+    name, heading = "fine", "Fine topics"
 
 
 class Maps(RunKind):
@@ -219,7 +249,12 @@ class Checks(RunKind):
 CLUSTER, TOPIC, MAP, LABEL, TAG, CHECK = Clusters(), Topics(), Maps(), Labels(), Tags(), Checks()
 Corrections.follows = LABEL
 CORRECTION = Corrections()
-KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION, CHECK)
+Level.follows = TOPIC
+COARSE, MIDDLE, FINE = Coarse(), Middle(), Fine()
+LEVELS: tuple[RunKind, ...] = (COARSE, MIDDLE, FINE)
+"""The levels of a topic run, the coarsest first; their names are those of the levels."""
+TOPIC_KINDS: tuple[RunKind, ...] = (TOPIC, *LEVELS)
+KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK)
 
 
 def kind_of(name: str) -> RunKind:
@@ -243,8 +278,8 @@ def kind_names() -> str:
 
 
 def group_kinds() -> tuple[RunKind, ...]:
-    """Return the kinds whose items group the documents."""
-    return tuple(kind for kind in KINDS if kind.groups)
+    """Return the kinds whose items group the documents, without those that are parts of others."""
+    return tuple(kind for kind in KINDS if kind.groups and not kind.part)
 
 
 def followers(kind: RunKind) -> tuple[RunKind, ...]:

@@ -17,7 +17,7 @@ from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
 from .checksums import assignment_sum, forget_run, place_sum, results_part, run_checksum, run_part, store
 from .collection import check_folder
-from .kinds import NAME_SUFFIX, RunKind
+from .kinds import NAME_SUFFIX, RunKind, followers
 from .lock import writer_lock
 from .runs import Item, Run, find_run, list_runs
 from .view import View
@@ -143,10 +143,13 @@ def writing(folder: Path) -> Iterator[Catalog]:
         yield catalog
 
 
-def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = False) -> int:
+def write_run(
+    folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = False, parts: Sequence[NewRun] = ()
+) -> int:
     """Write a run in one transaction; return of how many documents it says nothing, as they changed meanwhile.
 
-    An incomplete run of the same name is always replaced.
+    An incomplete run of the same name is always replaced. `parts` are runs of the kinds that are parts of the run's
+    kind, under the same name; those of the replaced run are removed.
 
     Raises:
         UsageError: A complete run of the same kind has this name, and is not to be replaced.
@@ -156,9 +159,11 @@ def write_run(folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = 
         check_run_name(catalog, new.kind, new.name, replace)
         for old in list_runs(catalog, new.kind):
             if old.name == new.name:
-                remove_run(catalog, old.number)
-        number = _insert(catalog, new, snapshot.generation)
-        return _insert_results(catalog, number, new, snapshot)
+                _remove_whole(catalog, old)
+        left_out = [
+            _insert_results(catalog, _insert(catalog, run, snapshot.generation), run, snapshot) for run in (new, *parts)
+        ]
+    return left_out[0]
 
 
 def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
@@ -181,7 +186,7 @@ def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog
     return new
 
 
-def rename_run(folder: Path, kind: RunKind, name: str, to: str, followers: Sequence[RunKind] = ()) -> None:
+def rename_run(folder: Path, kind: RunKind, name: str, to: str, following: Sequence[RunKind] = ()) -> None:
     """Rename a run, and in the same transaction the runs of its name and of the kinds that follow it.
 
     Raises:
@@ -191,7 +196,7 @@ def rename_run(folder: Path, kind: RunKind, name: str, to: str, followers: Seque
     advice = "choose another name, or delete it first"
     with writing(folder) as catalog:
         runs = [find_run(catalog, kind, name)]
-        runs += [run for other in followers for run in list_runs(catalog, other) if run.name == name]
+        runs += [run for other in following for run in list_runs(catalog, other) if run.name == name]
         for run in runs:
             check_run_name(catalog, run.kind, to, replace=False, advice=advice, leaving=name)
             catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
@@ -223,7 +228,15 @@ def delete_run(folder: Path, kind: RunKind, name: str) -> None:
         SondeError: There is no such run, or another process is writing.
     """
     with writing(folder) as catalog:
-        remove_run(catalog, find_run(catalog, kind, name).number)
+        _remove_whole(catalog, find_run(catalog, kind, name))
+
+
+def _remove_whole(catalog: Catalog, run: Run) -> None:
+    """Remove a run and the runs that are parts of it."""
+    for kind in (part for part in followers(run.kind) if part.part):
+        for part in (each for each in list_runs(catalog, kind, count=False) if each.name == run.name):
+            remove_run(catalog, part.number)
+    remove_run(catalog, run.number)
 
 
 def remove_run(catalog: Catalog, number: int) -> None:

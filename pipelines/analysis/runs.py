@@ -12,9 +12,9 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, ids_by_number
 from ...indexer.store.fields import Field
-from ...indexer.store.kinds import RunKind, followers, kind_of
+from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of
-from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of, list_runs
 from ...indexer.wording import existing
 
 
@@ -93,14 +93,14 @@ def members(
 
 
 def all_runs(collection: StoredCollection, kind: str | None = None) -> list[Run]:
-    """Return the runs of one kind, or of all, oldest first.
+    """Return the runs of one kind, or of all, oldest first; runs that are parts of others only for their own kind.
 
     Raises:
         UsageError: The kind is none.
     """
     wanted = _kind(kind)
     with collection.view() as view:
-        return list_runs(view.catalog, wanted)
+        return [run for run in list_runs(view.catalog, wanted) if wanted or not run.kind.part]
 
 
 def details(collection: StoredCollection, name: str, kind: str | None = None) -> RunDetails:
@@ -127,6 +127,7 @@ def rename_stored(
     with collection.view() as view:
         run = named(view.catalog, name, kind)
     if item is None:
+        _check_whole(run, "rename")
         run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} is not a valid {run.kind.item} name: use printable characters")
@@ -143,6 +144,7 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)
+    _check_whole(run, "delete")
     if kind is None and run.kind.follows:
         said = (
             f"only your corrections of {name!r} are left, not the labels: to delete the corrections too, "
@@ -152,10 +154,22 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
     run_writing.delete_run(collection.path, run.kind, name)
 
 
+def _check_whole(run: Run, verb: str) -> None:
+    """Refuse to change a part of a run alone.
+
+    Raises:
+        UsageError: It is a part.
+    """
+    if run.kind.part and run.kind.follows is not None:
+        said = f"the {run.kind} run {run.name!r} is a part of the {run.kind.follows} run {run.name!r}: {verb} that run"
+        raise UsageError(said, code="conflict", field="kind", value=str(run.kind))
+
+
 def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     """Return the run of this name, of any kind if none is given.
 
-    Corrections have the name of the run that they correct. Without a kind, the name means that run.
+    Corrections have the name of the run that they correct, and levels that of their topic run. Without a kind, the
+    name means that run. `KIND:NAME`, as columns are called, is a name with its kind.
 
     Raises:
         SondeError: There is none; the message names those that exist.
@@ -163,6 +177,9 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     """
     runs = list_runs(catalog, _kind(kind))
     found = [run for run in runs if run.name == name]
+    prefix, colon, rest = name.partition(":")
+    if not found and kind is None and colon and prefix in KINDS:
+        return named(catalog, rest, prefix)
     found = [run for run in found if run.kind.follows not in {other.kind for other in found}]
     if len(found) > 1:
         kinds = ", ".join(run.kind for run in found)
@@ -174,6 +191,19 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
         said = f"there is no run {name!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]
+
+
+def newest(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
+    """Return the run of this name, or the newest complete one of its kind; `PART:NAME` names a part of a run.
+
+    Raises:
+        SondeError: There is none; the message names those that exist.
+    """
+    prefix, _, rest = (name or "").partition(":")
+    part = next((each for each in followers(kind) if each.part and each == prefix), None)
+    if part is None or any(run.name == name for run in list_runs(catalog, kind, count=False)):
+        return find_run(catalog, kind, name)
+    return find_run(catalog, part, rest)
 
 
 def _kind(name: str | None) -> RunKind | None:

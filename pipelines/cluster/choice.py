@@ -1,6 +1,6 @@
 """How many clusters: silhouette and stability over k, and the choice of k on that curve."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -81,6 +81,8 @@ ROUNDS = 15
 MOST = 150
 LEAST_SIZE = 10
 """Sampled vectors per cluster, at least, up to which k is tried."""
+STEP = 1.19
+"""How much larger the next k is that is tried."""
 GOOD_ENOUGH = 0.97
 """The smallest k is taken whose score is at least this share of the best."""
 FEW, LEAD = 3, 1.1
@@ -122,7 +124,7 @@ def ks(count: int, most: int = MOST) -> list[int]:
     found, k = [], 2
     while k <= min(most, max(2, count // LEAST_SIZE)) and k < count:
         found.append(k)
-        k = max(k + 1, round(k * 1.19))
+        k = max(k + 1, round(k * STEP))
     return found
 
 
@@ -131,7 +133,11 @@ def k_curve(vectors: np.ndarray, seed: int, notify: Notify = silent) -> list[Poi
     random = np.random.default_rng(seed)
     if len(vectors) > SAMPLE:
         vectors = vectors[np.sort(random.choice(len(vectors), SAMPLE, replace=False))]
-    tried = ks(len(vectors))
+    return points_of(vectors, ks(len(vectors)), seed, notify)
+
+
+def points_of(vectors: np.ndarray, tried: Sequence[int], seed: int, notify: Notify = silent) -> list[Point]:
+    """Return the points of these k over all of float32 [n, d] vectors of length 1."""
     points = []
     with one_thread():
         starts = [seeds(vectors, max(tried), seed + number) for number in range(SEEDS)] if tried else []
@@ -141,7 +147,7 @@ def k_curve(vectors: np.ndarray, seed: int, notify: Notify = silent) -> list[Poi
     return points
 
 
-def _points(vectors: np.ndarray, tried: list[int], starts: list[np.ndarray], seed: int) -> Iterator[Point]:
+def _points(vectors: np.ndarray, tried: Sequence[int], starts: list[np.ndarray], seed: int) -> Iterator[Point]:
     from sklearn.metrics import adjusted_rand_score
 
     for k in tried:

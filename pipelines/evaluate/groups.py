@@ -106,7 +106,7 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
 
 
 def _newest(catalog: Catalog) -> Run:
-    runs = [run for run in list_runs(catalog) if run.kind.groups and run.complete]
+    runs = [run for run in list_runs(catalog) if run.kind.groups and run.complete and not run.kind.part]
     if not runs:
         said = f"there is no {' or '.join(group_kinds())} run in this collection: make one with `sonde cluster`"
         raise SondeError(said, code="not-found", field="run")

@@ -98,6 +98,51 @@ def fit_bertopic(texts: list[str], vectors: np.ndarray, words: Words, settings: 
     return DenseTopics(labels, counts, np.asarray(model.probabilities_, np.float64))
 
 
+def count_words(texts: list[str], vectors: np.ndarray, labels: np.ndarray, words: Words) -> Counts:
+    """Let BERTopic count the words of groups that are found already, and weigh them by class-based TF-IDF.
+
+    Args:
+        texts: One for each vector.
+        vectors: float32 [n, d], of length 1.
+        labels: int64 [n], the group of each, numbered from 0 without a gap.
+        words: Takes the describing words out of a text.
+
+    Returns:
+        The counts of each group, in the order of the groups.
+
+    Raises:
+        MissingExtraError: BERTopic is not installed.
+    """
+    counter = Counter(words)
+    model = _without_samples(bertopic().BERTopic)(
+        language="multilingual", umap_model=AsItIs(), hdbscan_model=Given(labels), vectorizer_model=counter,
+        ctfidf_model=_weighting(),
+    )  # fmt: skip
+    ranked = np.array(model.fit_transform(texts, vectors)[0], np.int64)  # BERTopic numbers groups by size
+    row_of = np.empty(int(labels.max()) + 1, np.int64)
+    row_of[labels] = ranked
+    return Counts(counter.matrix[row_of], counter.get_feature_names_out())
+
+
+class AsItIs:
+    """Nothing in UMAP's place: the groups are known."""
+
+    def fit_transform(self, vectors: np.ndarray, y: Any = None) -> np.ndarray:
+        """Return the vectors."""
+        return vectors
+
+
+class Given:
+    """Groups in HDBSCAN's place that are known already."""
+
+    def __init__(self, labels: np.ndarray) -> None:
+        self.labels_ = labels
+
+    def fit(self, places: np.ndarray, y: Any = None) -> "Given":
+        """Keep the groups."""
+        return self
+
+
 class Reducer:
     """UMAP in BERTopic's place for it."""
 

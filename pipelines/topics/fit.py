@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import replace as changed
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...indexer.ann.library import faiss_package
 from ...indexer.errors import Message, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.kinds import TOPIC
+from ...indexer.store.kinds import LEVELS, TOPIC, kind_of
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of, list_runs
 from ...indexer.store.view import View
@@ -24,8 +24,11 @@ from ..analysis.terms import Counts, from_arrays, to_arrays
 from . import adapter
 from .adapter import bertopic
 from .items import Before, topic_items, words_of
-from .model import OUTLIER, Assigned, TopicModel, leaves_of
-from .settings import TopicSettings
+from .layers import FEWEST
+from .level_runs import level_runs, parts_of
+from .levels import nested_levels
+from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
+from .settings import LEVEL_NAMES, TopicSettings
 
 LEAST = 0.1
 """Two topics are the same only if they share this much of their common documents (Jaccard), or,"""
@@ -71,7 +74,7 @@ def matched(
             numbers[topic] = fresh
             fresh += 1
     groups = {numbers[topic]: leaves for topic, leaves in new.groups.items()}
-    return replace(new, groups=dict(sorted(groups.items()))), pairs
+    return changed(new, groups=dict(sorted(groups.items()))), pairs
 
 
 def _cosines(new: TopicModel, old: TopicModel) -> np.ndarray:
@@ -93,7 +96,9 @@ def _jaccard(ours: np.ndarray, our_topics: list[int], theirs: np.ndarray, their_
 
 
 ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
-LIBRARIES = ("bertopic", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
+KEPT = ("fitted", "min_size", "groups", "levels", "suggested", "level", "clear", "equal", "silhouette", "stability")
+"""What a run's report keeps when the run is written again without a fit."""
+LIBRARIES = ("bertopic", "evoc", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 SEED_SHARE = 0.25
 """How far a text is drawn towards the group of seed words that it is nearest to."""
 
@@ -136,8 +141,9 @@ def make_topics(
             model, known = _numbered(view, corpus, model, assigned, earlier)
             assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, name, settings.to_dict(), report, known, notify)
+        parts = level_runs(view, corpus, new, model, assigned, {}, notify)
     new = _timed(new, time.perf_counter() - began)
-    write_run(collection.path, new, corpus.snapshot, replace=replace)
+    write_run(collection.path, new, corpus.snapshot, replace=replace, parts=parts)
 
 
 def rewrite(
@@ -163,17 +169,24 @@ def rewrite(
         parameters = dict(run.parameters)
         if change:
             parameters["changes"] = [*parameters.get("changes", []), dict(change)]
-        report = {key: run.report[key] for key in ("fitted", "min_size", "groups") if key in run.report}
+        report = {key: run.report[key] for key in KEPT if key in run.report}
         assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
-    write_run(collection.path, _timed(new, time.perf_counter() - began), corpus.snapshot, replace=True)
+        before = {kind: items_of(view.catalog, part) for kind, part in parts_of(view, run).items()}
+        parts = level_runs(view, corpus, new, model, assigned, before, notify)
+    new = _timed(new, time.perf_counter() - began)
+    write_run(collection.path, new, corpus.snapshot, replace=True, parts=parts)
 
 
 def load_topic_model(view: View, run: Run) -> TopicModel:
     """Return the model that a run keeps."""
     arrays = {name: array_of(view.catalog, run, name) for name in ARRAYS}
     groups = {item.number: tuple(item.data["leaves"]) for item in items_of(view.catalog, run) if item.number != OUTLIER}
-    return TopicModel(arrays["vectors"], arrays["thresholds"], from_arrays(arrays), arrays["tree"], groups)
+    levels = None
+    if "suggested" in run.report:
+        suggested = LEVELS.index(kind_of(run.report["suggested"]))
+        levels = Levels(array_of(view.catalog, run, "levels"), suggested, array_of(view.catalog, run, "means"))
+    return TopicModel(arrays["vectors"], arrays["thresholds"], from_arrays(arrays), arrays["tree"], groups, levels)
 
 
 def automatic_size(count: int) -> int:
@@ -190,9 +203,46 @@ def _earlier(view: View, name: str, match: str | None) -> Run | None:
 def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) -> tuple[TopicModel, dict[str, Any]]:
     chosen = sample_rows(len(corpus.vectors), settings.sample, settings.seed)
     vectors = corpus.vectors[chosen]
-    min_size = settings.min_size or automatic_size(len(chosen))
     texts = texts_of(view, corpus.snapshot.docs[corpus.first[chosen]])
-    notify(f"fitting topics on {counted(len(chosen), 'distinct text')}, of at least {min_size} each")
+    if settings.dense or len(chosen) < FEWEST:
+        return _fit_dense(view, vectors, texts, settings, notify)
+    return _fit_levels(view, vectors, texts, settings, notify)
+
+
+def _fit_levels(
+    view: View, vectors: np.ndarray, texts: list[str], settings: TopicSettings, notify: Notify
+) -> tuple[TopicModel, dict[str, Any]]:
+    """Return a model of nested levels, with its topics at the level that is asked for, and what was measured."""
+    notify(f"fitting topics on {counted(len(texts), 'distinct text')}")
+    nested = nested_levels(_guided(view.collection, vectors, settings), settings.seed, notify)
+    leaves, thresholds, fine, levels = nested_leaves(
+        vectors, nested.leaves, nested.levels, nested.suggested, settings.outliers == "keep"
+    )
+    inside = np.isin(nested.leaves, fine)
+    place = np.empty(int(nested.leaves.max()) + 1, np.int64)
+    place[fine] = np.arange(len(fine))
+    notify(f"counting words of {counted(len(fine), 'fine group')}")
+    some = np.flatnonzero(inside)
+    counts = adapter.count_words(
+        [texts[row] for row in some], vectors[some], place[nested.leaves[some]], words_of(view)
+    )  # fmt: skip
+    model = TopicModel.of(leaves, thresholds, counts, levels)
+    if settings.level != "suggested":
+        model = changed(model, groups=levels.at(LEVEL_NAMES.index(settings.level) - 1))
+    if settings.reduce_to is not None and settings.reduce_to < len(model.groups):
+        model = model.cut(settings.reduce_to)
+    suggested = str(LEVELS[nested.suggested])
+    chosen = suggested if settings.level == "suggested" else settings.level
+    report = {"fitted": len(texts), **nested.report(), "groups": len(fine), "levels": levels.sizes()}
+    return model, report | {"suggested": suggested, "level": chosen}
+
+
+def _fit_dense(
+    view: View, vectors: np.ndarray, texts: list[str], settings: TopicSettings, notify: Notify
+) -> tuple[TopicModel, dict[str, Any]]:
+    """Return a model of dense groups, each of them a topic, and what was measured."""
+    min_size = settings.min_size or automatic_size(len(texts))
+    notify(f"fitting topics on {counted(len(texts), 'distinct text')}, of at least {min_size} each")
     words = words_of(view)
     dense = adapter.fit_bertopic(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
     found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
@@ -202,7 +252,7 @@ def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) ->
     if not len(found):
         said = f"no {min_size} texts lie close together: there is no topic (try a smaller {arg('min_size')})"
         notify(Message(said))
-    return model, {"fitted": len(chosen), "min_size": min_size, "groups": len(found)}
+    return model, {"fitted": len(texts), "min_size": min_size, "groups": len(found)}
 
 
 def _guided(collection: StoredCollection, vectors: np.ndarray, settings: TopicSettings) -> np.ndarray:
@@ -256,6 +306,8 @@ def _run(
         "carried": max(0, len(corpus.first) - report.get("fitted", 0)),
     }  # fmt: skip
     arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree} | to_arrays(model.counts)
+    if model.levels:
+        arrays |= {"levels": model.levels.groups, "means": model.levels.means}
     arrays |= {"documents": corpus.snapshot.docs, "probabilities": assigned.probabilities[group].astype(np.float32)}
     return NewRun(
         TOPIC, name, parameters, libraries=(faiss_package(), *cuml_package(), *LIBRARIES), report=report, items=items,
@@ -265,6 +317,4 @@ def _run(
 
 
 def _timed(new: NewRun, seconds: float) -> NewRun:
-    from dataclasses import replace
-
-    return replace(new, seconds=round(seconds, 3))
+    return changed(new, seconds=round(seconds, 3))

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.store.kinds import LEVELS
 from ...indexer.store.view import normalized
 from ...indexer.wording import existing
+from ..analysis.describe import centroids
 from ..analysis.neighbours import neighbours, one_thread
 from ..analysis.terms import Counts, Weighted, terms_of
 
@@ -42,6 +44,51 @@ class Assigned:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """Leaves put together at nested levels, and the means by which a text finds its suggested group.
+
+    Attributes:
+        groups: int64 [3, leaves], the coarse, the middle and the fine group of each leaf, numbered from 0.
+        suggested: 0, 1 or 2: which level is suggested.
+        means: float32 [k, d], of length 1: of the suggested groups. A text belongs to the suggested group whose mean
+            is nearest, and then to the nearest leaf of that group.
+    """
+
+    groups: np.ndarray
+    suggested: int
+    means: np.ndarray
+
+    def at(self, level: int) -> dict[int, tuple[int, ...]]:
+        """Return the leaves of each group of a level."""
+        row = self.groups[level]
+        return {number: tuple(np.flatnonzero(row == number).tolist()) for number in range(int(row.max(initial=-1)) + 1)}
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many groups each level has, by its name, the coarsest first."""
+        return {str(kind): int(row.max(initial=-1)) + 1 for kind, row in zip(LEVELS, self.groups, strict=True)}
+
+
+def nearest_leaf(vectors: np.ndarray, leaves: np.ndarray, levels: Levels | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leaf of each vector, int64 [n], and its cosine, float64 [n]: within the suggested group, if any are.
+
+    Args:
+        vectors: float32 [n, d], of length 1.
+        leaves: float32 [leaves, d], of length 1; at least one.
+        levels: Of the leaves.
+    """
+    if levels is None or len(levels.means) < 2:
+        rows, cosines = neighbours(vectors, leaves, 1)
+        return rows[:, 0], cosines[:, 0].astype(np.float64)
+    group = neighbours(vectors, levels.means, 1)[0][:, 0]
+    found, closeness = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float64)
+    for number, own in levels.at(levels.suggested).items():
+        rows = np.flatnonzero(group == number)
+        places, cosines = neighbours(vectors[rows], leaves[list(own)], 1)
+        found[rows], closeness[rows] = np.array(own)[places[:, 0]], cosines[:, 0]
+    return found, closeness
+
+
+@dataclass(frozen=True)
 class TopicModel:
     """What is needed to tell the topic of any vector.
 
@@ -51,6 +98,7 @@ class TopicModel:
         counts: Words by leaf.
         tree: float64 [leaves - 1, 4], as SciPy has it: which nodes join, at which distance.
         groups: The leaves of each topic.
+        levels: Groups of leaves at nested levels; None for a model of one level.
     """
 
     vectors: np.ndarray
@@ -58,12 +106,18 @@ class TopicModel:
     counts: Counts
     tree: np.ndarray
     groups: dict[int, tuple[int, ...]]
+    levels: Levels | None = None
 
     @classmethod
-    def of(cls, vectors: np.ndarray, thresholds: np.ndarray, counts: Counts) -> "TopicModel":
-        """Return a model of which every leaf is a topic."""
+    def of(
+        cls, vectors: np.ndarray, thresholds: np.ndarray, counts: Counts, levels: Levels | None = None
+    ) -> "TopicModel":
+        """Return a model of which every leaf is a topic, or every suggested group."""
         groups = {leaf: (leaf,) for leaf in range(len(vectors))}
-        return cls(vectors, thresholds, counts, _tree(vectors), groups)
+        if levels is None:
+            return cls(vectors, thresholds, counts, _tree(vectors), groups)
+        tree = _tree(vectors, levels.groups)
+        return cls(vectors, thresholds, counts, tree, levels.at(levels.suggested), levels)
 
     def assign(self, vectors: np.ndarray) -> Assigned:
         """Return where vectors belong, float32 [n, d] of length 1; the same in whatever company they come."""
@@ -71,8 +125,7 @@ class TopicModel:
         if not len(self.vectors):
             nowhere = np.full(count, OUTLIER, np.int64)
             return Assigned(nowhere, np.full(count, np.nan), np.zeros(count), nowhere)
-        rows, cosines = neighbours(vectors, self.vectors, 1)
-        leaves, nearest = rows[:, 0], cosines[:, 0].astype(np.float64)
+        leaves, nearest = nearest_leaf(vectors, self.vectors, self.levels)
         topics = np.where(nearest < self.thresholds[leaves], OUTLIER, self.topic_of_leaf[leaves])
         return Assigned(topics, nearest, self._probabilities(vectors, leaves), leaves)
 
@@ -198,15 +251,79 @@ def leaves_of(
             groups, found = groups[order], found[order]
             break
         groups, found = groups[sizes > 0], found[sizes > 0]
+    return found, _thresholds(vectors, labels, found, groups, with_outliers), groups
+
+
+def _thresholds(
+    vectors: np.ndarray, labels: np.ndarray, found: np.ndarray, groups: np.ndarray, with_outliers: bool
+) -> np.ndarray:
     thresholds = np.full(len(groups), -2.0, np.float32)
     if with_outliers:
         for leaf, group in enumerate(groups):
             thresholds[leaf] = np.quantile(vectors[labels == group] @ found[leaf], CORE) - 1e-6
-    return found, thresholds, groups
+    return thresholds
 
 
-def _tree(vectors: np.ndarray) -> np.ndarray:
-    """Join the two nodes whose leaves have the smallest mean cosine distance, until there is one."""
+def nested_leaves(
+    vectors: np.ndarray, labels: np.ndarray, groups: np.ndarray, suggested: int, with_outliers: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Levels]:
+    """Return the leaves of nested groups, without those that no text is nearest to.
+
+    Args:
+        vectors: float32 [n, d], of length 1.
+        labels: int64 [n], the fine group of each.
+        groups: int64 [3, fine], the group of each fine one at each level.
+        suggested: Which level is suggested.
+        with_outliers: Whether texts far from every leaf are outliers.
+
+    Returns:
+        float32 [leaves, d] vectors, float32 [leaves] thresholds, int64 [leaves], the fine group that each leaf comes
+        from, and the levels. At each level, the largest group has the number 0.
+    """
+    fine = np.arange(groups.shape[1])
+    found = centroids(vectors, labels, len(fine))
+    while True:
+        levels = Levels(_renumbered(groups[:, fine]), suggested, np.zeros((0, vectors.shape[1]), np.float32))
+        own = np.isin(labels, fine)
+        parents = levels.groups[suggested][np.searchsorted(fine, labels[own])]
+        means = centroids(vectors[own], parents, int(parents.max()) + 1)
+        levels = replace(levels, means=means)
+        leaves, _ = nearest_leaf(vectors, found, levels)
+        sizes = np.bincount(leaves, minlength=len(fine))
+        if sizes.all():
+            break
+        fine, found = fine[sizes > 0], found[sizes > 0]
+    rows = [_by_size(row, sizes) for row in levels.groups]
+    order = np.lexsort((fine, -sizes))
+    places = np.argsort(rows[suggested][np.unique(levels.groups[suggested], return_index=True)[1]])
+    levels = Levels(np.stack(rows)[:, order], suggested, means[places])
+    fine, found = fine[order], found[order]
+    return found, _thresholds(vectors, labels, found, fine, with_outliers), fine, levels
+
+
+def _renumbered(groups: np.ndarray) -> np.ndarray:
+    """Return each row of int64 [levels, leaves] numbered from 0 without a gap."""
+    return np.stack([np.unique(row, return_inverse=True)[1] for row in groups]).astype(np.int64)
+
+
+def _by_size(row: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return int64 [leaves] groups numbered by size, the largest first, given the size of each leaf."""
+    totals = np.bincount(row, weights=sizes)
+    numbers = np.empty(len(totals), np.int64)
+    numbers[np.lexsort((np.arange(len(totals)), -totals))] = np.arange(len(totals))
+    return numbers[row]
+
+
+APART = 4.0
+"""Added to the distance of two leaves for each level that parts them: more than any cosine distance, so groups of a
+level join only when they are whole."""
+
+
+def _tree(vectors: np.ndarray, levels: np.ndarray | None = None) -> np.ndarray:
+    """Join the two nodes whose leaves have the smallest mean cosine distance, until there is one.
+
+    With levels, int64 [levels, leaves], the leaves of a group join each other before they join those of other groups.
+    """
     if len(vectors) < 2:
         return np.zeros((0, 4))
     from scipy.cluster.hierarchy import linkage
@@ -215,8 +332,13 @@ def _tree(vectors: np.ndarray) -> np.ndarray:
     with one_thread():
         distances = np.round(np.maximum(1 - vectors.astype(np.float64) @ vectors.T.astype(np.float64), 0), 6)
     distances = (distances + distances.T) / 2
+    for row in levels if levels is not None else ():
+        distances += APART * (row[:, None] != row)
     np.fill_diagonal(distances, 0)
-    return linkage(squareform(distances, checks=False), "average")
+    tree = linkage(squareform(distances, checks=False), "average")
+    if levels is not None:  # a tree is drawn with heights that rise
+        tree[:, 2] = np.maximum.accumulate(np.round(np.round(tree[:, 2], 6) % APART, 6))
+    return tree
 
 
 def nodes(tree: np.ndarray, leaves: int) -> list[tuple[int, ...]]:

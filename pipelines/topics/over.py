@@ -13,7 +13,6 @@ import numpy as np
 from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
-from ...indexer.store.kinds import TOPIC
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
@@ -204,7 +203,7 @@ def _breakdown(
     docs: np.ndarray,
     codes: list[list[int]],
 ) -> Breakdown:
-    known, numbers, _ = assignments_of(view.catalog, find_run(view.catalog, TOPIC, topics.name))
+    known, numbers, _ = assignments_of(view.catalog, find_run(view.catalog, topics.run.kind, topics.run.name))
     topic_of = dict(zip(known.tolist(), numbers.tolist(), strict=True))
     place_of = {topic.number: place for place, topic in enumerate(topics)}
     counts, totals = np.zeros((len(topics), len(parts)), np.int64), np.zeros(len(parts), np.int64)

@@ -7,6 +7,10 @@ from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_o
 from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
 
+Method = Literal["auto", "levels", "dense"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Level = Literal["suggested", "coarse", "middle", "fine"]
+LEVEL_NAMES: tuple[Level, ...] = get_args(Level)
 Outliers = Literal["keep", "nearest"]
 OUTLIERS: tuple[Outliers, ...] = get_args(Outliers)
 
@@ -31,6 +35,10 @@ class TopicSettings:
         labels: Candidate names, "name" or "name: description": a topic is named by the one that most of its typical
             documents get.
         engine: What chooses among the labels: "similarity" or "nli".
+        method: "levels" finds groups at three nested levels; "dense" finds dense groups of one grain, by UMAP and
+            HDBSCAN. "auto" is "dense" if `min_size` is given, which only dense groups have, or if there are fewer than
+            30 distinct texts; otherwise "levels".
+        level: The level whose groups are the run's topics: the "suggested" one, "coarse", "middle" or "fine".
     """
 
     seed: int = 0
@@ -44,6 +52,8 @@ class TopicSettings:
     names: Literal["auto", "terms", "model"] = "auto"
     labels: tuple[str, ...] = ()
     engine: str = "similarity"
+    method: Method = "auto"
+    level: Level = "suggested"
 
     def __post_init__(self) -> None:
         """Take one text as one text: a word is a group of one word."""
@@ -63,6 +73,7 @@ class TopicSettings:
             raise unknown_option("outliers", self.outliers, OUTLIERS)
         if self.names not in ("auto", "terms", "model"):
             raise unknown_option("names", self.names, ("auto", "terms", "model"))
+        self._check_method()
         check_labels(self.labels, self.engine)
         least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
@@ -75,6 +86,23 @@ class TopicSettings:
         if any(not word.strip() for group in self.seed_words for word in group) or () in self.seed_words:
             said = 'seed words are empty somewhere: write groups as "price,cost;delivery,parcel"'
             raise UsageError(said, code="empty", field="seed_words")
+
+    @property
+    def dense(self) -> bool:
+        """Whether dense groups of one grain are asked for."""
+        return self.method == "dense" or (self.method == "auto" and self.min_size is not None)
+
+    def _check_method(self) -> None:
+        if self.method not in METHODS:
+            raise unknown_option("method", self.method, METHODS)
+        if self.level not in LEVEL_NAMES:
+            raise unknown_option("level", self.level, LEVEL_NAMES)
+        if self.method == "levels" and self.min_size is not None:
+            said = f"{arg('min_size')} is for dense groups: leave it out, or choose {arg('method')} dense"
+            raise UsageError(said, code="conflict", field="min_size", value=self.min_size)
+        if self.dense and self.level != "suggested":
+            said = f"dense groups have no levels: leave out {arg('level')}, or {arg('min_size')}"
+            raise UsageError(said, code="conflict", field="level", value=self.level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -14,14 +14,16 @@ from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_te
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.kinds import TOPIC
+from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
 from ...indexer.store.runs import Item, Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
+from ..analysis.runs import newest
 from ..analysis.terms import terms_of, topic_name
 from .fit import load_topic_model, rewrite
+from .level_runs import at_level
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
 
@@ -38,7 +40,9 @@ class Topic:
         terms: Words that tell it from the others, with their c-TF-IDF weights, the heaviest first.
         keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
         representatives: Ids of the documents nearest to its vector.
-        leaves: The dense groups that it is made of.
+        leaves: The dense or fine groups that it is made of.
+        parent: The number of the group one level above that it lies in; None for a run of one level, and for the
+            coarse level.
     """
 
     number: int
@@ -49,6 +53,7 @@ class Topic:
     keywords: tuple[tuple[str, float], ...]
     representatives: tuple[str, ...]
     leaves: tuple[int, ...]
+    parent: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -114,33 +119,79 @@ class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 
     def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
-        """Open a run, the newest if no name is given.
+        """Open a run, the newest if no name is given; `coarse:NAME`, `middle:NAME` and `fine:NAME` open a level of it.
 
         Raises:
-            SondeError: There is none.
+            SondeError: There is none, or it has no levels.
         """
         self.collection = collection
         self._notify = notify
         with collection.view() as view:
-            self.run: Run = find_run(view.catalog, TOPIC, name)
-            self.model: TopicModel = load_topic_model(view, self.run)
+            self.run: Run = newest(view.catalog, TOPIC, name)
+            whole = find_run(view.catalog, TOPIC, self.run.name)
+            self.model: TopicModel = load_topic_model(view, whole)
+            if self.run.kind is not TOPIC:
+                self.model = at_level(self.model, LEVELS.index(self.run.kind))
             docs, numbers, _ = assignments_of(view.catalog, self.run)
             items = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(docs)
         sizes = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
-        made = [_topic(item, sizes.get(item.number, 0), len(docs)) for item in items]
+        above = self._above()
+        made = [_topic(item, sizes.get(item.number, 0), len(docs), above) for item in items]
         self.outliers: int = sizes.get(OUTLIER, 0)
         self._topics = [topic for topic in made if topic.number != OUTLIER]
 
     @property
     def name(self) -> str:
-        """The run's name."""
-        return self.run.name
+        """The run's name; with the level before it, as in `fine:topics`, if a level was opened."""
+        return self.run.name if self.run.kind is TOPIC else self.run.kind.column(self.run.name)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """How many groups each level has, the coarsest first; empty for a run of one level."""
+        return {} if self.model.levels is None else self.model.levels.sizes()
+
+    @property
+    def suggested(self) -> str | None:
+        """The level that is suggested; None for a run of one level."""
+        return None if self.model.levels is None else str(LEVELS[self.model.levels.suggested])
 
     @property
     def topics(self) -> list[Topic]:
         """All topics by number, without the outliers."""
         return list(self._topics)
+
+    @property
+    def level(self) -> str | None:
+        """The level of the topics; None for a run of one level."""
+        return str(self.run.kind) if self.run.kind is not TOPIC else self.run.report.get("level")
+
+    def inside(self) -> dict[int, tuple[Topic, ...]]:
+        """Return the groups of the next finer level that differs, by the topic that they lie in, the largest first.
+
+        A topic that no finer level splits is left out; without levels, none is there.
+        """
+        sizes = list(self.levels.items())
+        names = [name for name, size in sizes[self._place + 1 :] if size > len(self)] if sizes else []
+        if not names:
+            return {}
+        finer = Topics(self.collection, f"{names[0]}:{self.run.name}", self._notify)
+        own = self.model.topic_of_leaf
+        found: dict[int, list[Topic]] = {}
+        for topic in finer:
+            found.setdefault(int(own[topic.leaves[0]]), []).append(topic)
+        ordered = {number: sorted(topics, key=lambda topic: -topic.size) for number, topics in found.items()}
+        return {number: tuple(topics) for number, topics in sorted(ordered.items()) if len(topics) > 1}
+
+    @property
+    def _place(self) -> int:
+        return list(self.levels).index(self.level) if self.level in self.levels else 0
+
+    def _above(self) -> dict[int, int]:
+        """Return the group of each leaf one level above; empty where there is none."""
+        if self.model.levels is None or not self._place:
+            return {}
+        return dict(enumerate(self.model.levels.groups[self._place - 1].tolist()))
 
     def __len__(self) -> int:
         return len(self._topics)
@@ -180,7 +231,7 @@ class Topics(Sequence[Topic]):
         if number != OUTLIER:
             self.model.check(number)
         with self.collection.view() as view:
-            run = find_run(view.catalog, TOPIC, self.name)
+            run = find_run(view.catalog, self.run.kind, self.run.name)
             found = members_of(view.catalog, run, number, k, offset)
             documents = view.documents([doc for doc, _ in found])
         return [
@@ -308,6 +359,9 @@ class Topics(Sequence[Topic]):
         return self._changed(self.model, None)
 
     def _changed(self, model: TopicModel, change: dict[str, Any] | None) -> "Topics":
+        if self.run.kind is not TOPIC:
+            said = f"{self.name} is a level of the topic run {self.run.name!r}: change that run"
+            raise UsageError(said, code="conflict", field="run", value=self.name)
         rewrite(self.collection, self.run, model, change, self._notify)
         return Topics(self.collection, self.name, self._notify)
 
@@ -337,8 +391,9 @@ def _embedded(encoder: Encoder, text: str) -> np.ndarray:
     return normalized(stored.mean(axis=0, keepdims=True))[0]
 
 
-def _topic(item: Item, size: int, total: int) -> Topic:
+def _topic(item: Item, size: int, total: int, above: dict[int, int]) -> Topic:
     data = item.data
     terms, keywords = (tuple((term, value) for term, value in data.get(name, ())) for name in ("terms", "keywords"))
     representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
-    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves)
+    parent = above.get(leaves[0]) if leaves else None
+    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves, parent)

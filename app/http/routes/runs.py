@@ -36,7 +36,7 @@ async def clusters(context: Reader, run: RunName = None, collection: Named = Non
 
 @router.get("/topics", response_model=dict[str, Any], summary="The topics of a run")
 async def topics(context: Reader, run: RunName = None, collection: Named = None) -> Response:
-    """Return the topics with their terms and representative documents."""
+    """Return the topics with their terms and representative documents; the run `fine:NAME` is a level of one."""
     return await _items(context, TOPIC, run, collection)
 
 

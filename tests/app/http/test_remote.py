@@ -298,6 +298,18 @@ def shop(tmp_path: Any) -> Iterator[tuple[Collection, Collection]]:
         yield opened, RemoteCollection(client)  # type: ignore[misc]
 
 
+def test_levels_of_topics(shop: tuple[Collection, Collection]) -> None:
+    here, there = shop
+    made, known = there.topics(names="terms"), here.topic_run()
+    assert (made.levels, made.suggested, made.level) == (known.levels, known.suggested, known.level)
+    assert made.inside() == known.inside()
+    fine = there.topic_run("fine:topics")
+    assert fine.name == "fine:topics" and len(fine) == made.levels["fine"]
+    assert list(fine) == list(here.topic_run("fine:topics"))
+    assert fine.documents(0, k=3) == here.topic_run("fine:topics").documents(0, k=3)
+    assert there.assignments("fine:topics") == here.assignments("fine:topics")
+
+
 def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     here, there = shop
     made = there.topics(min_size=10, names="terms", seed=1)
@@ -324,7 +336,9 @@ def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     assert made.topics == list(made)
     with pytest.raises(AttributeError, match=r"^a remote map has no 'draw': there are name, newer, places, regions"):
         drawn.draw("map.html")
-    with pytest.raises(AttributeError, match=r"^remote topics have no 'draw_tree': there are by, documents, name"):
+    with pytest.raises(
+        AttributeError, match=r"^remote topics have no 'draw_tree': there are by, documents, inside, level"
+    ):
         made.draw_tree("tree.html")  # type: ignore[arg-type]
 
 

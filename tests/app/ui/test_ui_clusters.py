@@ -205,3 +205,19 @@ def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Co
     helps = {metric.label: metric.proto.help for metric in page.metric}
     assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
     assert "0 is what chance gives" in helps["ARI"]
+
+
+def test_a_level_of_topics_is_chosen(pages: Pages) -> None:
+    pytest.importorskip("evoc")
+    made = shop(pages)
+    made.topics(names="terms")
+    levels = made.topic_run().levels
+    page = pages.open("clusters", collection="shop", run="topic:topics")
+    assert levels["coarse"] == 4 < levels["fine"]
+    choice = page.segmented_control(key=f"level:{made.run('topics').run.number}")
+    assert choice.value == "coarse (4)"
+    assert "Delete the topic run topics?" in shown(page)
+    choice.set_value(f"fine ({levels['fine']})").run()
+    fine = made.topic_run("fine:topics")
+    assert all(topic.name in shown(page) for topic in fine)
+    assert "Delete the" not in shown(page)  # a level is changed with its run

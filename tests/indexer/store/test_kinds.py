@@ -19,10 +19,14 @@ from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store import kinds
 from sonde.indexer.store.kinds import (
     CLUSTER,
+    COARSE,
     CORRECTION,
+    FINE,
     KINDS,
     LABEL,
+    LEVELS,
     MAP,
+    MIDDLE,
     TAG,
     TOPIC,
     Column,
@@ -42,6 +46,7 @@ from sonde.pipelines.search.filters.compile import run_operands
 COLUMNS = {
     CLUSTER: [("cluster:r", "integer", "integer", 4), ("cluster:r name", "text", "text", "late")],
     TOPIC: [("topic:r", "integer", "integer", 4), ("topic:r name", "text", "text", "late")],
+    **{kind: [(f"{kind}:r", "integer", "integer", 4), (f"{kind}:r name", "text", "text", "late")] for kind in LEVELS},
     LABEL: [("label:r", "text", "text", "late")],
     TAG: [("tag:r", "boolean", "boolean", True)],
     CORRECTION: [("correction:r", "text", "text", "late")],
@@ -86,15 +91,15 @@ def write(collection: Collection, kind: RunKind, name: str, **more: Any) -> None
 
 
 def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
-    assert KINDS == (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION)
-    assert KINDS == ("cluster", "topic", "map", "label", "tag", "correction")
+    assert KINDS == (CLUSTER, TOPIC, COARSE, MIDDLE, FINE, MAP, LABEL, TAG, CORRECTION)
+    assert KINDS == ("cluster", "topic", "coarse", "middle", "fine", "map", "label", "tag", "correction")
     assert [kind_of(name) for name in ("cluster", "correction")] == [CLUSTER, CORRECTION]
-    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 6
+    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 9
     assert {str(CLUSTER): 1}[CLUSTER] == 1
     assert CLUSTER != "topic" and CLUSTER != TOPIC
     assert json.dumps({"kind": TAG}) == '{"kind": "tag"}'
     assert f"{MAP!r} {MAP} {MAP:<5}|" == "'map' map map  |"
-    assert kind_names() == "cluster, topic, map, label, tag or correction"
+    assert kind_names() == "cluster, topic, coarse, middle, fine, map, label, tag or correction"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,7 +114,9 @@ def test_a_copied_kind_is_the_same_object(kind: RunKind) -> None:
     [("clusters", " (did you mean 'cluster'?)"), ("Tag", " (did you mean 'tag'?)"), ("bogus", ""), ("", "")],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_and_all(fruit: Collection, name: str, hint: str) -> None:
-    message = f"{name!r} is not a kind of run{hint}: use cluster, topic, map, label, tag or correction"
+    message = (
+        f"{name!r} is not a kind of run{hint}: use cluster, topic, coarse, middle, fine, map, label, tag or correction"
+    )
     with pytest.raises(UsageError) as refused:
         kind_of(name)
     assert str(refused.value) == message
@@ -145,21 +152,22 @@ def test_a_map_has_two_coordinates_that_no_filter_uses() -> None:
 
 def test_what_each_kind_is_like() -> None:
     def those(attribute: str) -> list[RunKind]:
-        return [kind for kind in KINDS if getattr(kind, attribute)]
+        return [kind for kind in whole if getattr(kind, attribute)]
 
+    whole = [kind for kind in KINDS if not kind.part]
     assert those("groups") == those("numbered") == list(group_kinds()) == [CLUSTER, TOPIC]
     assert those("colors") == [CLUSTER, TOPIC, LABEL, TAG]
     assert [kind.update for kind in those("update")] == [
         ("cluster", "--update"), ("topics", "--update"), ("map", "--update"),
     ]  # fmt: skip
-    assert [kind.payload for kind in KINDS] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 3
-    assert [kind.score for kind in KINDS] == ["score"] * 3 + ["probability"] + ["score"] * 2
-    assert [kind.item for kind in KINDS] == ["cluster", "topic", "region", "label", "tag", "label"]
-    assert [kind.items for kind in KINDS] == ["clusters", "topics", "regions", "labels", "tags", "labels"]
-    assert [kind.heading for kind in KINDS] == ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections"]
-    assert [kind.color("late") for kind in KINDS] == ["late"] * 4 + ["tagged", "late"]
+    assert [kind.payload for kind in whole] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 3
+    assert [kind.score for kind in whole] == ["score"] * 3 + ["probability"] + ["score"] * 2
+    assert [kind.item for kind in whole] == ["cluster", "topic", "region", "label", "tag", "label"]
+    assert [kind.items for kind in whole] == ["clusters", "topics", "regions", "labels", "tags", "labels"]
+    assert [kind.heading for kind in whole] == ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections"]
+    assert [kind.color("late") for kind in whole] == ["late"] * 4 + ["tagged", "late"]
     assert {kind: followers(kind) for kind in those("colors")} == {
-        CLUSTER: (), TOPIC: (), LABEL: (CORRECTION,), TAG: (),
+        CLUSTER: (), TOPIC: LEVELS, LABEL: (CORRECTION,), TAG: (),
     }  # fmt: skip
 
 
@@ -216,7 +224,9 @@ def test_a_seventh_kind_is_exported_filtered_by_drawn_and_listed(
     assert json.loads(sonde("runs", fruit.path, "--kind", "theme", "--json").out)["kind"] == "theme"
     with pytest.raises(SondeError, match="the theme run 'r' has no theme 7"):
         rename_item(fruit.path, run, 7, "x")
-    with pytest.raises(UsageError, match="use cluster, topic, map, label, tag, correction or theme"):
+    with pytest.raises(
+        UsageError, match="use cluster, topic, coarse, middle, fine, map, label, tag, correction or theme"
+    ):
         fruit.runs("bogus")
 
 
@@ -253,3 +263,11 @@ def test_a_kind_that_is_not_known_is_named(fruit: Collection) -> None:
     message = "this collection has a 'theme' run, which this version of Sonde cannot read"
     with fruit.stored.view() as view, pytest.raises(SondeError, match=message):
         list_runs(view.catalog)
+
+
+def test_levels_are_parts_of_a_topic_run() -> None:
+    assert LEVELS == (COARSE, MIDDLE, FINE) == followers(TOPIC)
+    assert [kind for kind in KINDS if kind.part] == list(LEVELS)
+    for level in LEVELS:
+        same = ("item", "items", "score", "payload", "numbered", "groups", "colors", "embedded", "update")
+        assert [getattr(level, name) for name in same] == [getattr(TOPIC, name) for name in same]

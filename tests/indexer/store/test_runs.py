@@ -59,8 +59,8 @@ def clusters(taken: Snapshot, name: str = "two", **more: object) -> NewRun:
     )
 
 
-def write(collection: Collection, new: NewRun, **more: bool) -> int:
-    return write_run(collection.path, new, snapshot(collection), **more)
+def write(collection: Collection, new: NewRun, replace: bool = False) -> int:
+    return write_run(collection.path, new, snapshot(collection), replace=replace)
 
 
 def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:

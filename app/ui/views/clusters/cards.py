@@ -104,7 +104,7 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
 def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
     if run.kind is CLUSTER:
         return list(collection.clusters_near(query, run.name, PAGE))
-    topics = collection.topic_run(run.name)
+    topics = collection.topic_run(run.kind.column(run.name) if run.kind.part else run.name)
     return [
         (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)
         for topic, cosine in topics.search(query, PAGE)

@@ -13,7 +13,7 @@ from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
 
 METHODS = {
-    "topics": "Topics: dense groups, joined in a tree",
+    "topics": "Topics: groups at three nested levels, with names",
     "kmeans": "KMeans: every document in one of k clusters",
     "density": "Density: clusters of any shape, and outliers",
 }
@@ -77,6 +77,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             show_new(shelf, collection, running, first=True)
         return
     run, part = _chosen(shelf, collection, runs, running)
+    run = run if part == TREE else _at_level(collection, run)
     found = collection.counted_run(run)
     with sentences():
         _facts(found.run, found.items)
@@ -99,6 +100,23 @@ def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: 
     ):
         show_new(shelf, collection, running)
     return by_name[chosen], part or GROUPS
+
+
+def _at_level(collection: Collection, run: Run) -> Run:
+    """Let a level of a topic run be chosen; return the run that holds its groups."""
+    sizes = run.report.get("levels", {})
+    if not sizes:
+        return run
+    named = {f"{level} ({size:,})": level for level, size in sizes.items()}
+    first = next(shown for shown, level in named.items() if level == run.report["level"])
+    nested = "Every fine group lies in one middle group, and every middle group in one coarse group."
+    chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
+    if not run.report["clear"]:
+        low, high = run.report["equal"]
+        st.caption(f"How many groups there are is not clear: {low:,} to {high:,} are about equally good.")
+    if chosen is None or chosen == first:
+        return run
+    return next(part for part in collection.uncounted_runs(named[chosen]) if part.name == run.name)
 
 
 def _facts(run: Run, items: list[Item]) -> None:
@@ -132,7 +150,7 @@ def _part(
     elif part == "compare":
         show_compare(collection, runs, run, items)
     else:
-        if may_write():
+        if may_write() and not run.kind.part:
             show_change(shelf, collection, run, items, running)
         if not any(item.number >= 0 for item in items):
             empty(

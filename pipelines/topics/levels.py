@@ -1,0 +1,193 @@
+"""Nested levels of groups: the suggested one, finer groups inside each of its groups, coarser ones made of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.progress import Notify, silent
+from ..analysis.describe import centroids
+from ..analysis.neighbours import one_thread
+from ..cluster.kmeans import fit_kmeans, nearest
+from .grain import Contest, Suggestion
+from .layers import evoc_layers
+
+COARSE = (5, 12)
+"""Groups of the coarse level, where the suggested one has more; otherwise the suggested level is the coarse one."""
+FINER = 1.5
+"""A finer level has at least this many times the groups of the one above it."""
+LEAST = 5
+"""Fewest fitted texts of a fine group: as in EVoC's finest layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Groups of vectors at three levels.
+
+    Attributes:
+        leaves: int64 [n], the fine group of each vector.
+        levels: int64 [3, leaves], the coarse, the middle and the fine group of each leaf, numbered from 0. Levels may
+            be equal where there are few groups.
+        suggested: 0, 1 or 2: which level is suggested.
+        why: How it was chosen.
+    """
+
+    leaves: np.ndarray
+    levels: np.ndarray
+    suggested: int
+    why: Suggestion
+
+    @property
+    def parents(self) -> np.ndarray:
+        """int64 [leaves]: the suggested group of each leaf."""
+        return self.levels[self.suggested]
+
+    def report(self) -> dict[str, Any]:
+        """Return JSON values for the report of a run."""
+        return self.why.to_dict()
+
+
+def nested_levels(vectors: np.ndarray, seed: int, notify: Notify = silent) -> Nested:
+    """Group float32 [n, d] vectors of length 1, all different, at three nested levels.
+
+    The suggested level is the one that wins the contest of EVoC's layers and KMeans. A group of EVoC's finest layer
+    becomes a fine group inside the suggested group that holds most of it. Coarser groups are suggested groups, put
+    together.
+
+    Raises:
+        MissingExtraError: EVoC is not installed.
+    """
+    notify("looking for groups of all sizes (the first time after an installation, code is compiled for a minute)")
+    contest = Contest(vectors, evoc_layers(vectors, seed), seed, notify)
+    why = contest.suggest()
+    winner = contest.winner(why.grain)
+    labels, count = _numbered(winner.labels)
+    leaves, parents = _leaves(contest, labels)
+    if len(parents) < FINER * count:
+        leaves, parents = labels, np.arange(count)
+    levels, suggested = _levels(contest, leaves, parents, count)
+    return Nested(leaves, levels, suggested, why)
+
+
+def _leaves(contest: Contest, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fine group of each vector, int64 [n], and the suggested group of each fine one, int64 [leaves]."""
+    if not contest.layers:
+        return labels, np.arange(int(labels.max()) + 1)
+    return refined(contest.vectors, labels, contest.layers[0].means, LEAST)
+
+
+def _levels(contest: Contest, leaves: np.ndarray, parents: np.ndarray, count: int) -> tuple[np.ndarray, int]:
+    """Return int64 [3, leaves] groups by level, and which level is the suggested one."""
+    fine = np.arange(len(parents))
+    if count <= COARSE[1]:
+        return np.stack([parents, _between(contest, leaves, parents, count), fine]), 0
+    if len(parents) > count:
+        coarse = _merged(contest, parents[leaves], count, COARSE)
+        return np.stack([coarse[parents], parents, fine]), 1
+    most = int(count / FINER)
+    middle = _merged(contest, leaves, count, (COARSE[1] + 1, most)) if most > COARSE[1] else fine
+    kept = int(middle.max()) + 1
+    coarse = _merged(contest, middle[leaves], kept, COARSE)
+    return np.stack([coarse[middle], middle, fine]), 2
+
+
+def refined(vectors: np.ndarray, labels: np.ndarray, means: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Split groups into parts, none of which reaches into another group.
+
+    A mean belongs to the group that holds most of the vectors nearest to it. Each vector goes to the nearest mean of
+    its own group. Parts with too few vectors are given up, the smallest first.
+
+    Args:
+        vectors: float32 [n, d], of length 1.
+        labels: int64 [n], the group of each, numbered from 0 without a gap.
+        means: float32 [m, d], of length 1: around which parts may form.
+        least: Fewest vectors of a part, unless it is the only one of its group.
+
+    Returns:
+        int64 [n], the part of each vector, and int64 [parts], the group of each part.
+    """
+    with one_thread():
+        close = nearest(vectors, means)[0]
+        votes = np.zeros((len(means), int(labels.max()) + 1), np.int64)
+        np.add.at(votes, (close, labels), 1)
+        home = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+        parts, groups = np.empty(len(vectors), np.int64), []
+        for group in range(votes.shape[1]):
+            rows = np.flatnonzero(labels == group)
+            found = _parts(vectors[rows], means[home == group], least)
+            parts[rows] = found + len(groups)
+            groups += [group] * (int(found.max(initial=0)) + 1)
+    return parts, np.array(groups, np.int64)
+
+
+def _parts(vectors: np.ndarray, means: np.ndarray, least: int) -> np.ndarray:
+    while len(means) > 1:
+        labels = nearest(vectors, means)[0]
+        sizes = np.bincount(labels, minlength=len(means))
+        if sizes.min() >= least:
+            return labels
+        means = np.delete(means, int(sizes.argmin()), axis=0)
+    return np.zeros(len(vectors), np.int64)
+
+
+def _between(contest: Contest, leaves: np.ndarray, parents: np.ndarray, count: int) -> np.ndarray:
+    """Return int64 [leaves]: groups of leaves, of which each lies in one suggested group; the best of those tried."""
+    low, high = FINER * count, len(parents) / FINER
+    if low > high:
+        return np.arange(len(parents))
+    low = low if COARSE[1] >= high else max(low, COARSE[1] + 1)  # of many groups, more than a coarse level may have
+    directions = centroids(contest.vectors, leaves, len(parents))
+    k = int(np.clip(round((count * len(parents)) ** 0.5), np.ceil(low), high))
+    tried = [layer.means for layer in contest.layers if low <= layer.k <= high]
+    tried.append(fit_kmeans(contest.vectors, k, contest.seed).centroids)
+    with one_thread():
+        found = [refined(directions, parents, means, 1)[0] for means in tried]
+    return max(found, key=lambda groups: _score(contest, groups[leaves]))
+
+
+def _merged(contest: Contest, labels: np.ndarray, count: int, wanted: tuple[int, int]) -> np.ndarray:
+    """Put groups together, so that there are as many as wanted: the best of those tried.
+
+    Args:
+        contest: What competes, and its vectors.
+        labels: int64 [n], the group of each vector.
+        count: Of groups; more than the wanted ones.
+        wanted: The fewest and the most groups.
+
+    Returns:
+        int64 [count], the larger group of each.
+    """
+    low, high = wanted
+    grains = [grain for grain in contest.grains if low <= grain.k <= high]
+    best = max(grains, key=lambda grain: grain.score, default=None)
+    k = best.k if best else high
+    others = [layer.labels(contest.vectors) for layer in contest.layers if low <= layer.k <= high]
+    others.append(fit_kmeans(contest.vectors, k, contest.seed).labels)
+    found = [_by_vote(labels, count, other) for other in others]
+    found.append(_by_tree(centroids(contest.vectors, labels, count), k))
+    fitting = [groups for groups in found if low <= int(groups.max()) + 1 <= high] or found[-1:]
+    return max(fitting, key=lambda groups: _score(contest, groups[labels]))
+
+
+def _by_vote(labels: np.ndarray, count: int, other: np.ndarray) -> np.ndarray:
+    votes = np.zeros((count, int(other.max()) + 1), np.int64)
+    np.add.at(votes, (labels, other), 1)
+    return np.unique(votes.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
+
+
+def _by_tree(means: np.ndarray, k: int) -> np.ndarray:
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    with one_thread():
+        tree = linkage(means.astype(np.float64), "ward")
+    return np.unique(fcluster(tree, k, "maxclust"), return_inverse=True)[1].astype(np.int64)
+
+
+def _score(contest: Contest, labels: np.ndarray) -> float:
+    return round(contest.score(labels, int(labels.max()) + 1), 6)
+
+
+def _numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return labels numbered from 0 without a gap, and how many there are."""
+    numbers, found = np.unique(labels, return_inverse=True)
+    return found.astype(np.int64), len(numbers)
