@@ -32,6 +32,8 @@ class ClusterSettings:
         refits: Fits with other seeds, and as many on 90 % of the documents, that stability is measured by; None takes 3
             for KMeans and 1 for density, and 0 measures none.
         where: A filter on metadata and runs; only what passes is clustered.
+        names: What clusters are named with beside their words: "terms" alone, the collection's "model", or "auto", the
+            model if it is available.
         labels: Candidate names, "name" or "name: description": a cluster is named by the one that most of its typical
             documents get. Without candidates, clusters are named by their terms.
         engine: What chooses among the labels: "similarity" or "nli".
@@ -48,6 +50,7 @@ class ClusterSettings:
     sample: int = SAMPLE
     refits: int | None = None
     where: str | None = None
+    names: Literal["auto", "terms", "model"] = "auto"
     labels: tuple[str, ...] = ()
     engine: str = "similarity"
 
@@ -59,6 +62,7 @@ class ClusterSettings:
         """
         _one_of("method", self.method, METHODS)
         _one_of("outliers", self.outliers, OUTLIERS)
+        _one_of("names", self.names, ("auto", "terms", "model"))
         check_labels(self.labels, self.engine)
         if isinstance(self.k, bool) or not (self.k == "auto" or (isinstance(self.k, int) and self.k >= 1)):
             raise out_of_range("k", self.k, "give a whole number from 1, or auto")

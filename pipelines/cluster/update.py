@@ -17,7 +17,8 @@ from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_mod
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
-from ..analysis.describe import OUTLIERS, REPRESENTATIVES, cluster_terms, group_name, ids_of, vote
+from ..analysis.describe import OUTLIERS, REPRESENTATIVES, cluster_terms, ids_of, name_by_terms, placeholder, vote
+from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of
 from ..search.filters import documents_where
 from .clustering import LIBRARIES
 from .density import belong, to_nearest
@@ -56,6 +57,9 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
         corpus = Corpus.of(view, docs)
         labels = np.where(np.isin(labels, chosen), chosen[0], labels)
         item, mean = _described(view, corpus, run, labels, items[chosen[0]])
+        if not item.name:
+            others = {number: one.name for number, one in items.items() if number >= 0 and number not in chosen}
+            item = _renamed(view, corpus, run, labels, item, others)
         arrays = _arrays(view, run)
     arrays["centroids"][chosen[0]] = mean
     kept = {number: one for number, one in items.items() if number not in chosen} | {item.number: item}
@@ -84,7 +88,7 @@ def _method(run: Run) -> str:
 
 
 def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: Item) -> tuple[Item, np.ndarray]:
-    """Return the merged cluster and its mean, float32 [d]."""
+    """Return the merged cluster, without a name unless a person gave it one, and its mean, float32 [d]."""
     of_text = labels[corpus.first]
     terms = cluster_terms(view, corpus, of_text, run.parameters.get("seed", 0))
     rows = np.flatnonzero(of_text == first.number)
@@ -98,9 +102,22 @@ def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: 
         "cohesion": round(float(cosines.mean(dtype=np.float64)), 4), "stability": None,
     }  # fmt: skip
     before = [(str(term), float(weight)) for term, weight in first.data.get("terms", [])]
-    by_hand = GIVEN in first.data or first.name != group_name(before, first.number)
+    by_hand = GIVEN in first.data or first.name != first.data.get(AUTOMATIC, name_by_terms(before, first.number))
     data |= {GIVEN: True} if by_hand else {}
-    return Item(first.number, first.name if by_hand else group_name(own, first.number), data), mean
+    return Item(first.number, first.name if by_hand else "", data), mean
+
+
+def _renamed(view: View, corpus: Corpus, run: Run, labels: np.ndarray, item: Item, others: dict[int, str]) -> Item:
+    """Return a merged cluster under a name that none of the others has."""
+    numbers = sorted({item.number, *others})
+    groups = np.full(len(corpus.first), -1)
+    for place, number in enumerate(numbers):
+        groups[labels[corpus.first] == number] = place
+    seed, choice = run.parameters.get("seed", 0), run.parameters.get("names", "auto")
+    naming = naming_of(view, corpus, groups, len(numbers), seed, embedder(view.collection, choice))
+    kept = {place: others[number] for place, number in enumerate(numbers) if number in others}
+    name = naming.choose(kept)[numbers.index(item.number)] or placeholder(item.number)
+    return Item(item.number, name, {**item.data, AUTOMATIC: name})
 
 
 def _arrays(view: View, run: Run) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
+from ..analysis.naming.corpus import MEASURED, report_of
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import Counts, from_arrays, to_arrays
 from . import adapter
@@ -163,7 +164,7 @@ def rewrite(
         parameters = dict(run.parameters)
         if change:
             parameters["changes"] = [*parameters.get("changes", []), dict(change)]
-        report = {key: run.report[key] for key in ("fitted", "min_size", "groups") if key in run.report}
+        report = {key: run.report[key] for key in ("fitted", "min_size", "groups", *MEASURED) if key in run.report}
         assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
     write_run(collection.path, _timed(new, time.perf_counter() - began), corpus.snapshot, replace=True)
@@ -246,11 +247,11 @@ def _run(
 ) -> NewRun:
     group = corpus.group
     topics = assigned.topics[group]
-    items = topic_items(view, corpus, model, assigned, parameters, known, notify)
+    items, accuracy = topic_items(view, corpus, model, assigned, parameters, known, notify)
     outliers = int((topics == OUTLIER).sum())
     if outliers:
         items = [Item(OUTLIER, OUTLIERS, {"size": outliers}), *items]
-    report = report | {
+    report = report | (report_of(accuracy) if accuracy else {}) | {
         "documents": len(group), "distinct": len(corpus.first), "topics": len(model.groups), "outliers": outliers,
         "outlier_share": round(outliers / max(len(group), 1), 6),
         "carried": max(0, len(corpus.first) - report.get("fitted", 0)),
