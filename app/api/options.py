@@ -78,8 +78,12 @@ class ClusterOptions(TypedDict, total=False):
     sample: int
     refits: int | None
     where: str | None
+    names: Literal["auto", "terms", "model"]
     labels: Sequence[str]
     engine: str
+    namer: str | None
+    namer_model: str | None
+    namer_show: bool
 
 
 class TopicOptions(TypedDict, total=False):
@@ -96,6 +100,9 @@ class TopicOptions(TypedDict, total=False):
     names: Literal["auto", "terms", "model"]
     labels: Sequence[str]
     engine: str
+    namer: str | None
+    namer_model: str | None
+    namer_show: bool
 
 
 class MapOptions(TypedDict, total=False):

@@ -20,6 +20,7 @@ from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import centroids, describe, silhouettes
 from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
+from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
 from ..analysis.naming.readers import NameAccuracy
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
@@ -165,8 +166,19 @@ def _named(
         view, corpus, labels, len(clusters), settings.seed, embedder(view.collection, settings.names, notify)
     )
     given = {item.number: item.name for item in clusters if item.data.get(GIVEN)}
-    own = [name or item.name for name, item in zip(naming.choose(given), clusters, strict=True)]
-    found = [Item(item.number, name, {**item.data, AUTOMATIC: name}) for item, name in zip(clusters, own, strict=True)]
+    names, answers = naming.choose(given), dict[int, dict[str, Any]]()
+    if namer := Namer.of(settings.namer, settings.namer_model, settings.namer_show):
+        docs, known = corpus.snapshot.docs[corpus.first], known_answers(view.catalog)
+        texts = {n: texts_of(view, docs[rows[:EXAMPLES]]) for n, rows in enumerate(typical) if n not in given}
+        asked = ask_namer(namer, naming, names, texts, known, notify)
+        names, answers = asked.names, asked.answers
+    found = [
+        Item(item.number, name or item.name, {
+            **item.data, AUTOMATIC: name or item.name,
+            **({ANSWER: answers[item.number]} if item.number in answers else {}),
+        })
+        for item, name in zip(clusters, names, strict=True)
+    ]  # fmt: skip
     if settings.labels:
         found = _labelled(view, corpus, found, typical, settings, notify)
     found = [replace(item, name=given.get(item.number, item.name)) for item in found]

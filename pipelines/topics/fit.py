@@ -20,6 +20,7 @@ from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
 from ..analysis.naming.corpus import MEASURED, report_of
+from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import Counts, from_arrays, to_arrays
 from . import adapter
@@ -132,9 +133,9 @@ def make_topics(
         corpus = Corpus.of(view)
         model, report = _fit(view, corpus, settings, notify)
         assigned = model.assign(corpus.vectors)
-        known = Before()
+        known = Before(namer=Namer.of(settings.namer, settings.namer_model, settings.namer_show))
         if earlier:
-            model, known = _numbered(view, corpus, model, assigned, earlier)
+            model, known = _numbered(view, corpus, model, assigned, earlier, known.namer)
             assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, name, settings.to_dict(), report, known, notify)
     new = _timed(new, time.perf_counter() - began)
@@ -223,7 +224,9 @@ def _guided(collection: StoredCollection, vectors: np.ndarray, settings: TopicSe
     return drawn
 
 
-def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, run: Run) -> tuple[TopicModel, Before]:
+def _numbered(
+    view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, run: Run, namer: Namer | None
+) -> tuple[TopicModel, Before]:
     """Number a model's topics like those of an earlier run."""
     docs, items, _ = assignments_of(view.catalog, run)
     known = np.isin(corpus.snapshot.docs, docs)
@@ -231,7 +234,7 @@ def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned,
     before = load_topic_model(view, run)
     ours = assigned.topics[corpus.group[known]]
     model, _ = matched(model, ours, before, old, comparable=not run.other_model)
-    return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True)
+    return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True, namer=namer)
 
 
 def _run(

@@ -12,6 +12,7 @@ from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import ids_of, languages
 from ..analysis.naming.corpus import ACCURACY, embedder, naming_of, with_accuracy
+from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
 from ..analysis.naming.names import Naming
 from ..analysis.naming.readers import NameAccuracy
 from ..analysis.terms import Words, tokenizer
@@ -30,10 +31,12 @@ class Before:
     Attributes:
         items: By topic.
         matched: Whether an item may name a topic whose leaves are others now (a run made again), if a person named it.
+        namer: What is asked for names, if the user asked for it in this call.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
     matched: bool = False
+    namer: Namer | None = None
 
 
 def words_of(view: View) -> Words:
@@ -49,17 +52,19 @@ class _Said:
     keywords: Any
     label: GroupLabel | None
     given: str | None
+    answer: dict[str, Any] | None = None
 
     @classmethod
     def again(cls, item: Item) -> "_Said":
         """Return what a stored item says."""
         data = item.data
         label = GroupLabel(data["label"], data["label_share"]) if "label" in data else None
-        return cls(data.get("own", data["named"]), data["keywords"], label, given_name(item))
+        return cls(data.get("own", data["named"]), data["keywords"], label, given_name(item), data.get(ANSWER))
 
     def values(self, automatic: str) -> dict[str, Any]:
         """Return what an item keeps of it."""
         kept = {"named": automatic, "keywords": self.keywords}
+        kept |= {ANSWER: self.answer} if self.answer else {}
         if self.label:
             kept |= {"own": self.own, "label": self.label.label, "label_share": self.label.share}
         return kept
@@ -98,9 +103,7 @@ def topic_items(
     topics, fresh = list(model.groups), [topic for topic in model.groups if topic not in said]
     naming = _naming(view, corpus, model, assigned, parameters, notify) if fresh else None
     if naming:
-        for topic, own, keywords, label in _fresh(view, corpus, fresh, said, known, typical, model, parameters, naming,
-                                                  notify):  # fmt: skip
-            said[topic] = _Said(own, keywords, label, given_name(known.items.get(topic)))
+        said |= dict(_fresh(view, corpus, fresh, said, known, typical, model, parameters, naming, notify))
     automatic = label_names([said[topic].label for topic in topics], [said[topic].own for topic in topics])
     names = [said[topic].given or automatic[place] for place, topic in enumerate(topics)]
     sizes = np.unique_counts(assigned.topics[corpus.group])
@@ -139,12 +142,21 @@ def _naming(
 def _fresh(
     view: View, corpus: Corpus, fresh: Sequence[int], said: Mapping[int, _Said], known: Before,
     typical: Sequence[np.ndarray], model: TopicModel, parameters: Mapping[str, Any], naming: Naming, notify: Notify,
-) -> Iterator[tuple[int, str, Any, GroupLabel | None]]:  # fmt: skip
-    """Yield these topics, each with its name, keywords and label."""
+) -> Iterator[tuple[int, _Said]]:  # fmt: skip
+    """Yield these topics, each with what it is called."""
     places = {topic: place for place, topic in enumerate(model.groups)}
     kept = {places[topic]: each.given or each.own for topic, each in said.items()}
     kept |= {places[topic]: name for topic in fresh if (name := given_name(known.items.get(topic)))}
     own, vectors = naming.choose(kept), model.topic_vectors()
+    answers: dict[int, dict[str, Any]] = {}
+    if known.namer:
+        texts = {
+            places[topic]: texts_of(view, corpus.snapshot.docs[corpus.first[typical[places[topic]][:EXAMPLES]]])
+            for topic in fresh
+            if places[topic] not in kept
+        }
+        asked = ask_namer(known.namer, naming, own, texts, known_answers(view.catalog), notify)
+        own, answers = asked.names, asked.answers
     labels: list[GroupLabel | None] = [None] * len(fresh)
     docs = corpus.snapshot.docs[corpus.first]
     if parameters.get("labels"):
@@ -154,7 +166,9 @@ def _fresh(
         )]  # fmt: skip
     for topic, label in zip(fresh, labels, strict=True):
         place = places[topic]
-        yield topic, own[place] or f"topic {topic}", naming.nearest(place, vectors[place]), label
+        keywords = naming.nearest(place, vectors[place])
+        yield topic, _Said(own[place] or f"topic {topic}", keywords, label, given_name(known.items.get(topic)),
+                           answers.get(place))  # fmt: skip
 
 
 def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[np.ndarray]:

@@ -39,6 +39,7 @@ class Topic:
         keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
         representatives: Ids of the documents nearest to its vector.
         leaves: The dense groups that it is made of.
+        name_accuracy: How well readers who know only the names put its texts, 0 to 1; None where that was not measured.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Topic:
     keywords: tuple[tuple[str, float], ...]
     representatives: tuple[str, ...]
     leaves: tuple[int, ...]
+    name_accuracy: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -341,4 +343,14 @@ def _topic(item: Item, size: int, total: int) -> Topic:
     data = item.data
     terms, keywords = (tuple((term, value) for term, value in data.get(name, ())) for name in ("terms", "keywords"))
     representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
-    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves)
+    return Topic(
+        item.number,
+        item.name,
+        size,
+        size / max(total, 1),
+        terms,
+        keywords,
+        representatives,
+        leaves,
+        data.get("name_accuracy"),
+    )

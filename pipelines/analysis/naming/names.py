@@ -142,7 +142,7 @@ class Naming:
     def scores(self, names: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return each reader's scores, float [rows, groups], of texts for names."""
         stems = [self._read.stems(row) for row in rows.tolist()]
-        found = {"BM25": bm25(stems, [stems_of(self._read.reader.tokens(name)) for name in names])}
+        found = {"BM25": bm25(stems, [self.stems(name) for name in names])}
         vectors, embedded = self.sample.vectors, self._vectors(list(names))
         if vectors is not None and embedded is not None:
             found[self.sample.model] = np.round((vectors[rows] @ embedded.T).astype(np.float64), 5)
@@ -174,8 +174,12 @@ class Naming:
         keys = [self._read.keys(row) for row in self._rows.tolist()]
         return counts_by_group(keys, self.sample.groups[self._rows], self.sample.number)
 
+    def stems(self, name: str) -> list[str]:
+        """Return the stems of a name, repeated as they occur, without stop words."""
+        return stems_of(self._read.reader.tokens(name))
+
     def _stems(self, name: str) -> frozenset[str]:
-        return frozenset(stems_of(self._read.reader.tokens(name)))
+        return frozenset(self.stems(name))
 
     def _vectors(self, names: list[str]) -> np.ndarray | None:
         """Return float32 [names, d], or None without a model."""

@@ -126,16 +126,18 @@ class Reader:
     def _token(self, word: str, first: bool) -> Token:
         known = self._known.get(word)
         if known is None:
-            made = self._made(word)
-            known = made, Token(made.stem, made.form, True)
+            inside, first_made = self._made(word, word[0].isupper()), self._made(word, False)
+            known = inside, Token(first_made.stem, first_made.form, True)
             if len(self._known) < KNOWN:
                 self._known[word] = known
         return known[first]
 
-    def _made(self, word: str) -> Token:
+    def _made(self, word: str, capital: bool) -> Token:
+        """Return the token of a word; a capital inside a sentence makes words of conversation a name: "New York"."""
         whole = word.replace("’", "'")
         form = _POSSESSIVE.sub("", whole)
-        if self._stop(form.lower()) or self._stop(whole.lower()):
+        name = capital and form.lower() in _TALK
+        if not name and (self._stop(form.lower()) or self._stop(whole.lower())):
             return Token(STOP, form)
         return Token(self._stem(form.lower()) or BREAK, form) if _says(form.lower()) else _BREAK
 

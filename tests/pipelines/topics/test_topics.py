@@ -323,9 +323,18 @@ def test_the_command_line(sonde: Command, own: Collection) -> None:
     delete_run(own.path, TOPIC, "topics")
     found = [json.loads(line) for line in sonde("topics", own.path, "--min-size", 10, "--json").out.splitlines()]
     assert [topic["number"] for topic in found] == [0, 1, 2, 3]
-    assert {"run", "number", "name", "size", "share", "terms", "keywords", "representatives", "leaves"} == found[
-        0
-    ].keys()
+    assert {
+        "run",
+        "number",
+        "name",
+        "size",
+        "share",
+        "terms",
+        "keywords",
+        "representatives",
+        "leaves",
+        "name_accuracy",
+    } == found[0].keys()
     ran = sonde("topic", own.path, 0, "-k", 3, "--json")
     assert [json.loads(line)["rank"] for line in ran.out.splitlines()] == [1, 2, 3]
     asked = (["--tree"], ["--over", "day"], ["--by", "theme"], ["--search", "battery"], ["--text", "parcel"], [0])
