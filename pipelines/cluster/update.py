@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN, NewRun, Snapshot, write_run
+from ...indexer.store.run_writing import GIVEN, NAME_ACCURACY, NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -24,6 +24,8 @@ from .clustering import LIBRARIES
 from .density import belong, to_nearest
 
 ARRAYS = ("centroids", "fitted", "limits")
+UNKNOWN_NOW = ("silhouette", "stability", NAME_ACCURACY)
+"""What a report no longer knows after clusters were merged."""
 MERGED = "merged"
 """The parameter that tells where the numbers of merged clusters lead."""
 
@@ -67,7 +69,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     leads = {number: chosen[0] if to in chosen else to for number, to in leads.items()}
     new = NewRun(
         CLUSTER, run.name, run.parameters | {MERGED: leads}, (faiss_package(), *LIBRARIES[_method(run)][1:]),
-        run.report | {"clusters": len(known) - len(chosen) + 1, "silhouette": None, "stability": None},
+        run.report | {"clusters": len(known) - len(chosen) + 1} | dict.fromkeys(UNKNOWN_NOW),
         run.seconds + time.perf_counter() - began, [kept[number] for number in sorted(kept)], (docs, labels, scores),
         arrays=arrays,
     )  # fmt: skip

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...indexer.progress import Notify, silent
+from ...indexer.store.run_writing import NAME_ACCURACY
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import ids_of, languages
-from ..analysis.naming.corpus import ACCURACY, embedder, naming_of, with_accuracy
+from ..analysis.naming.corpus import embedder, naming_of, with_accuracy
 from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
 from ..analysis.naming.names import Naming
 from ..analysis.naming.readers import NameAccuracy
@@ -124,7 +125,7 @@ def topic_items(
 
 
 def _as_measured(item: Item, before: Item) -> Item:
-    kept = {ACCURACY: before.data[ACCURACY]} if ACCURACY in before.data else {}
+    kept = {NAME_ACCURACY: before.data[NAME_ACCURACY]} if NAME_ACCURACY in before.data else {}
     return Item(item.number, item.name, {**item.data, **kept})
 
 

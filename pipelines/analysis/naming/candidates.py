@@ -7,8 +7,8 @@ import numpy as np
 
 from .phrases import Key
 
-CANDIDATES = 40
-"""Phrases of a group among which its name is chosen."""
+CANDIDATES, FEWEST, IN_ALL = 40, 6, 2_000
+"""Phrases of a group among which its name is chosen: at most, at least, and of all groups together, about."""
 ENOUGH = 50
 """Texts from which on a phrase must occur in two of them."""
 TELLING = 0.02
@@ -18,7 +18,7 @@ WHOLE = 0.7
 
 
 def candidates(
-    counts: Sequence[Counter[Key]], sizes: np.ndarray, parents: Sequence[int] | None = None, most: int = CANDIDATES
+    counts: Sequence[Counter[Key]], sizes: np.ndarray, parents: Sequence[int] | None = None
 ) -> list[list[Key]]:
     """Return the phrases that tell most about each group, the most telling first.
 
@@ -30,10 +30,10 @@ def candidates(
         counts: Of each group: in how many of its texts a phrase occurs.
         sizes: int64 [groups], texts of each.
         parents: The parent of each group, or None.
-        most: Phrases of a group.
     """
     least = 2 if sizes.sum() >= ENOUGH else 1
     number = len(counts)
+    most = int(np.clip(IN_ALL // max(number, 1), FEWEST, CANDIDATES))
     shares: Counter[Key] = Counter()
     for own, size in zip(counts, sizes.tolist(), strict=True):
         for key, count in own.items():

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..neighbours import one_thread
 from .phrases import Phrase
-from .readers import SATURATION, repeated
+from .readers import LENGTH_WEIGHT, SATURATION, repeated
 
 MOST = 3
 """Phrases of a name."""
@@ -15,6 +16,12 @@ WARMTH = 0.02
 """A reader by meaning believes in names by the softmax of its cosines over this."""
 SHARPNESS = 3.0
 """A reader by words believes in names by the softmax of its scores times this."""
+TOP = 60.0
+"""Beliefs are at most e to this power."""
+OUTWEIGHS = 0.99
+"""From this share of a sum on, what is left without it is not found by subtraction."""
+SLIGHT = 0.02
+"""A name of one phrase gets a second one, even if that costs the readers this share of the group's texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +32,13 @@ class Evidence:
         words: float32 [texts, candidates]: how much of a text's wording a phrase matches.
         own: int64 [texts], the group of each text.
         cosines: float32 [texts, candidates], or None without a model.
-        alike: float32 [candidates, candidates]: cosines between the phrases, or None.
+        embedded: float32 [candidates, d] of length 1: the phrases, or None.
     """
 
     words: np.ndarray
     own: np.ndarray
     cosines: np.ndarray | None
-    alike: np.ndarray | None
+    embedded: np.ndarray | None
 
     @classmethod
     def of(
@@ -51,13 +58,15 @@ class Evidence:
         for place, phrase in enumerate(phrases):
             for stem in phrase.stems:
                 places.setdefault(stem, []).append(place)
-        words = np.zeros((len(texts), len(phrases)), np.float32)
+        words = np.zeros((len(texts), len(phrases)), np.float32, order="F")
         for row, text in enumerate(texts):
             for stem in text.keys() & places.keys():
                 words[row, places[stem]] += repeated(text[stem])
         if vectors is None or embedded is None:
             return cls(words, own, None, None)
-        return cls(words, own, vectors @ embedded.T, embedded @ embedded.T)
+        with one_thread():
+            cosines = np.round(vectors @ embedded.T, 5)
+        return cls(words, own, np.asfortranarray(cosines), embedded)
 
 
 def choose(
@@ -97,11 +106,11 @@ def choose(
 
 
 def _extend(scores: "_Scores", group: int, places: Sequence[int], banned: frozenset[str]) -> None:
-    """Add the phrase that helps most, if one does no harm."""
+    """Add the phrase that helps most, if it does no harm; to a single phrase, if it does but slight harm."""
     free = [place for place in places if scores.fits(group, place, banned)]
     if free:
-        gains = np.round(scores.gains(group, free), 6)
-        if gains.max() >= 0:
+        gains, single = np.round(scores.gains(group, free), 6), len(scores.chosen[group]) == 1
+        if gains.max() >= (-SLIGHT * float((scores.evidence.own == group).mean()) if single else 0):
             scores.add(group, free[int(gains.argmax())])
 
 
@@ -121,9 +130,8 @@ class _Scores:
         self.phrases = phrases
         self.chosen: list[list[int]] = [[] for _ in range(number)]
         self._rare = float(np.log1p(max(number - 0.5, 0.5) / 1.5))
-        texts = len(evidence.own)
-        self._words = np.zeros((texts, number), np.float32)
-        self._near = None if evidence.cosines is None else np.zeros((texts, number), np.float32)
+        self._columns = [self._with_words] if evidence.cosines is None else [self._with_words, self._with_cosines]
+        self._beliefs = [_Beliefs(evidence.own, number) for _ in self._columns]
 
     def fits(self, group: int, place: int, banned: frozenset[str]) -> bool:
         """Return whether a phrase brings no stem that the name has, or must not have."""
@@ -133,17 +141,13 @@ class _Scores:
 
     def gains(self, group: int, places: list[int]) -> np.ndarray:
         """Return float64 [places]: how much the chance rises that the readers put a text right."""
-        own = self.evidence.own
-        gain = _gain(self._words * SHARPNESS, own, group, self._with_words(group, places) * SHARPNESS)
-        if self._near is not None:
-            gain += _gain(self._near / WARMTH, own, group, self._with_cosines(group, places) / WARMTH)
-        return gain
+        readers = zip(self._columns, self._beliefs, strict=True)
+        return np.sum([beliefs.gains(group, column(group, places)) for column, beliefs in readers], axis=0)
 
     def add(self, group: int, place: int, slot: int | None = None) -> None:
         """Add a phrase to a name, at its end or in a slot."""
-        self._words[:, group] = self._with_words(group, [place])[:, 0]
-        if self._near is not None:
-            self._near[:, group] = self._with_cosines(group, [place])[:, 0]
+        for column, beliefs in zip(self._columns, self._beliefs, strict=True):
+            beliefs.put(group, column(group, [place])[:, 0])
         self.chosen[group].insert(len(self.chosen[group]) if slot is None else slot, place)
 
     def remove(self, group: int, slot: int) -> None:
@@ -151,28 +155,53 @@ class _Scores:
         del self.chosen[group][slot]
 
     def _with_words(self, group: int, places: list[int]) -> np.ndarray:
+        """Return float32 [texts, places]: the belief of a reader by words in the name with each of the phrases."""
         chosen = self.chosen[group]
         before = self.evidence.words[:, chosen].sum(axis=1, keepdims=True)
         length = sum(len(self.phrases[place].stems) for place in chosen)
         lengths = np.array([length + len(self.phrases[place].stems) for place in places], np.float32)
-        damp = SATURATION * (0.25 + 0.75 * lengths / MOST)
-        return (before + self.evidence.words[:, places]) * (self._rare * (SATURATION + 1) / (1 + damp))
+        damp = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / MOST)
+        scores = (before + self.evidence.words[:, places]) * (self._rare * (SATURATION + 1) / (1 + damp))
+        return np.exp(np.minimum(scores * SHARPNESS, TOP))
 
     def _with_cosines(self, group: int, places: list[int]) -> np.ndarray:
-        """Return the cosines to the mean of the phrases' vectors, which is near the vector of the whole name."""
-        cosines, alike = self.evidence.cosines, self.evidence.alike
-        assert cosines is not None and alike is not None
+        """Return the same of a reader by meaning, for whom a name is the mean of its phrases' vectors."""
+        cosines, embedded = self.evidence.cosines, self.evidence.embedded
+        assert cosines is not None and embedded is not None
         chosen = self.chosen[group]
         before = cosines[:, chosen].sum(axis=1, keepdims=True)
-        square = alike[np.ix_(chosen, chosen)].sum() + 2 * alike[np.ix_(chosen, places)].sum(axis=0) + 1
-        return (before + cosines[:, places]) / np.sqrt(np.maximum(square, 1e-6))
+        mean = embedded[chosen].sum(axis=0)
+        square = np.round(mean @ mean + 2 * (embedded[places] @ mean) + 1, 5)
+        return np.exp((before + cosines[:, places]) / np.sqrt(np.maximum(square, 1e-6)) / WARMTH)
 
 
-def _gain(scores: np.ndarray, own: np.ndarray, group: int, columns: np.ndarray) -> np.ndarray:
-    """Return float64 [columns]: the rise of the mean softmax of each text's group, if a column took its place."""
-    top = np.maximum(scores.max(axis=1), columns.max(axis=1))[:, None]
-    weights, fresh = np.exp(scores - top), np.exp(columns - top)
-    right, before = weights[np.arange(len(own)), own], weights.sum(axis=1)
-    after = (before - weights[:, group])[:, None] + fresh
-    now = np.where((own == group)[:, None], fresh, right[:, None]) / after
-    return now.mean(axis=0, dtype=np.float64) - float((right / before).mean(dtype=np.float64))
+class _Beliefs:
+    """How much a reader believes in each name for each text; the shares of a text's beliefs are its chances."""
+
+    def __init__(self, own: np.ndarray, number: int) -> None:
+        self.own = own
+        self._each = np.ones((len(own), number), np.float32, order="F")
+        self._all = np.full(len(own), float(number))
+
+    def put(self, group: int, column: np.ndarray) -> None:
+        """Give a group other beliefs, float32 [texts]."""
+        self._all = self._rest(group) + column
+        self._each[:, group] = column
+
+    def gains(self, group: int, columns: np.ndarray) -> np.ndarray:
+        """Return float64 [columns]: the rise of the mean chance of each text's group, if a column took its place."""
+        if not len(self.own):
+            return np.zeros(columns.shape[1])
+        right = self._each[np.arange(len(self.own)), self.own]
+        after = self._rest(group)[:, None] + columns
+        now = np.where((self.own == group)[:, None], columns, right[:, None]) / after
+        return now.mean(axis=0) - float((right / self._all).mean())
+
+    def _rest(self, group: int) -> np.ndarray:
+        """Return float64 [texts]: the beliefs in all other groups; summed again where this one outweighs them."""
+        rest = self._all - self._each[:, group]
+        rows = np.flatnonzero(self._each[:, group] > OUTWEIGHS * self._all)
+        others = self._each[rows].astype(np.float64)
+        others[:, group] = 0
+        rest[rows] = others.sum(axis=1)
+        return rest

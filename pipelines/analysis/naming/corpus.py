@@ -9,6 +9,7 @@ import numpy as np
 from ....indexer.errors import SondeError
 from ....indexer.progress import Notify, silent
 from ....indexer.store.collection import StoredCollection
+from ....indexer.store.run_writing import NAME_ACCURACY
 from ....indexer.store.runs import Item
 from ....indexer.store.view import View
 from ..corpus import Corpus, texts_of
@@ -17,9 +18,7 @@ from ..neighbours import one_thread
 from .names import Embed, Naming, Sample, rows_to_read
 from .readers import NameAccuracy
 
-ACCURACY = "name_accuracy"
-"""In the data of a group and in the report of a run: how well readers who know only the names put texts."""
-MEASURED = (ACCURACY, "name_readers", "name_texts")
+MEASURED = (NAME_ACCURACY, "name_readers", "name_texts")
 """What a report keeps of the measurement."""
 AUTOMATIC = "named"
 """In the data of a group: the name that was made for it, whatever it is called now."""
@@ -72,7 +71,9 @@ def naming_of(
 def with_accuracy(items: Sequence[Item], accuracy: NameAccuracy) -> list[Item]:
     """Return items with their `name_accuracy`, in the order of the groups; outliers, number -1, stay as they are."""
     values = iter(accuracy.groups)
-    return [item if item.number < 0 else replace(item, data={**item.data, ACCURACY: next(values)}) for item in items]
+    return [
+        item if item.number < 0 else replace(item, data={**item.data, NAME_ACCURACY: next(values)}) for item in items
+    ]
 
 
 def report_of(accuracy: NameAccuracy) -> dict[str, Any]:

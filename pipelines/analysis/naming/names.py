@@ -7,13 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
+from ..describe import membership_matrix
+from ..neighbours import one_thread
 from .candidates import candidates
 from .choice import MOST, Evidence, choose
 from .phrases import Key, Phrase, ReadTexts, counts_by_group, stems_of
 from .readers import NameAccuracy, bm25
 
 READ = 6_000
-"""Texts that are read for names, at most; each group gets its share, and at least `LEAST` where it has them."""
+"""Texts that are read for names, about; each group gets its share, and at least `LEAST` where it has them."""
+ASKED = 4_000
+"""Texts that the readers are asked for while a name is chosen, at most, with as many of each group."""
+EVIDENCE = 30_000_000
+"""Pairs of a text and a candidate that the readers judge, at most."""
 LEAST = 40
 HELD_OUT = 0.1
 """Share of the texts that are read that no name is made of: they measure the names."""
@@ -26,6 +32,8 @@ Embed = Callable[[list[str]], np.ndarray]
 def rows_to_read(groups: np.ndarray, seed: int, most: int = READ) -> np.ndarray:
     """Return ascending rows of texts to read, of each group its share, and at least 40 if it has them.
 
+    Of more groups than a fortieth of `most`, each has fewer.
+
     Args:
         groups: int64 [texts], -1 for outliers, which name nothing.
         seed: Of the sample.
@@ -35,10 +43,10 @@ def rows_to_read(groups: np.ndarray, seed: int, most: int = READ) -> np.ndarray:
     inside = np.flatnonzero(groups >= 0)
     if len(inside) <= most:
         return inside
-    kept = []
-    for group in np.unique(groups[inside]).tolist():
-        rows = np.flatnonzero(groups == group)
-        count = min(len(rows), max(LEAST, round(most * len(rows) / len(inside))))
+    numbers, own = np.unique(groups[inside], return_inverse=True)
+    least, kept = int(np.clip(most // len(numbers), 1, LEAST)), []
+    for rows in membership_matrix(own, inside):
+        count = min(len(rows), max(least, round(most * len(rows) / len(inside))))
         kept.append(random.choice(rows, count, replace=False))
     return np.sort(np.concatenate(kept))
 
@@ -109,6 +117,8 @@ class Naming:
 
     def _evidence(self, phrases: Sequence[Phrase]) -> Evidence:
         vectors, rows = self.sample.vectors, self._rows
+        asked = min(ASKED, EVIDENCE // max(len(phrases), 1))
+        rows = rows[rows_to_read(self.sample.groups[rows], 0, asked)]
         stems = [self._read.stems(row) for row in rows.tolist()]
         embedded = self._vectors([phrase.text for phrase in phrases])
         return Evidence.of(
@@ -136,7 +146,8 @@ class Naming:
         embedded = self._vectors(texts)
         if embedded is None:
             return []
-        cosines = np.round((embedded @ vector).astype(np.float64), 3).tolist()
+        with one_thread():
+            cosines = np.round((embedded @ vector).astype(np.float64), 3).tolist()
         return sorted(zip(texts, cosines, strict=True), key=lambda pair: (-pair[1], pair[0]))
 
     def scores(self, names: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -145,7 +156,8 @@ class Naming:
         found = {"BM25": bm25(stems, [self.stems(name) for name in names])}
         vectors, embedded = self.sample.vectors, self._vectors(list(names))
         if vectors is not None and embedded is not None:
-            found[self.sample.model] = np.round((vectors[rows] @ embedded.T).astype(np.float64), 5)
+            with one_thread():
+                found[self.sample.model] = np.round((vectors[rows] @ embedded.T).astype(np.float64), 5)
         return found
 
     def _accuracy(self, names: Sequence[str], rows: np.ndarray) -> NameAccuracy:
@@ -195,8 +207,8 @@ def _held_out(groups: np.ndarray, seed: int) -> np.ndarray:
     """Return bool [texts]: a tenth of each group, at least one of five; none of a group of fewer."""
     random = np.random.default_rng(seed)
     found = np.zeros(len(groups), bool)
-    for group in np.unique(groups).tolist():
-        rows = np.flatnonzero(groups == group)
+    own = np.unique(groups, return_inverse=True)[1]
+    for rows in membership_matrix(own, np.arange(len(groups))) if len(groups) else []:
         if len(rows) >= FEWEST:
             found[random.choice(rows, max(1, round(HELD_OUT * len(rows))), replace=False)] = True
     return found

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -79,11 +79,15 @@ class ReadTexts:
         """Return phrases in the form that these texts write most often."""
         seen: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         unsure: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+        inside: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for row in rows:
+            for token in self.tokens[row]:
+                if not token.first:
+                    inside[token.stem][token.form] += 1
             for key, span in _phrases(self.tokens[row]):
                 if key in wanted:
                     (unsure if span[0].first else seen)[key][_written(span)] += 1
-        forms = {key: _commonest(seen[key]) or _lowered(_commonest(unsure[key])) for key in wanted}
+        forms = {key: _commonest(seen[key]) or _lowered(_commonest(unsure[key]), key, inside) for key in wanted}
         return {key: Phrase(form, frozenset(stems_of(self.reader.tokens(form)))) for key, form in forms.items()}
 
 
@@ -127,10 +131,18 @@ def _commonest(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
-def _lowered(form: str) -> str:
-    """Return a form that is only known from where every word begins with a capital letter; acronyms stay."""
-    return " ".join(word if sum(map(str.isupper, word)) > 1 or not word[1:].islower() else word.lower()
-                    for word in form.split(" "))  # fmt: skip
+def _lowered(form: str, key: Key, inside: Mapping[str, Counter[str]]) -> str:
+    """Return a form that is only known from where capital letters say nothing.
+
+    A word is written as it is inside of sentences, else in lower case; acronyms stay.
+    """
+    words = form.split(" ")
+    if len(words) != len(key):
+        return form
+    return " ".join(
+        _commonest(inside[stem]) if stem in inside else word if sum(map(str.isupper, word)) > 1 else word.lower()
+        for word, stem in zip(words, key, strict=True)
+    )
 
 
 def counts_by_group(keys: Sequence[set[Key]], groups: np.ndarray, number: int) -> list[Counter[Key]]:

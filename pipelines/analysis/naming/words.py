@@ -20,7 +20,7 @@ STOP, BREAK = "", "\n"
 _LEFTOVERS = "mr mrs ms dr prof amp nbsp quot lt gt apos http https www com href mathrm mathbb mathcal"
 # Titles, and what is left of entities and formulas whose signs were lost: no name needs them.
 _NEVER = frozenset(_LEFTOVERS.split())
-_CONVERSATION = """
+_CONVERSATION_WORDS = """
     able absolutely actual actually ago ahead allow allowed allows alright apparently appear appears appreciate
     ask asked asking asks assist assistance assume available aware basically begin believe bit bring came cause
     caused certain certainly clear come comes coming completely concerned consider contact correct correctly
@@ -40,7 +40,7 @@ _CONVERSATION = """
     yesterday yet
     """
 # English words of conversation, which say how people talk and not what about; lists of stop words lack them.
-_TALK = frozenset(_CONVERSATION.split())
+CONVERSATION = frozenset(_CONVERSATION_WORDS.split())
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|\S+@\S+\.\w+")
 _MATHS = re.compile(r"\$\$.{1,400}?\$\$|\$[^$\n]{0,200}[\\^_{}][^$\n]{0,200}\$|\\[a-zA-Z]+\*?", re.DOTALL)
@@ -136,7 +136,7 @@ class Reader:
         """Return the token of a word; a capital inside a sentence makes words of conversation a name: "New York"."""
         whole = word.replace("’", "'")
         form = _POSSESSIVE.sub("", whole)
-        name = capital and form.lower() in _TALK
+        name = capital and form.lower() in CONVERSATION
         if not name and (self._stop(form.lower()) or self._stop(whole.lower())):
             return Token(STOP, form)
         return Token(self._stem(form.lower()) or BREAK, form) if _says(form.lower()) else _BREAK
@@ -229,5 +229,5 @@ def _stop_word(languages: tuple[str, ...]) -> Callable[[str], bool]:
     for language in languages:
         if language in STEMMERS and language not in NO_STOP_WORDS:
             builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), english_stop_words() | _TALK if "en" in languages else frozenset()
+    analyzer, english = builder.build(), english_stop_words() | CONVERSATION if "en" in languages else frozenset()
     return lambda word: word in english or not analyzer.analyze(word)

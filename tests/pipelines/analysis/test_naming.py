@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sonde.pipelines.analysis.naming.candidates import candidates
+from sonde.pipelines.analysis.naming.choice import _Beliefs
 from sonde.pipelines.analysis.naming.names import Naming, Sample, rows_to_read
 from sonde.pipelines.analysis.naming.phrases import ReadTexts, alike
 from sonde.pipelines.analysis.naming.readers import NameAccuracy, bm25, right, right_among
@@ -168,3 +169,22 @@ def test_a_sample_leaves_out_outliers_and_keeps_small_groups() -> None:
     groups = np.concatenate([np.full(10_000, 0), np.full(30, 1), np.full(50, -1)])
     rows = rows_to_read(groups, 0, 1_000)
     assert (groups[rows] == 1).sum() == 30 and (groups[rows] == -1).sum() == 0 and 900 <= len(rows) <= 1_100
+
+
+def test_beliefs_are_summed_as_if_from_nothing() -> None:
+    random = np.random.default_rng(0)
+    own = np.arange(50) % 5
+    beliefs, each = _Beliefs(own, 5), np.ones((50, 5))
+    for turn in range(200):
+        group, column = turn % 5, np.exp(random.random(50).astype(np.float32) * 50)
+        beliefs.put(group, column)
+        each[:, group] = column
+    columns = np.exp(random.random((50, 3)).astype(np.float32) * 10)
+    naive = []
+    for column in columns.T:
+        changed = each.copy()
+        changed[:, 2] = column
+        naive.append(
+            (changed[range(50), own] / changed.sum(axis=1)).mean() - (each[range(50), own] / each.sum(axis=1)).mean()
+        )
+    assert np.allclose(beliefs.gains(2, columns), naive, atol=1e-6)
