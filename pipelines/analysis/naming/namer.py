@@ -107,17 +107,21 @@ class Namer:
             raise SondeError(f"the namer at {self.host} did not answer with a chat completion") from None
 
     def _check(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            valid = False
-        if not valid:
+        if not _valid_address(self.url):
             said = f"{arg('namer')} is {self.url!r}: give an address such as http://localhost:11434/v1"
             raise UsageError(said, code="invalid", field="namer", value=self.url)
+        parts = urlsplit(self.url)
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         if parts.scheme == "http" and not local and os.environ.get(KEY):
             raise UsageError(f"{KEY} would be sent to {self.host} unencrypted: use https", field="namer")
+
+
+def _valid_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,20 +126,25 @@ class Reader:
     def _token(self, word: str, first: bool) -> Token:
         known = self._known.get(word)
         if known is None:
-            inside, first_made = self._made(word, word[0].isupper()), self._made(word, False)
-            known = inside, Token(first_made.stem, first_made.form, True)
+            made = self._made(word)
+            known = self._as_name(word, made), Token(made.stem, made.form, True)
             if len(self._known) < KNOWN:
                 self._known[word] = known
         return known[first]
 
-    def _made(self, word: str, capital: bool) -> Token:
-        """Return the token of a word; a capital inside a sentence makes words of conversation a name: "New York"."""
+    def _made(self, word: str) -> Token:
         whole = word.replace("’", "'")
-        form = _POSSESSIVE.sub("", whole)
-        name = capital and form.lower() in CONVERSATION
-        if not name and (self._stop(form.lower()) or self._stop(whole.lower())):
+        form = _POSSESSIVE.sub("", whole) if "'" in whole else whole
+        low = form.lower()
+        if self._stop(low) or (form != whole and self._stop(whole.lower())):
             return Token(STOP, form)
-        return Token(self._stem(form.lower()) or BREAK, form) if _says(form.lower()) else _BREAK
+        return Token(self._stem(low) or BREAK, form) if _says(low) else _BREAK
+
+    def _as_name(self, word: str, made: Token) -> Token:
+        """Return the token of a word inside a sentence: a capital letter there makes "New" a part of a name."""
+        if made.stem != STOP or not word[0].isupper() or made.form.lower() not in CONVERSATION:
+            return made
+        return Token(self._stem(made.form.lower()), made.form)
 
 
 def _says(word: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sonde import Collection, SondeError, UsageError
+from sonde.indexer.progress import Progress
 from sonde.pipelines.analysis.naming import namer as module
 from sonde.pipelines.analysis.naming.namer import KEY, Namer, ask_namer
 from sonde.pipelines.analysis.naming.names import Naming, Sample
@@ -64,12 +65,12 @@ def naming() -> Naming:
 
 
 def ask(naming: Naming, endpoint: Endpoint, known: dict[str, str] | None = None, **more: bool):
-    said: list[str] = []
+    said: list[Progress | str] = []
     names = naming.choose()
     found = ask_namer(
         Namer(endpoint.url, "m", **more), naming, names, {0: PARCELS, 1: PHONES}, known or {}, said.append
     )
-    return found, names, said
+    return found, names, [str(each) for each in said]
 
 
 def test_good_answers_become_names(naming: Naming, endpoint: Endpoint) -> None:

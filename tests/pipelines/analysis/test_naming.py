@@ -146,7 +146,7 @@ def test_names_that_stay_are_not_changed() -> None:
 def test_held_out_texts_make_no_name() -> None:
     made = naming([*PETS, *(f"zebra{n} stripe" for n in range(20))], PHONES)
     assert made.held_out.sum() == 3
-    held = [made.sample.texts[row] for row in np.flatnonzero(made.held_out)]
+    held = [made.sample.texts[row] for row in np.flatnonzero(made.held_out).tolist()]
     seen = {text for text in made.sample.texts if text not in held}
     assert all(any(word.lower() in text.lower() for text in seen) for some in made.phrases() for word in some)
 
