@@ -140,6 +140,18 @@ def test_density_keeps_outliers_and_copies_together(themes: Collection) -> None:
     assert (carried.report["fitted"], carried.report["carried"]) == (100, 17)
 
 
+def test_a_run_says_how_well_its_names_tell(themes: Collection) -> None:
+    found = themes.cluster(k=3, refits=0)
+    assert found.report["name_accuracy"] == 1.0 and found.report["name_texts"] == 12
+    assert found.report["name_readers"].keys() == {"BM25", "fake"}
+    assert len({item.name for item in found.clusters}) == 3
+    alone = themes.cluster("words", k=3, refits=0, names="terms")
+    assert alone.report["name_readers"].keys() == {"BM25"}
+    themes.rename_run("kmeans", "mine", item=0)
+    data = {item.number: item.data for item in themes.run("kmeans").items}
+    assert "name_accuracy" not in data[0] and data[1]["name_accuracy"] == 1.0  # it was that of the old name
+
+
 @pytest.mark.parametrize("method", ["kmeans", "density"])
 def test_new_documents_join_the_clusters_of_a_run(themes: Collection, method: str) -> None:
     settings: dict[str, Any] = {"k": 3} if method == "kmeans" else {"min_size": 8, "outliers": "nearest"}
