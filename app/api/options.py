@@ -79,8 +79,12 @@ class ClusterOptions(TypedDict, total=False):
     sample: int
     refits: int | None
     where: str | None
+    names: Literal["auto", "terms", "model"]
     labels: Sequence[str]
     engine: str
+    namer: str | None
+    namer_model: str | None
+    namer_show: bool
 
 
 class TopicOptions(TypedDict, total=False):
@@ -99,6 +103,9 @@ class TopicOptions(TypedDict, total=False):
     engine: str
     method: Literal["auto", "levels", "dense"]
     level: Literal["suggested", "coarse", "middle", "fine"]
+    namer: str | None
+    namer_model: str | None
+    namer_show: bool
 
 
 class MapOptions(TypedDict, total=False):

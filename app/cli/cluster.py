@@ -1,12 +1,27 @@
 """`sonde cluster`."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, print_json, progress, say, snippet
+from .output import (
+    CollectionPath,
+    Device,
+    Json,
+    LabelsFile,
+    NamerAddress,
+    NamerModel,
+    NamerShow,
+    NamingEngine,
+    Seed,
+    print_json,
+    progress,
+    say,
+    snippet,
+)
 from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
@@ -51,6 +66,12 @@ def cluster(
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
+    names: Annotated[
+        str, typer.Option("--names", help="terms, model (phrases that it finds close), or auto: model if available.")
+    ] = "auto",
+    namer: NamerAddress = None,
+    namer_model: NamerModel = None,
+    namer_show: NamerShow = False,
     where: Annotated[
         str | None, typer.Option("--where", help="Cluster only documents that match this filter on metadata and runs.")
     ] = None,
@@ -78,7 +99,8 @@ def cluster(
 
     settings = ClusterSettings(
         cast("Method", method), number_or_auto(k), seed, restarts, min_size, cast("Outliers", outliers), sample=sample,
-        refits=refits, where=where, labels=read_candidates(labels, labels_file), engine=engine,
+        refits=refits, where=where, names=cast(Any, names), labels=read_candidates(labels, labels_file),
+        engine=engine, namer=namer, namer_model=namer_model, namer_show=namer_show,
     )  # fmt: skip
     settings.check()
     if update is not None and (name is not None or replace):
@@ -129,11 +151,17 @@ def item_values(item: "Item") -> dict[str, Any]:
 
 def print_items(items: "list[Item] | Any") -> None:
     """Print a table of clusters, topics or labels."""
-    print(f"{'number':>6} {'size':>9} {'cohesion':>9} {'stability':>9}  name")
+    print(f"{'number':>6} {'size':>9} {'cohesion':>9} {'stability':>9} {'accuracy':>9}  name")
     for item in items:
-        cells = (item.data.get(name) for name in ("cohesion", "stability"))
+        cells = (item.data.get(name) for name in ("cohesion", "stability", "name_accuracy"))
         shown = " ".join(f"{'–' if value is None else format(value, '.3f'):>9}" for value in cells)
         print(f"{item.number:>6} {item.data.get('size', 0):>9,} {shown}  {snippet(item.name, 70)}")
+
+
+def names_told(report: Mapping[str, Any]) -> list[str]:
+    """Return what a report says of its names: no part, where they were not measured."""
+    accuracy = report.get("name_accuracy")
+    return [] if accuracy is None else [f"name accuracy {accuracy:.2f} on {counted(report['name_texts'], 'text')}"]
 
 
 def summary(name: str, report: Any, seconds: float) -> str:
@@ -144,4 +172,5 @@ def summary(name: str, report: Any, seconds: float) -> str:
     if report.get("carried"):
         parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
     parts += [f"{key} {report[key]:.3f}" for key in ("silhouette", "stability") if report[key] is not None]
+    parts += names_told(report)
     return f"{name}: {' · '.join(parts)} · {seconds:,.1f} s"

@@ -44,6 +44,12 @@ LabelsFile = Annotated[Path | None, typer.Option("--labels-file", metavar="F", h
 NamingEngine = Annotated[
     str, typer.Option("--engine", help="How to choose among the labels: similarity, or nli, which reads five texts.")
 ]
+NamerAddress = Annotated[
+    str | None,
+    typer.Option("--namer", metavar="URL", help="Ask this OpenAI-compatible endpoint for names; sends it texts."),
+]
+NamerModel = Annotated[str | None, typer.Option("--namer-model", metavar="M", help="The model of --namer to ask.")]
+NamerShow = Annotated[bool, typer.Option("--namer-show", help="Show what --namer would be sent, and send nothing.")]
 
 SNIPPET = 240
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
+from .cluster import names_told
 from .numbers import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
@@ -101,8 +102,9 @@ def topic(
 
 
 def topic_line(topic: "Topic") -> str:
-    """Return a topic's number, size, share and name as one line."""
-    return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%}  {snippet(topic.name, 60)}"
+    """Return a topic's number, size, share, name accuracy and name as one line."""
+    told = "–" if topic.name_accuracy is None else f"{topic.name_accuracy:.2f}"
+    return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%} {told:>5}  {snippet(topic.name, 60)}"
 
 
 def print_topics(found: "Topics", json: bool) -> None:
@@ -113,9 +115,9 @@ def print_topics(found: "Topics", json: bool) -> None:
             print_json({"run": found.name} | topic.to_dict())
             continue
         print(topic_line(topic))
-        print(f"{'':23}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
+        print(f"{'':29}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
         if topic.number in inside:
-            print(f"{'':23}{_inside(inside[topic.number])}")
+            print(f"{'':29}{_inside(inside[topic.number])}")
     report = found.run.report
     parts = [counted(len(found), "topic"), counted(found.run.documents, "document")]
     parts += [_levels(found)] if found.levels else []
@@ -123,6 +125,7 @@ def print_topics(found: "Topics", json: bool) -> None:
         parts.append(f"{counted(found.outliers, 'outlier')} ({found.outliers / max(found.run.documents, 1):.1%})")
     if "fitted" in report:
         parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
+    parts += names_told(report)
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
         parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")

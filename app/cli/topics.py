@@ -6,7 +6,19 @@ import typer
 
 from ...indexer.store.kinds import TOPIC
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, LabelsFile, NamingEngine, Seed, progress, say
+from .output import (
+    CollectionPath,
+    Device,
+    Json,
+    LabelsFile,
+    NamerAddress,
+    NamerModel,
+    NamerShow,
+    NamingEngine,
+    Seed,
+    progress,
+    say,
+)
 from .run_names import free_name, say_name
 from .topic import print_topics
 
@@ -45,13 +57,16 @@ def topics(
     ] = "nearest",
     names: Annotated[
         str,
-        typer.Option("--names", help="terms, model (terms nearest to the topic), or auto: model if it is available."),
+        typer.Option("--names", help="terms, model (phrases that it finds close), or auto: model if available."),
     ] = "auto",
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics with these labels where one fits.")
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
+    namer: NamerAddress = None,
+    namer_model: NamerModel = None,
+    namer_show: NamerShow = False,
     match: Annotated[
         str | None, typer.Option("--match", metavar="RUN", help="Number topics like those of another run.")
     ] = None,
@@ -100,6 +115,7 @@ def topics(
         seed, min_size, reduce_to, groups(seed_words) if seed_words is not None else (), cast("Outliers", outliers),
         sample=sample, names=cast(Any, names), labels=read_candidates(labels, labels_file), engine=engine,
         method=cast("Method", method), level=cast("Level", level),
+        namer=namer, namer_model=namer_model, namer_show=namer_show,
     )  # fmt: skip
     settings.check()
     if update is not None and (replace or name != "topics" or match or settings != TopicSettings()):

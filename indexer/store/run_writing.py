@@ -205,6 +205,8 @@ def rename_run(folder: Path, kind: RunKind, name: str, to: str, following: Seque
 
 GIVEN = "renamed"
 """In the data of an item: whether a person gave it its name."""
+NAME_ACCURACY = "name_accuracy"
+"""In the data of a group and in the report of a run: how well readers who know only the names put texts, 0 to 1."""
 
 
 def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
@@ -214,7 +216,7 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
         SondeError: The run has no such item, or another process is writing.
     """
     with writing(folder) as catalog:
-        given = f"json_set(data, '$.{GIVEN}', json('true'))"
+        given = f"json_remove(json_set(data, '$.{GIVEN}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")

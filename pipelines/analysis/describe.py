@@ -125,9 +125,9 @@ def describe(
 
     These are int64 rows of the vectors nearest each cluster's centroid, the nearest first.
 
-    Its data: `size` (documents), `distinct` (texts), `terms` (with c-TF-IDF weights, best first), `representatives`
-    (ids of the documents nearest the centroid), `cohesion` (mean cosine to the centroid), and `stability` (0 to 1, or
-    null).
+    The names are placeholders ("cluster 3"). The data: `size` (documents), `distinct` (texts), `terms` (with c-TF-IDF
+    weights, best first), `representatives` (ids of the documents nearest the centroid), `cohesion` (mean cosine to the
+    centroid), and `stability` (0 to 1, or null).
 
     Args:
         view: Of the collection.
@@ -156,7 +156,7 @@ def describe(
             "cohesion": round(float(cosines.mean(dtype=np.float64)), 4),
             "stability": None if stability is None else round(float(stability[number]), 4),
         }
-        items.append(Item(number, group_name(terms.get(number, []), number), data))
+        items.append(Item(number, placeholder(number), data))
     return items, typical
 
 
@@ -199,9 +199,14 @@ def ids_of(view: View, docs: np.ndarray) -> list[str]:
     return [found[doc] for doc in docs.tolist()]
 
 
-def group_name(terms: Sequence[tuple[str, float]], number: int) -> str:
-    """Return a name made of the best terms, or of the number where there is none."""
-    return ", ".join(term for term, _ in terms[:NAME_TERMS]) or f"cluster {number}"
+def placeholder(number: int) -> str:
+    """Return the name of a cluster whose texts have no usable word."""
+    return f"cluster {number}"
+
+
+def name_by_terms(terms: Sequence[tuple[str, float]], number: int) -> str:
+    """Return the name that clusters of earlier versions got: their best terms, or the number where there is none."""
+    return ", ".join(term for term, _ in terms[:NAME_TERMS]) or placeholder(number)
 
 
 SAMPLE = 400

@@ -75,7 +75,7 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
     for language in languages:
         if language in STEMMERS and language not in NO_STOP_WORDS:
             builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), _english() if "en" in languages else frozenset()
+    analyzer, english = builder.build(), english_stop_words() if "en" in languages else frozenset()
 
     @lru_cache(maxsize=KNOWN)
     def kept(word: str) -> tuple[str, ...]:
@@ -103,7 +103,8 @@ def _parts(word: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _english() -> frozenset[str]:
+def english_stop_words() -> frozenset[str]:
+    """Return English words that describe no group: scikit-learn's list, and what it lacks."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return ENGLISH_STOP_WORDS.union(_LACKING.split())

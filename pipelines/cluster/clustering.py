@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import NewRun, check_run_name, write_run
+from ...indexer.store.run_writing import GIVEN, NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, check_model, find_run, items_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import centroids, describe, silhouettes
+from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
+from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
+from ..analysis.naming.readers import NameAccuracy
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
@@ -104,11 +107,10 @@ def cluster(
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
         steady = stability(corpus.vectors, found.labels, settings, notify)
         items, typical = describe(view, corpus, found.labels, steady, settings.seed)
-        if settings.labels:
-            items = _labelled(view, corpus, items, typical, settings, notify)
         if replace:
             items = carry_names(view.catalog, name, items, corpus.snapshot.docs, found.labels[corpus.group], notify)
-    report = _report(corpus, found, steady)
+        items, measured = _named(view, corpus, found.labels, items, typical, settings, notify)
+    report = _report(corpus, found, steady) | report_of(measured)
     taken = time.perf_counter() - began
     labels, scores = found.labels[corpus.group], found.scores[corpus.group].astype(float)
     scores[labels < 0] = np.nan
@@ -154,22 +156,51 @@ def _density(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Foun
     return _Found(found.labels, found.scores, arrays, report)
 
 
+def _named(
+    view: View, corpus: Corpus, labels: np.ndarray, items: list[Item], typical: list[np.ndarray],
+    settings: ClusterSettings, notify: Notify,
+) -> tuple[list[Item], NameAccuracy]:  # fmt: skip
+    """Return the items under names that a person gave, candidate labels, or phrases; and how well these tell."""
+    clusters = [item for item in items if item.number >= 0]
+    naming = naming_of(
+        view, corpus, labels, len(clusters), settings.seed, embedder(view.collection, settings.names, notify)
+    )
+    given = {item.number: item.name for item in clusters if item.data.get(GIVEN)}
+    names, answers = naming.choose(given), dict[int, dict[str, Any]]()
+    if namer := Namer.of(settings.namer, settings.namer_model, settings.namer_show):
+        docs, known = corpus.snapshot.docs[corpus.first], known_answers(view.catalog)
+        texts = {n: texts_of(view, docs[rows[:EXAMPLES]]) for n, rows in enumerate(typical) if n not in given}
+        asked = ask_namer(namer, naming, names, texts, known, notify)
+        names, answers = asked.names, asked.answers
+    found = [
+        Item(item.number, name or item.name, {
+            **item.data, AUTOMATIC: name or item.name,
+            **({ANSWER: answers[item.number]} if item.number in answers else {}),
+        })
+        for item, name in zip(clusters, names, strict=True)
+    ]  # fmt: skip
+    if settings.labels:
+        found = _labelled(view, corpus, found, typical, settings, notify)
+    found = [replace(item, name=given.get(item.number, item.name)) for item in found]
+    accuracy = naming.measure([item.name for item in found])
+    return [*(item for item in items if item.number < 0), *with_accuracy(found, accuracy)], accuracy
+
+
 def _labelled(
-    view: View, corpus: Corpus, items: list[Item], typical: list[np.ndarray], settings: ClusterSettings, notify: Notify
-) -> list[Item]:
-    """Return the items with names from the candidate labels, and `label` and `label_share` in their data."""
+    view: View, corpus: Corpus, clusters: list[Item], typical: list[np.ndarray], settings: ClusterSettings,
+    notify: Notify,
+) -> list[Item]:  # fmt: skip
+    """Return clusters with names from the candidate labels, and `label` and `label_share` in their data."""
     encoder, docs = view.collection.encoder, corpus.snapshot.docs[corpus.first]
     found = label_groups(
         encoder, corpus.vectors, typical, lambda rows: texts_of(view, docs[rows]), settings.labels, settings.engine,
         notify,
     )  # fmt: skip
-    clusters = [item for item in items if item.number >= 0]
     names = label_names(found, [item.name for item in clusters])
-    named = [
+    return [
         Item(item.number, name, {**item.data, "label": each.label, "label_share": each.share})
         for item, name, each in zip(clusters, names, found, strict=True)
     ]
-    return [*(item for item in items if item.number < 0), *named]
 
 
 def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError, arg, out_of_range, unknown_option
+from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import SAMPLE
 from .labelled import check_labels
 
@@ -32,9 +33,14 @@ class ClusterSettings:
         refits: Fits with other seeds, and as many on 90 % of the documents, that stability is measured by; None takes 3
             for KMeans and 1 for density, and 0 measures none.
         where: A filter on metadata and runs; only what passes is clustered.
+        names: What clusters are named with beside their words: "terms" alone, the collection's "model", or "auto", the
+            model if it is available.
         labels: Candidate names, "name" or "name: description": a cluster is named by the one that most of its typical
             documents get. Without candidates, clusters are named by their terms.
         engine: What chooses among the labels: "similarity" or "nli".
+        namer: The address of an OpenAI-compatible endpoint that is asked for names; None asks none.
+        namer_model: Its model.
+        namer_show: Whether to show what the namer would get, and send nothing.
     """
 
     method: Method = "kmeans"
@@ -48,8 +54,12 @@ class ClusterSettings:
     sample: int = SAMPLE
     refits: int | None = None
     where: str | None = None
+    names: Literal["auto", "terms", "model"] = "auto"
     labels: tuple[str, ...] = ()
     engine: str = "similarity"
+    namer: str | None = None
+    namer_model: str | None = None
+    namer_show: bool = False
 
     def check(self) -> None:
         """Check what can be checked without the collection.
@@ -59,7 +69,9 @@ class ClusterSettings:
         """
         _one_of("method", self.method, METHODS)
         _one_of("outliers", self.outliers, OUTLIERS)
+        _one_of("names", self.names, ("auto", "terms", "model"))
         check_labels(self.labels, self.engine)
+        Namer.of(self.namer, self.namer_model, self.namer_show)
         if isinstance(self.k, bool) or not (self.k == "auto" or (isinstance(self.k, int) and self.k >= 1)):
             raise out_of_range("k", self.k, "give a whole number from 1, or auto")
         if self.method == "density" and self.k != "auto":
@@ -92,7 +104,9 @@ class ClusterSettings:
             "kmeans": ("min_size", "outliers", "neighbours", "dimensions", "sample"),
             "density": ("k", "restarts"),
         }
-        left_out = (*unused[self.method], *(() if self.labels else ("labels", "engine")))
+        left_out = [*unused[self.method], "namer_show"]
+        left_out += [] if self.labels else ["labels", "engine"]
+        left_out += [] if self.namer else ["namer", "namer_model"]
         return {name: value for name, value in asdict(self).items() if name not in left_out}
 
 

@@ -12,17 +12,20 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN, NewRun, Snapshot, write_run
+from ...indexer.store.run_writing import GIVEN, NAME_ACCURACY, NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
-from ..analysis.describe import OUTLIERS, REPRESENTATIVES, cluster_terms, group_name, ids_of, vote
+from ..analysis.describe import OUTLIERS, REPRESENTATIVES, cluster_terms, ids_of, name_by_terms, placeholder, vote
+from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of
 from ..search.filters import documents_where
 from .clustering import LIBRARIES
 from .density import belong, to_nearest
 
 ARRAYS = ("centroids", "fitted", "limits")
+UNKNOWN_NOW = ("silhouette", "stability", NAME_ACCURACY)
+"""What a report no longer knows after clusters were merged."""
 MERGED = "merged"
 """The parameter that tells where the numbers of merged clusters lead."""
 
@@ -56,6 +59,9 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
         corpus = Corpus.of(view, docs)
         labels = np.where(np.isin(labels, chosen), chosen[0], labels)
         item, mean = _described(view, corpus, run, labels, items[chosen[0]])
+        if not item.name:
+            others = {number: one.name for number, one in items.items() if number >= 0 and number not in chosen}
+            item = _renamed(view, corpus, run, labels, item, others)
         arrays = _arrays(view, run)
     arrays["centroids"][chosen[0]] = mean
     kept = {number: one for number, one in items.items() if number not in chosen} | {item.number: item}
@@ -63,7 +69,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     leads = {number: chosen[0] if to in chosen else to for number, to in leads.items()}
     new = NewRun(
         CLUSTER, run.name, run.parameters | {MERGED: leads}, (faiss_package(), *LIBRARIES[_method(run)][1:]),
-        run.report | {"clusters": len(known) - len(chosen) + 1, "silhouette": None, "stability": None},
+        run.report | {"clusters": len(known) - len(chosen) + 1} | dict.fromkeys(UNKNOWN_NOW),
         run.seconds + time.perf_counter() - began, [kept[number] for number in sorted(kept)], (docs, labels, scores),
         arrays=arrays,
     )  # fmt: skip
@@ -84,7 +90,7 @@ def _method(run: Run) -> str:
 
 
 def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: Item) -> tuple[Item, np.ndarray]:
-    """Return the merged cluster and its mean, float32 [d]."""
+    """Return the merged cluster, without a name unless a person gave it one, and its mean, float32 [d]."""
     of_text = labels[corpus.first]
     terms = cluster_terms(view, corpus, of_text, run.parameters.get("seed", 0))
     rows = np.flatnonzero(of_text == first.number)
@@ -98,9 +104,22 @@ def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: 
         "cohesion": round(float(cosines.mean(dtype=np.float64)), 4), "stability": None,
     }  # fmt: skip
     before = [(str(term), float(weight)) for term, weight in first.data.get("terms", [])]
-    by_hand = GIVEN in first.data or first.name != group_name(before, first.number)
+    by_hand = GIVEN in first.data or first.name != first.data.get(AUTOMATIC, name_by_terms(before, first.number))
     data |= {GIVEN: True} if by_hand else {}
-    return Item(first.number, first.name if by_hand else group_name(own, first.number), data), mean
+    return Item(first.number, first.name if by_hand else "", data), mean
+
+
+def _renamed(view: View, corpus: Corpus, run: Run, labels: np.ndarray, item: Item, others: dict[int, str]) -> Item:
+    """Return a merged cluster under a name that none of the others has."""
+    numbers = sorted({item.number, *others})
+    groups = np.full(len(corpus.first), -1)
+    for place, number in enumerate(numbers):
+        groups[labels[corpus.first] == number] = place
+    seed, choice = run.parameters.get("seed", 0), run.parameters.get("names", "auto")
+    naming = naming_of(view, corpus, groups, len(numbers), seed, embedder(view.collection, choice))
+    kept = {place: others[number] for place, number in enumerate(numbers) if number in others}
+    name = naming.choose(kept)[numbers.index(item.number)] or placeholder(item.number)
+    return Item(item.number, name, {**item.data, AUTOMATIC: name})
 
 
 def _arrays(view: View, run: Run) -> dict[str, np.ndarray]:

@@ -11,8 +11,9 @@ from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import languages, sampled
+from ..analysis.naming.corpus import naming_of
 from ..analysis.neighbours import one_thread
-from ..analysis.terms import Weighted, count_terms, terms_of, topic_name
+from ..analysis.terms import Weighted, count_terms, terms_of
 
 CORNERS = 200
 """Corners of an outline that are kept; a lasso may bring thousands."""
@@ -116,6 +117,8 @@ FEWEST = 8
 """Distinct texts without which a map has no regions."""
 FITTED = 20_000
 KEPT = 10
+SMALL_PHRASES = 2
+"""Phrases of a small region's name."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +181,10 @@ def region_items(view: View, corpus: Corpus, places: np.ndarray, regions: Region
     shift = int(regions.large_of.max()) + 1
     rows = sampled(small, seed)
     counts = count_terms(texts_of(view, corpus.snapshot.docs[corpus.first[rows]]), languages(view))
-    named = [terms_of(counts, labels[rows], int(labels.max()) + 1) if counts else [] for labels in (large, small)]
-    items = _level(corpus, places, large, LARGE, named[0], 0)
-    for item in _level(corpus, places, small, SMALL, named[1], shift):
+    terms = [terms_of(counts, labels[rows], int(labels.max()) + 1) if counts else [] for labels in (large, small)]
+    names = _names(view, corpus, large, small, regions, seed)
+    items = _level(corpus, places, large, LARGE, terms[0], names[0], 0)
+    for item in _level(corpus, places, small, SMALL, terms[1], names[1], shift):
         region = item.number - shift
         more = {"within": int(regions.large_of[region]), "centre": regions.centres[region].tolist()}
         items.append(Item(item.number, item.name, {**item.data, **more}))
@@ -194,9 +198,23 @@ def stored_regions(items: list[Item]) -> Regions:
     return Regions(centres, np.array([item.data["within"] for item in small], np.int64))
 
 
+def _names(
+    view: View, corpus: Corpus, large: np.ndarray, small: np.ndarray, regions: Regions, seed: int
+) -> tuple[list[str], list[str]]:
+    """Return the names of large and small regions; no small one repeats the name of the large one that it lies in."""
+    above = naming_of(view, corpus, large, int(regions.large_of.max()) + 1, seed).choose()
+    below = naming_of(view, corpus, small, len(regions.centres), seed)
+    taken = [name.casefold() for name in above]
+    parents = [(within, above[within]) for within in regions.large_of.tolist()]
+    return above, [
+        name if name.casefold() not in taken else "" for name in below.choose(parents=parents, most=SMALL_PHRASES)
+    ]
+
+
 def _level(
-    corpus: Corpus, places: np.ndarray, labels: np.ndarray, level: int, terms: list[Weighted], shift: int
-) -> list[Item]:
+    corpus: Corpus, places: np.ndarray, labels: np.ndarray, level: int, terms: list[Weighted], names: list[str],
+    shift: int,
+) -> list[Item]:  # fmt: skip
     sizes = np.bincount(labels[corpus.group])
     items = []
     for region in np.unique(labels).tolist():
@@ -208,6 +226,5 @@ def _level(
             "level": level, "x": round(float(x), 5), "y": round(float(y), 5), "size": int(sizes[region]),
             "terms": [list(pair) for pair in found],
         }  # fmt: skip
-        name = topic_name((term for term, _ in found), 3 if level == LARGE else 2)
-        items.append(Item(region + shift, name or f"region {region}", data))
+        items.append(Item(region + shift, names[region] or f"region {region + shift}", data))
     return items

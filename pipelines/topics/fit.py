@@ -19,6 +19,8 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
+from ..analysis.naming.corpus import MEASURED, report_of
+from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import Counts, from_arrays, to_arrays
 from . import adapter
@@ -136,9 +138,9 @@ def make_topics(
         corpus = Corpus.of(view)
         model, report = _fit(view, corpus, settings, notify)
         assigned = model.assign(corpus.vectors)
-        known = Before()
+        known = Before(namer=Namer.of(settings.namer, settings.namer_model, settings.namer_show))
         if earlier:
-            model, known = _numbered(view, corpus, model, assigned, earlier)
+            model, known = _numbered(view, corpus, model, assigned, earlier, known.namer)
             assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, name, settings.to_dict(), report, known, notify)
         parts = level_runs(view, corpus, new, model, assigned, {}, notify)
@@ -169,7 +171,7 @@ def rewrite(
         parameters = dict(run.parameters)
         if change:
             parameters["changes"] = [*parameters.get("changes", []), dict(change)]
-        report = {key: run.report[key] for key in KEPT if key in run.report}
+        report = {key: run.report[key] for key in (*KEPT, *MEASURED) if key in run.report}
         assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
         before = {kind: items_of(view.catalog, part) for kind, part in parts_of(view, run).items()}
@@ -272,7 +274,9 @@ def _guided(collection: StoredCollection, vectors: np.ndarray, settings: TopicSe
     return drawn
 
 
-def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, run: Run) -> tuple[TopicModel, Before]:
+def _numbered(
+    view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, run: Run, namer: Namer | None
+) -> tuple[TopicModel, Before]:
     """Number a model's topics like those of an earlier run."""
     docs, items, _ = assignments_of(view.catalog, run)
     known = np.isin(corpus.snapshot.docs, docs)
@@ -280,7 +284,7 @@ def _numbered(view: View, corpus: Corpus, model: TopicModel, assigned: Assigned,
     before = load_topic_model(view, run)
     ours = assigned.topics[corpus.group[known]]
     model, _ = matched(model, ours, before, old, comparable=not run.other_model)
-    return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True)
+    return model, Before({item.number: item for item in items_of(view.catalog, run)}, matched=True, namer=namer)
 
 
 def _run(
@@ -296,11 +300,11 @@ def _run(
 ) -> NewRun:
     group = corpus.group
     topics = assigned.topics[group]
-    items = topic_items(view, corpus, model, assigned, parameters, known, notify)
+    items, accuracy = topic_items(view, corpus, model, assigned, parameters, known, notify)
     outliers = int((topics == OUTLIER).sum())
     if outliers:
         items = [Item(OUTLIER, OUTLIERS, {"size": outliers}), *items]
-    report = report | {
+    report = report | (report_of(accuracy) if accuracy else {}) | {
         "documents": len(group), "distinct": len(corpus.first), "topics": len(model.groups), "outliers": outliers,
         "outlier_share": round(outliers / max(len(group), 1), 6),
         "carried": max(0, len(corpus.first) - report.get("fitted", 0)),

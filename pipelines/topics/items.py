@@ -1,89 +1,24 @@
 """The topics of a run as items: sizes, terms, typical documents, and names."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
-from ...indexer.store.collection import StoredCollection
+from ...indexer.store.run_writing import NAME_ACCURACY
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import ids_of, languages
-from ..analysis.neighbours import one_thread
-from ..analysis.terms import Weighted, Words, tokenizer, topic_name
+from ..analysis.naming.corpus import embedder, naming_of, with_accuracy
+from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
+from ..analysis.naming.names import Naming
+from ..analysis.naming.readers import NameAccuracy
+from ..analysis.terms import Words, tokenizer
 from ..cluster.labelled import GroupLabel, label_groups, label_names
 from .model import Assigned, TopicModel
-
-CANDIDATES = 15
-"""Words of a topic that are compared with its vector, and as many pairs at most."""
-PAIR_TEXTS = 3
-"""A pair of words must occur in this many of the topic's typical texts."""
-RARITY = 0.3
-"""The weight of a term counts with this power beside its cosine."""
-
-Embed = Callable[[list[str]], np.ndarray]
-
-
-def name_topics(
-    terms: Sequence[Weighted], typical: Sequence[Sequence[str]], vectors: np.ndarray, words: Words, embed: Embed | None
-) -> list[tuple[str, Weighted]]:
-    """Return a name, and the terms nearest to the topic's vector with their cosines, for each topic.
-
-    Args:
-        terms: Of each topic, by c-TF-IDF, the heaviest first.
-        typical: Texts of each topic.
-        vectors: float32 [topics, d], of length 1.
-        words: Takes the describing words out of a text.
-        embed: Turns terms into vectors of length 1; None names topics by the weights alone.
-    """
-    if embed is None or not len(terms):
-        return [(_named(number, [term for term, _ in weighted]), []) for number, weighted in enumerate(terms)]
-    candidates = [_candidates(weighted, texts, words) for weighted, texts in zip(terms, typical, strict=True)]
-    every = sorted({term for weighted in candidates for term, _ in weighted})
-    places = {term: place for place, term in enumerate(every)}
-    embedded = embed(every) if every else np.zeros((0, vectors.shape[1]))
-    found = []
-    for number, (weighted, vector) in enumerate(zip(candidates, vectors, strict=True)):
-        cosines = embedded[[places[term] for term, _ in weighted]] @ vector if weighted else np.zeros(0)
-        ranked = _ranked(weighted, cosines)
-        found.append((_named(number, [term for term, _ in ranked]), ranked))
-    return found
-
-
-def _named(number: int, terms: list[str]) -> str:
-    return topic_name(terms) or f"topic {number}"
-
-
-def _candidates(weighted: Weighted, texts: Sequence[str], words: Words) -> Weighted:
-    """Return the heaviest words and their frequent pairs; a pair weighs what its words weigh on average."""
-    weights = dict(weighted)
-    seen: Counter[str] = Counter()
-    for text in texts:
-        found = words(text)
-        pairs = pairwise(found)
-        seen.update({f"{one} {other}" for one, other in pairs if one in weights and other in weights and one != other})
-    frequent = [pair for pair, count in seen.items() if count >= PAIR_TEXTS]
-    frequent.sort(key=lambda pair: (-seen[pair], pair))
-    pairs = [(pair, sum(weights[word] for word in pair.split()) / 2) for pair in frequent[:CANDIDATES]]
-    return [*weighted[:CANDIDATES], *pairs]
-
-
-def _ranked(weighted: Weighted, cosines: np.ndarray) -> Weighted:
-    """Order terms by cosine and weight; cosines are rounded, so that noise in their last digits decides nothing."""
-    if not weighted:
-        return []
-    weights = np.array([weight for _, weight in weighted])
-    rounded = np.round(cosines.astype(np.float64), 3)
-    scores = np.maximum(rounded, 0) * (weights / weights.max()) ** RARITY
-    order = sorted(range(len(weighted)), key=lambda place: (-scores[place], weighted[place][0]))
-    return [(weighted[place][0], float(rounded[place])) for place in order]
-
 
 TYPICAL = 30
 """Texts nearest to a topic's vector: from them come pairs of words for its name, and labels are compared with them."""
@@ -97,39 +32,17 @@ class Before:
     Attributes:
         items: By topic.
         matched: Whether an item may name a topic whose leaves are others now (a run made again), if a person named it.
+        namer: What is asked for names, if the user asked for it in this call.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
     matched: bool = False
+    namer: Namer | None = None
 
 
 def words_of(view: View) -> Words:
     """Return what takes the describing words out of the collection's texts."""
     return tokenizer(tuple(languages(view) or ["en"]))
-
-
-def embedder(collection: StoredCollection, choice: str, notify: Notify = silent) -> Embed | None:
-    """Return what embeds terms: the collection's model, or None if it is not wanted, or not available.
-
-    Raises:
-        SondeError: It is wanted ("model") and is not available.
-    """
-    if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
-        return None
-    try:
-        encoder = collection.encoder
-    except SondeError as error:
-        if choice == "model":
-            raise
-        error.prefix("topics are named by their terms alone")
-        notify(error.message)
-        return None
-
-    def embed(terms: list[str]) -> np.ndarray:
-        with one_thread():
-            return encoder.encode_texts(terms)
-
-    return embed
 
 
 @dataclass(frozen=True)
@@ -140,17 +53,19 @@ class _Said:
     keywords: Any
     label: GroupLabel | None
     given: str | None
+    answer: dict[str, Any] | None = None
 
     @classmethod
     def again(cls, item: Item) -> "_Said":
         """Return what a stored item says."""
         data = item.data
         label = GroupLabel(data["label"], data["label_share"]) if "label" in data else None
-        return cls(data.get("own", data["named"]), data["keywords"], label, given_name(item))
+        return cls(data.get("own", data["named"]), data["keywords"], label, given_name(item), data.get(ANSWER))
 
     def values(self, automatic: str) -> dict[str, Any]:
         """Return what an item keeps of it."""
         kept = {"named": automatic, "keywords": self.keywords}
+        kept |= {ANSWER: self.answer} if self.answer else {}
         if self.label:
             kept |= {"own": self.own, "label": self.label.label, "label_share": self.label.share}
         return kept
@@ -163,13 +78,13 @@ def given_name(item: Item | None) -> str | None:
 
 def topic_items(
     view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, parameters: Mapping[str, Any], known: Before,
-    notify: Notify = silent,
-) -> list[Item]:  # fmt: skip
-    """Return one item for each topic.
+    notify: Notify = silent, parents: Mapping[int, tuple[int, str]] | None = None,
+) -> tuple[list[Item], NameAccuracy | None]:  # fmt: skip
+    """Return one item for each topic, and how well their names tell; None if every name is as it was.
 
     Its data: `size` (documents), `leaves`, `terms` (with c-TF-IDF weights), `keywords` (with cosines),
     `representatives` (ids of the documents nearest its vector), `named` (its automatic name) and, where there are
-    candidate labels, `label`, `label_share` and `own` (its name by terms).
+    candidate labels, `label`, `label_share` and `own` (its name by terms), and `name_accuracy`.
 
     Args:
         view: Of the collection.
@@ -179,6 +94,7 @@ def topic_items(
         parameters: Of the run: how topics are named.
         known: What the run knew before: a topic that stays as it was is not renamed.
         notify: Receives sentences.
+        parents: The number and name of the group one level above each topic, whose name is not repeated.
     """
     terms, typical = model.terms(), _typical(corpus, model, assigned)
     said: dict[int, _Said] = {}
@@ -186,46 +102,77 @@ def topic_items(
         item = known.items.get(topic)
         if item and not known.matched and tuple(item.data["leaves"]) == leaves:
             said[topic] = _Said.again(item)
-    fresh = [place for place, topic in enumerate(model.groups) if topic not in said]
-    topics = list(model.groups)
-    for place, one in zip(
-        fresh, _items_named(view, corpus, fresh, terms, typical, model, parameters, notify), strict=True
-    ):
-        own, keywords, label = one
-        said[topics[place]] = _Said(own, keywords, label, given_name(known.items.get(topics[place])))
+    topics, fresh = list(model.groups), [topic for topic in model.groups if topic not in said]
+    naming = _naming(view, corpus, model, assigned, parameters, notify) if fresh else None
+    if naming:
+        said |= dict(_fresh(view, corpus, fresh, said, known, typical, model, parameters, naming, notify, parents))
     automatic = label_names([said[topic].label for topic in topics], [said[topic].own for topic in topics])
+    names = [said[topic].given or automatic[place] for place, topic in enumerate(topics)]
     sizes = np.unique_counts(assigned.topics[corpus.group])
     size_of = dict(zip(sizes.values.tolist(), sizes.counts.tolist(), strict=True))
     docs = corpus.snapshot.docs[corpus.first]
-    return [
-        Item(topic, said[topic].given or automatic[place], {
+    items = [
+        Item(topic, names[place], {
             "size": size_of.get(topic, 0), "leaves": list(model.groups[topic]), "terms": terms[place],
             **said[topic].values(automatic[place]),
             "representatives": ids_of(view, docs[typical[place][:REPRESENTATIVES]]),
         })
         for place, topic in enumerate(topics)
     ]  # fmt: skip
+    if naming is None:
+        return [_as_measured(item, known.items[item.number]) for item in items], None
+    accuracy = naming.measure(names)
+    return with_accuracy(items, accuracy), accuracy
 
 
-def _items_named(
-    view: View, corpus: Corpus, fresh: Sequence[int], terms: Sequence[Any], typical: Sequence[np.ndarray],
-    model: TopicModel, parameters: Mapping[str, Any], notify: Notify,
-) -> list[tuple[str, Any, GroupLabel | None]]:  # fmt: skip
-    """Return name, keywords and label of the topics at these places."""
-    if not fresh:
-        return []
-    docs = corpus.snapshot.docs[corpus.first]
+def _as_measured(item: Item, before: Item) -> Item:
+    kept = {NAME_ACCURACY: before.data[NAME_ACCURACY]} if NAME_ACCURACY in before.data else {}
+    return Item(item.number, item.name, {**item.data, **kept})
+
+
+def _naming(
+    view: View, corpus: Corpus, model: TopicModel, assigned: Assigned, parameters: Mapping[str, Any], notify: Notify
+) -> Naming:
+    """Return what names the topics, in the order of the model's groups."""
+    groups = np.full(len(assigned.topics), -1)
+    for place, topic in enumerate(model.groups):
+        groups[assigned.topics == topic] = place
     embed = embedder(view.collection, parameters.get("names", "auto"), notify)
-    texts = [texts_of(view, docs[typical[place]]) if embed else [] for place in fresh]
-    vectors = model.topic_vectors()[list(fresh)]
-    own = name_topics([terms[place] for place in fresh], texts, vectors, words_of(view), embed)
+    return naming_of(view, corpus, groups, len(model.groups), parameters.get("seed", 0), embed)
+
+
+def _fresh(
+    view: View, corpus: Corpus, fresh: Sequence[int], said: Mapping[int, _Said], known: Before,
+    typical: Sequence[np.ndarray], model: TopicModel, parameters: Mapping[str, Any], naming: Naming, notify: Notify,
+    parents: Mapping[int, tuple[int, str]] | None = None,
+) -> Iterator[tuple[int, _Said]]:  # fmt: skip
+    """Yield these topics, each with what it is called."""
+    places = {topic: place for place, topic in enumerate(model.groups)}
+    kept = {places[topic]: each.given or each.own for topic, each in said.items()}
+    kept |= {places[topic]: name for topic in fresh if (name := given_name(known.items.get(topic)))}
+    above = [parents[topic] for topic in model.groups] if parents else None
+    own, vectors = naming.choose(kept, above), model.topic_vectors()
+    answers: dict[int, dict[str, Any]] = {}
+    if known.namer:
+        texts = {
+            places[topic]: texts_of(view, corpus.snapshot.docs[corpus.first[typical[places[topic]][:EXAMPLES]]])
+            for topic in fresh
+            if places[topic] not in kept
+        }
+        asked = ask_namer(known.namer, naming, own, texts, known_answers(view.catalog), notify)
+        own, answers = asked.names, asked.answers
     labels: list[GroupLabel | None] = [None] * len(fresh)
+    docs = corpus.snapshot.docs[corpus.first]
     if parameters.get("labels"):
         labels = [*label_groups(
-            view.collection.encoder, corpus.vectors, [typical[place] for place in fresh],
+            view.collection.encoder, corpus.vectors, [typical[places[topic]] for topic in fresh],
             lambda rows: texts_of(view, docs[rows]), parameters["labels"], parameters["engine"], notify,
         )]  # fmt: skip
-    return [(name, keywords, label) for (name, keywords), label in zip(own, labels, strict=True)]
+    for topic, label in zip(fresh, labels, strict=True):
+        place = places[topic]
+        keywords = naming.nearest(place, vectors[place])
+        yield topic, _Said(own[place] or f"topic {topic}", keywords, label, given_name(known.items.get(topic)),
+                           answers.get(place))  # fmt: skip
 
 
 def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[np.ndarray]:

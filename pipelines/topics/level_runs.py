@@ -12,6 +12,7 @@ from ...indexer.store.runs import Item, Run, list_runs
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
 from ..analysis.describe import OUTLIERS
+from ..analysis.naming.corpus import report_of
 from .items import Before, topic_items
 from .model import OUTLIER, Assigned, TopicModel
 
@@ -55,18 +56,31 @@ def level_runs(
         known |= {item.number: item for item in before.get(kind, ()) if item.number != OUTLIER}
         notify(f"naming the groups of the {kind} level")
         same = replace(assigned, topics=topics)
-        items = topic_items(view, corpus, own, same, whole.parameters, Before(known), notify)
+        parents = _parents(own, model, level, found[-1].items if found else ())
+        items, accuracy = topic_items(view, corpus, own, same, whole.parameters, Before(known), notify, parents)
         named |= {tuple(item.data["leaves"]): item for item in items}
         items = [_with_parent(item, model, level) for item in items]
         if outside.any():
             items = [Item(OUTLIER, OUTLIERS, {"size": int(outside[corpus.group].sum())}), *items]
         group = corpus.group
         report = {"documents": len(group), "topics": len(own.groups), "of": "topic"}
+        report |= report_of(accuracy) if accuracy else {}
         found.append(NewRun(
             kind, whole.name, whole.parameters, whole.libraries, report, items=items,
             assignments=(corpus.snapshot.docs, topics[group], assigned.cosines[group]),
         ))  # fmt: skip
     return found
+
+
+def _parents(
+    own: TopicModel, model: TopicModel, level: int, above: Sequence[Item]
+) -> dict[int, tuple[int, str]] | None:
+    """Return the number and name of the group one level above each group; None at the coarsest level."""
+    if level == 0 or model.levels is None:
+        return None
+    groups, names = model.levels.groups[level - 1], {item.number: item.name for item in above}
+    numbers = {topic: int(groups[leaves[0]]) for topic, leaves in own.groups.items()}
+    return {topic: (number, names[number]) for topic, number in numbers.items()}
 
 
 def _with_parent(item: Item, model: TopicModel, level: int) -> Item:

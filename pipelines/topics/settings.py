@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_option
+from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import SAMPLE
 from ..cluster.labelled import check_labels
 
@@ -39,6 +40,9 @@ class TopicSettings:
             HDBSCAN. "auto" is "dense" if `min_size` is given, which only dense groups have, or if there are fewer than
             30 distinct texts; otherwise "levels".
         level: The level whose groups are the run's topics: the "suggested" one, "coarse", "middle" or "fine".
+        namer: The address of an OpenAI-compatible endpoint that is asked for names; None asks none.
+        namer_model: Its model.
+        namer_show: Whether to show what the namer would get, and send nothing.
     """
 
     seed: int = 0
@@ -54,6 +58,9 @@ class TopicSettings:
     engine: str = "similarity"
     method: Method = "auto"
     level: Level = "suggested"
+    namer: str | None = None
+    namer_model: str | None = None
+    namer_show: bool = False
 
     def __post_init__(self) -> None:
         """Take one text as one text: a word is a group of one word."""
@@ -75,6 +82,7 @@ class TopicSettings:
             raise unknown_option("names", self.names, ("auto", "terms", "model"))
         self._check_method()
         check_labels(self.labels, self.engine)
+        Namer.of(self.namer, self.namer_model, self.namer_show)
         least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
         least |= {"reduce_to": 1} if self.reduce_to is not None else {}
@@ -107,7 +115,9 @@ class TopicSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         values = asdict(self) | {"seed_words": [list(group) for group in self.seed_words]}
-        return {name: value for name, value in values.items() if self.labels or name not in ("labels", "engine")}
+        left_out = ["namer_show", *([] if self.labels else ["labels", "engine"])]
+        left_out += [] if self.namer else ["namer", "namer_model"]
+        return {name: value for name, value in values.items() if name not in left_out}
 
 
 def seed_words(text: str) -> tuple[tuple[str, ...], ...]:

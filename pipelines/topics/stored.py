@@ -41,8 +41,8 @@ class Topic:
         keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
         representatives: Ids of the documents nearest to its vector.
         leaves: The dense or fine groups that it is made of.
-        parent: The number of the group one level above that it lies in; None for a run of one level, and for the
-            coarse level.
+        parent: The number of the group one level above; None for the coarse level, and in a run of one level.
+        name_accuracy: How well readers who know only the names put its texts, 0 to 1; None where that was not measured.
     """
 
     number: int
@@ -54,6 +54,7 @@ class Topic:
     representatives: tuple[str, ...]
     leaves: tuple[int, ...]
     parent: int | None = None
+    name_accuracy: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -380,8 +381,8 @@ class Topics(Sequence[Topic]):
             raise SondeError(f"the topic run {self.name!r} has no topic to draw")
         named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in self}
         leaves = [named.get((leaf,)) or self._name((leaf,)) for leaf in range(len(self.model.vectors))]
-        title = f"{self.collection.path.name}: how alike the topics are ({self.name})"
-        write_plot(TreePlot(title, leaves, self.model.tree, [node.name for node in self.tree()]), path)
+        title, nodes = f"{self.collection.path.name}: how alike the topics are ({self.name})", self.tree()
+        write_plot(TreePlot(title, leaves, self.model.tree, [node.name for node in nodes]), path)
 
 
 def _embedded(encoder: Encoder, text: str) -> np.ndarray:
@@ -393,7 +394,8 @@ def _embedded(encoder: Encoder, text: str) -> np.ndarray:
 
 def _topic(item: Item, size: int, total: int, above: dict[int, int]) -> Topic:
     data = item.data
-    terms, keywords = (tuple((term, value) for term, value in data.get(name, ())) for name in ("terms", "keywords"))
+    terms, keywords = (tuple(map(tuple, data.get(name, ()))) for name in ("terms", "keywords"))
     representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
     parent = above.get(leaves[0]) if leaves else None
-    return Topic(item.number, item.name, size, size / max(total, 1), terms, keywords, representatives, leaves, parent)
+    told = (terms, keywords, representatives, leaves, parent, data.get("name_accuracy"))
+    return Topic(item.number, item.name, size, size / max(total, 1), *told)

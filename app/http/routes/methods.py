@@ -31,8 +31,18 @@ from ..wire import decode, encode
 router = APIRouter(tags=["methods"], responses=PROBLEMS, route_class=CheckedRoute)
 
 RUNS_BY_NAME = ("Topics", "Map")
-NOT_OVER_THE_WIRE = ("device", "dtype", "model", "rerank_model", "settings", "progress")
-"""Options that choose what the service loads. Requests may not use them to download a model or open a folder."""
+NOT_OVER_THE_WIRE = (
+    "device",
+    "dtype",
+    "model",
+    "rerank_model",
+    "settings",
+    "progress",
+    "namer",
+    "namer_model",
+    "namer_show",
+)
+"""Options that choose what the service loads or calls. Requests may not use them to reach a model, folder or host."""
 OWN_RERANKER = "late"
 """The reranker that requests may name, because it needs only the collection's model."""
 SEARCHES = ("like", "search", "search_many", "similar")

@@ -346,6 +346,9 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
     for option in ("model", "device", "dtype", "settings", "progress"):
         body = {"options": {"labels": ["a", "b"], option: "/etc"}}
         refused(client.post("/write/label", json=body), 422, option, "the service decides it", field=option)
+    for method in ("cluster", "topics"):
+        body = {"options": {"namer": "http://localhost:1/v1", "namer_model": "m"}}
+        refused(client.post(f"/write/{method}", json=body), 422, "the service decides it", field="namer")
     refused(client.post("/read/close", json={}), 404, "there is no method 'close'")
     refused(client.post("/read/open_catalog", json={}), 404, "there is no method")
     refused(client.post("/read/delete", json={"options": {"ids": ["1"]}}), 404, "there is no method 'delete'")

@@ -54,7 +54,7 @@ def test_kmeans_finds_the_themes_and_says_what_they_are(themes: Collection) -> N
     assert {term for term, _ in fruit.data["terms"]} & {"fruit", "fruit fruit"}
     assert all(key.startswith("fruit-") for key in fruit.data["representatives"])
     assert fruit.data["distinct"] == 37 and fruit.data["stability"] == 1.0 and 0.5 < fruit.data["cohesion"] <= 1
-    assert fruit.name == ", ".join(term for term, _ in fruit.data["terms"][:3])
+    assert "fruit" in fruit.name.split(", ") and fruit.data["name_accuracy"] == 1.0
     assert (found.report["documents"], found.report["clusters"], found.report["outliers"]) == (120, 3, 0)
 
 
@@ -138,6 +138,18 @@ def test_density_keeps_outliers_and_copies_together(themes: Collection) -> None:
     assert again.report["outliers"] <= found.report["outliers"]
     carried = themes.cluster("c", method="density", min_size=8, sample=100, refits=0)
     assert (carried.report["fitted"], carried.report["carried"]) == (100, 17)
+
+
+def test_a_run_says_how_well_its_names_tell(themes: Collection) -> None:
+    found = themes.cluster(k=3, refits=0)
+    assert found.report["name_accuracy"] == 1.0 and found.report["name_texts"] == 12
+    assert found.report["name_readers"].keys() == {"BM25", "fake"}
+    assert len({item.name for item in found.clusters}) == 3
+    alone = themes.cluster("words", k=3, refits=0, names="terms")
+    assert alone.report["name_readers"].keys() == {"BM25"}
+    themes.rename_run("kmeans", "mine", item=0)
+    data = {item.number: item.data for item in themes.run("kmeans").items}
+    assert "name_accuracy" not in data[0] and data[1]["name_accuracy"] == 1.0  # it was that of the old name
 
 
 @pytest.mark.parametrize("method", ["kmeans", "density"])

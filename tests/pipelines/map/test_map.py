@@ -114,6 +114,16 @@ def test_regions_have_names_and_places(shop: Collection) -> None:
         assert sum(item.data["size"] for item in found.regions if item.data["level"] == level) == 121
 
 
+def test_no_region_repeats_a_name_or_the_words_of_the_region_around_it(shop: Collection) -> None:
+    regions = shop.map_run().regions if any(run.kind == "map" for run in shop.runs()) else shop.map().regions
+    names = {item.number: item.name for item in regions}
+    assert len({name.casefold() for name in names.values()}) == len(names)
+    for item in regions:
+        if item.data["level"] == 2:
+            around = set(names[item.data["within"]].lower().replace(",", "").split())
+            assert not around & set(item.name.lower().replace(",", "").split()) - {"region"}
+
+
 @pytest.mark.parametrize("color", [None, "theme", "stars"])
 def test_a_page_works_offline_and_shows_texts_as_texts(shop: Collection, tmp_path: Path, color: str | None) -> None:
     pytest.importorskip("plotly")

@@ -212,7 +212,7 @@ def test_topics_are_named_by_candidate_labels(own: Collection) -> None:
     assert items[themes["parcel"]]["label"] == "parcel" and items[themes["parcel"]]["label_share"] >= 0.5
     assert items[themes["refund"]]["label"] is None
     parts = named.merge([themes["parcel"], themes["refund"]]).split(themes["parcel"])
-    assert sorted(topic.name for topic in parts) == sorted(topic.name for topic in named)
+    assert {"parcel", "screen", "battery"} < {topic.name for topic in parts} and len({t.name for t in parts}) == 4
     assert own.topics("plain", min_size=10).run.parameters.keys().isdisjoint({"labels", "engine"})
 
 
@@ -334,6 +334,7 @@ def test_the_command_line(sonde: Command, own: Collection) -> None:
         "representatives",
         "leaves",
         "parent",
+        "name_accuracy",
     } == found[0].keys()
     ran = sonde("topic", own.path, 0, "-k", 3, "--json")
     assert [json.loads(line)["rank"] for line in ran.out.splitlines()] == [1, 2, 3]

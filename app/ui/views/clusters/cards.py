@@ -116,6 +116,7 @@ def _card(collection: Collection, run: Run, item: Item, cosine: float | None) ->
     size = data.get("size", 0)
     said = f"{counted(size, 'document')} · {size / max(run.documents, 1):.1%}"
     said += "".join(f" · {name} {data[name]:.2f}" for name in ("cohesion", "stability") if data.get(name) is not None)
+    said += f" · name accuracy {data['name_accuracy']:.2f}" if data.get("name_accuracy") is not None else ""
     said += f" · cosine {cosine:.2f}" if cosine is not None else ""
     number = "" if item.number < 0 else f"<span style='opacity:.55'>{item.number}</span> "
     st.html(f"<div style='font-weight:600;overflow-wrap:anywhere'>{number}{html.escape(item.name)}</div>")
