@@ -85,6 +85,15 @@ def label(
             help="Apply the corrections stored by `sonde runs correct`, and learn from them.",
         ),
     ] = True,
+    none: Annotated[
+        bool, typer.Option("--none", help="Texts that probably fit no label get the answer none of these.")
+    ] = False,
+    promise: Annotated[
+        float | None,
+        typer.Option(
+            "--promise", metavar="P", help="Like --none, but refuse at most this share of the texts that fit a label."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -101,6 +110,7 @@ def label(
       sonde label reviews.sonde --labels refund,praise,delivery
       sonde label reviews.sonde --labels refund,praise --multi-label --threshold 0.7 --name topics
       sonde label reviews.sonde --labels-file labels.txt --engine similarity --name plain
+      sonde label reviews.sonde --labels refund,praise --none --name refused
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
       sonde label reviews.sonde --examples labelled.csv --name learned
       sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
@@ -121,6 +131,7 @@ def label(
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
         name=name, replace=replace, device=device, dtype=dtype, seed=seed, corrections=corrections,
+        none=none, promise=promise,
         **{key: value for key, value in chosen.items() if value is not None},
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""
@@ -158,6 +169,8 @@ def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) ->
 
 
 def _print_report(report: "LabelReport") -> None:
+    from ..api.functions import NONE_NAME
+
     width = max(len(name) for name in report.counts)
     for name, count in sorted(report.counts.items(), key=lambda pair: -pair[1]):
         print(f"{snippet(name, 60):<{min(width, 60)}}  {count:>9,}  {count / max(report.documents, 1):6.1%}")
@@ -172,13 +185,24 @@ def _print_report(report: "LabelReport") -> None:
         f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
     )
+    for name in report.doubtful:
+        say(
+            f"note: {name!r} takes a third or more of all documents, mostly by narrow margins: describe it, or use --none"
+        )
+    if report.likely_none and NONE_NAME not in report.counts:
+        share = report.likely_none / report.documents
+        say(f"note: {counted(report.likely_none, 'document')} ({share:.0%}) probably fit no label: --none refuses them")
     if report.changed:
         say(f"note: {counted(report.changed, 'document')} changed during the run and left out of it")
 
 
 def _print_text(found: "Classified") -> None:
+    from ..api.functions import NONE_NAME
+
     for name, score in found.scores.items():
         print(f"{'*' if name in found.labels else ' '} {score:.3f}  {snippet(name, 60)}")
+    if found.none is not None:
+        print(f"{' ' if found.labels else '*'} {found.none:.3f}  {NONE_NAME} (its own chance, beside the labels')")
     say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
 
 

@@ -23,12 +23,14 @@ class Classified:
         scores: The probability of every label by name, most likely first.
         engine: The engine that labelled the text: "nli", "similarity" …
         model: The engine's model.
+        none: The chance that none of the labels fits, 0 to 1; None if a text may get several labels.
     """
 
     labels: tuple[str, ...]
     scores: Mapping[str, float]
     engine: str
     model: str
+    none: float | None = None
 
     @property
     def label(self) -> str:
@@ -59,6 +61,8 @@ class LabelReport:
         corrected: Number of documents with corrected labels.
         changed: Number of documents that changed during the run; they have no label.
         seconds: Duration in seconds.
+        likely_none: Number of documents that more likely than not fit no label; None with several labels per text.
+        doubtful: Names of labels that a third of all documents got, mostly by a narrow margin.
     """
 
     name: str
@@ -74,16 +78,29 @@ class LabelReport:
     corrected: int
     changed: int
     seconds: float
+    likely_none: int | None = None
+    doubtful: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return asdict(self)
+        return asdict(self) | {"doubtful": list(self.doubtful)}
 
 
-def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def decide(
+    margins: np.ndarray, multi_label: bool, least: float,
+    none: np.ndarray | None = None, refused: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Assign labels to texts; return int64 texts, int64 labels and float64 scores, ordered by text.
 
-    If no label of a text reaches `least`, the text gets the label -1 and its best probability.
+    If no label of a text reaches `least`, the text gets the label -1 and its best probability. A refused text gets the
+    label -1 and its chance of none.
+
+    Args:
+        margins: float [n, labels], log-odds.
+        multi_label: Whether a text may get several labels.
+        least: Minimum probability of a label.
+        none: float [n], the chance of none of each text, if there is one.
+        refused: bool [n], the texts that get no label; none of them if None.
     """
     shares = probabilities(margins, multi_label)
     best = shares.argmax(axis=1)
@@ -91,10 +108,14 @@ def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.nda
     if not multi_label:
         given[np.arange(len(best)), best] = shares.max(axis=1) >= least
     texts, labels = np.nonzero(given)
+    if refused is not None:
+        given[refused] = False
     nothing = np.flatnonzero(~given.any(axis=1))
     texts = np.concatenate([texts, nothing])
     labels = np.concatenate([labels, np.full(len(nothing), NONE)])
     scores = np.where(labels < 0, shares.max(axis=1)[texts], shares[texts, labels])
+    if none is not None and refused is not None:
+        scores = np.where((labels < 0) & refused[texts], none[texts], scores)
     order = np.lexsort((labels, -scores, texts))
     return texts[order], labels[order], scores[order]
 
@@ -124,16 +145,42 @@ def apply_corrections(
 
 
 def classified(
-    margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str
-) -> list[Classified]:
-    """Return the labels of each text and the probabilities of all labels."""
+    margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str,
+    none: np.ndarray | None = None, refused: np.ndarray | None = None,
+) -> list[Classified]:  # fmt: skip
+    """Return the labels of each text and the probabilities of all labels; see `decide` for the last two arguments."""
     found: list[Classified] = []
-    for row in probabilities(margins, multi_label):
+    for place, row in enumerate(probabilities(margins, multi_label)):
         order = np.argsort(-row, kind="stable")
         given = [n for n in order.tolist() if row[n] >= least][: None if multi_label else 1]
+        kept = () if refused is not None and refused[place] else tuple(labels[n].name for n in given)
         scores = {labels[n].name: float(row[n]) for n in order.tolist()}
-        found.append(Classified(tuple(labels[n].name for n in given), scores, engine, model))
+        found.append(Classified(kept, scores, engine, model, None if none is None else float(none[place])))
     return found
+
+
+MUCH = 1 / 3
+NARROW = 0.5
+
+
+def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, apart: np.ndarray) -> tuple[str, ...]:
+    """Return the labels that a third of all texts got although, for most of them, another label was close.
+
+    With fewer than four labels, a third is nothing unusual, so none is returned.
+
+    Args:
+        labels: All labels.
+        numbers: int64 [m], the label of each entry.
+        texts: int64 [m], the text of each entry.
+        apart: float [n], the margin of each text, 0 to 1.
+    """
+    if len(labels) < 4:
+        return ()
+    taken = [apart[texts[numbers == number]] for number in range(len(labels))]
+    return tuple(
+        label.name for label, margins in zip(labels, taken, strict=True)
+        if len(margins) >= MUCH * len(apart) and np.median(margins) < NARROW
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
