@@ -94,6 +94,10 @@ def label(
             "--promise", metavar="P", help="Like --none, but refuse at most this share of the texts that fit a label."
         ),
     ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Show the documents to confirm or correct next, which teach the run most.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="With --ask: number of documents to show.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -113,6 +117,7 @@ def label(
       sonde label reviews.sonde --labels refund,praise --none --name refused
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
       sonde label reviews.sonde --examples labelled.csv --name learned
+      sonde label reviews.sonde --ask -k 10
       sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
       sonde label --text - --labels refund,delivery < letter.txt
     """
@@ -123,6 +128,11 @@ def label(
 
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
+    if ask:
+        if collection is None or any(each is not None for each in (labels, labels_file, examples)):
+            raise UsageError("--ask is for a collection that was labelled: give no labels, and --name for its run")
+        _ask(collection, name, k, json)
+        return
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
         raise UsageError("give one of --labels, --labels-file and --examples")
     if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
@@ -158,6 +168,22 @@ def label(
         _print_text(found)
 
 
+def _ask(collection: Path, run: str, k: int, json: bool) -> None:
+    """Show the documents to confirm next, of the newest run unless another is named."""
+    from ...indexer.errors import out_of_range
+    from ..api import open as open_collection
+    from .feedback import print_unsure
+
+    if k < 1:
+        raise out_of_range("k", k, "show 1 document or more")
+    opened = open_collection(collection)
+    known = opened.corrected_run(None if run == "labels" else run)
+    for found in opened.to_confirm(known, k):
+        print_json(found.to_dict()) if json else print_unsure(found)
+    if not json:
+        say(f"confirm or correct: sonde runs correct {collection} ID --label LABEL --run {known}; then label again")
+
+
 def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
     from ...indexer.errors import UsageError
     from ..api import classify
@@ -186,9 +212,7 @@ def _print_report(report: "LabelReport") -> None:
         f" · {report.seconds:,.1f} s"
     )
     for name in report.doubtful:
-        say(
-            f"note: {name!r} takes a third or more of all documents, mostly by narrow margins: describe it, or use --none"
-        )
+        say(f"note: {name!r} takes a third of all documents or more, mostly by narrow margins")
     if report.likely_none and NONE_NAME not in report.counts:
         share = report.likely_none / report.documents
         say(f"note: {counted(report.likely_none, 'document')} ({share:.0%}) probably fit no label: --none refuses them")

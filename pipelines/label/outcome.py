@@ -6,11 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import UsageError, arg
-from ...indexer.store.collection import StoredCollection
-from ...indexer.store.kinds import CORRECTION, LABEL
-from ...indexer.store.members import documents_named_by
-from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .labels import NONE, NONE_NAME, Label, probabilities
 
 
@@ -107,9 +102,9 @@ def decide(
     given = shares >= max(least, 1e-12) if multi_label else np.zeros(shares.shape, bool)
     if not multi_label:
         given[np.arange(len(best)), best] = shares.max(axis=1) >= least
-    texts, labels = np.nonzero(given)
     if refused is not None:
         given[refused] = False
+    texts, labels = np.nonzero(given)
     nothing = np.flatnonzero(~given.any(axis=1))
     texts = np.concatenate([texts, nothing])
     labels = np.concatenate([labels, np.full(len(nothing), NONE)])
@@ -183,38 +178,6 @@ def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, ap
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Unsure:
-    """A document and the uncertainty of its label.
-
-    Attributes:
-        id: The document's id.
-        title: The document's title.
-        text: The document's text.
-        labels: The document's labels, most likely first; empty for "none of these".
-        score: The probability of the first label, 0 to 1.
-        other: The runner-up label or, with several labels per text, the label whose decision was closest.
-        margin: How close `other` was, as a difference of probabilities; 0 is a tie.
-    """
-
-    id: str
-    title: str
-    text: str
-    labels: tuple[str, ...]
-    score: float
-    other: str
-    margin: float
-
-    @property
-    def label(self) -> str:
-        """The most likely label, or "none of these"."""
-        return self.labels[0] if self.labels else NONE_NAME
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self) | {"labels": list(self.labels), "label": self.label}
-
-
 def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
     """Return the data that a run stores for review: float32 [n] "margins" and int32 [n] "others".
 
@@ -233,40 +196,3 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
     other = np.where(best < least, order[:, 0], order[:, 1])
     apart = np.where(best < least, least - best, np.minimum(best - second, best - least if least else 1))
     return {"margins": apart.astype(np.float32), "others": other.astype(np.int32)}
-
-
-def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
-    """Return the documents with the least certain labels, smallest margin first; leave out corrected documents.
-
-    Args:
-        collection: The collection.
-        run: The label run; the newest if None.
-        k: Number of documents to return, 1 or more.
-        offset: Number of top documents to skip.
-
-    Raises:
-        SondeError: The run does not exist, or it is from an older version that did not store the required data.
-        UsageError: k is below 1, or the offset is below 0.
-    """
-    if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
-        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
-    with collection.view() as view:
-        found = find_run(view.catalog, LABEL, run)
-        docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
-        names = {item.number: item.name for item in items_of(view.catalog, found)}
-        given, items, scores = assignments_of(view.catalog, found)
-        corrected = documents_named_by(view.catalog, CORRECTION, found.name)
-        open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
-        rows = np.flatnonzero(open_)
-        rows = rows[np.lexsort((docs[rows], margins[rows]))][offset : offset + k]
-        documents = view.documents(docs[rows].tolist())
-        labels = {int(doc): (items[given == doc], scores[given == doc]) for doc in docs[rows]}
-    return [
-        Unsure(
-            documents[doc].id, documents[doc].title, documents[doc].text,
-            tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
-            names[int(other)], float(margin),
-        )
-        for doc, other, margin in zip(docs[rows].tolist(), others[rows], margins[rows], strict=True)
-    ]  # fmt: skip

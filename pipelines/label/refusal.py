@@ -3,6 +3,9 @@
 import numpy as np
 
 from .labels import log_odds, sigmoid
+from .margins import LabelTexts
+from .none import chances
+from .settings import LabelSettings
 
 HALF = 0.5
 """Chance of none from which a text is refused, without a promised rate."""
@@ -10,6 +13,19 @@ CONFORMAL = 50
 """Minimum number of corrections to measure the promised rate on them, and to recalibrate the chances."""
 GRIP = 0.25
 """Weight of the prior that keeps the chances as they are when corrections recalibrate them."""
+
+
+def refusal(
+    corpus: LabelTexts, of_labels: np.ndarray, settings: LabelSettings
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return each text's chance of none, float64 [n], and which texts are refused, bool [n].
+
+    The first is None if a text may get several labels, the second if the settings refuse no text.
+    """
+    if settings.multi_label:
+        return None, None
+    none = recalibrated(chances(corpus.vectors, of_labels, settings.seed), corpus.known, corpus.truth)
+    return none, refused(none, settings.promise, corpus.known, corpus.truth) if settings.refuses else None
 
 
 def recalibrated(chances: np.ndarray, known: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -26,9 +26,8 @@ from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .none import chances
 from .outcome import Classified, LabelReport, apply_corrections, classified, closeness, decide, doubtful
-from .refusal import HALF, recalibrated, refused
+from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
 
@@ -79,7 +78,7 @@ def label_collection(
             notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
         of_labels = label_vectors(encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
-        none, no_label = _refusal(corpus, of_labels, settings)
+        none, no_label = refusal(corpus, of_labels, settings)
         texts, numbers, scores = apply_corrections(
             *decide(found.margins, settings.multi_label, settings.least, none, no_label), corpus.known, corpus.truth
         )
@@ -126,18 +125,8 @@ def classify(
     of_labels = label_vectors(given, made)
     found = label_corpus(corpus, made, of_labels, engine, judge, settings, notify=notify)
     model = judge.model if judge else given.spec.name
-    none, no_label = _refusal(corpus, of_labels, settings)
+    none, no_label = refusal(corpus, of_labels, settings)
     return classified(found.margins, made, settings.multi_label, settings.least, engine, model, none, no_label)
-
-
-def _refusal(
-    corpus: LabelTexts, of_labels: np.ndarray, settings: LabelSettings
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return each text's chance of none, and which texts are refused; None where the settings ask for neither."""
-    if settings.multi_label:
-        return None, None
-    none = recalibrated(chances(corpus.vectors, of_labels, settings.seed), corpus.known, corpus.truth)
-    return none, refused(none, settings.promise, corpus.known, corpus.truth) if settings.refuses else None
 
 
 def check_classify(

@@ -15,8 +15,9 @@ from .engines import check_engine
 from .labels import NONE_NAME, Labels, make_labels
 from .margins import LabelTexts, label_corpus
 from .none import chances
-from .outcome import Unsure, classified, closeness
+from .outcome import classified, closeness
 from .refusal import refused
+from .review import Unsure
 from .run import judge_of, label_texts
 from .scores import ENOUGH, adapted_margins, label_vectors
 from .settings import LabelSettings
