@@ -146,18 +146,16 @@ def label(
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""
     with progress(quiet=json) as notify:
-        if examples is not None:
-            assert collection is not None
-            opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
-            found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
-        elif text is None:
-            assert collection is not None
-            opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
-            found = opened.label(given, settings=settings, progress=notify)
+        if text is not None:
+            found: Any = _one_text(text, given, settings, notify)
         else:
-            found = _one_text(text, given, settings, notify)
+            assert collection is not None
+            opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
+            if examples is not None:
+                found = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
+            else:
+                found = opened.label(given, settings=settings, progress=notify)
     if text is None:
         say_name(LABEL.name, name, settings.name)
     if json:

@@ -106,7 +106,7 @@ class _Groups:
     def of(cls, texts: np.ndarray, of_labels: np.ndarray, count: int, seed: int) -> "_Groups":
         from sklearn.cluster import KMeans
 
-        fitted = KMeans(count, n_init=1, max_iter=20, random_state=seed).fit(texts)
+        fitted = KMeans(count, n_init="auto", max_iter=20, random_state=seed).fit(texts)
         cosines = texts @ of_labels.T
         closeness = (cosines - cosines.mean(axis=0)) / np.maximum(cosines.std(axis=0), 1e-9)
         members = np.zeros((count, len(texts)), np.float32)

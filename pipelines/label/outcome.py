@@ -56,7 +56,8 @@ class LabelReport:
         corrected: Number of documents with corrected labels.
         changed: Number of documents that changed during the run; they have no label.
         seconds: Duration in seconds.
-        likely_none: Number of documents that more likely than not fit no label; None with several labels per text.
+        likely_none: Number of documents that more likely than not fit no label; None if not measured: with several
+            labels per text, or above 20,000 documents unless texts are refused.
         doubtful: Names of labels that a third of all documents got, mostly by a narrow margin.
     """
 
