@@ -117,7 +117,7 @@ def label(
       sonde label reviews.sonde --labels refund,praise --none --name refused
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
       sonde label reviews.sonde --examples labelled.csv --name learned
-      sonde label reviews.sonde --ask -k 10
+      sonde label tickets.sonde --ask -k 10
       sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
       sonde label --text - --labels refund,delivery < letter.txt
     """
