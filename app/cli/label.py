@@ -129,9 +129,7 @@ def label(
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
     if ask:
-        if collection is None or any(each is not None for each in (labels, labels_file, examples)):
-            raise UsageError("--ask is for a collection that was labelled: give no labels, and --name for its run")
-        _ask(collection, name, k, json)
+        _ask(collection, any(each is not None for each in (labels, labels_file, examples)), name, k, json)
         return
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
         raise UsageError("give one of --labels, --labels-file and --examples")
@@ -166,12 +164,14 @@ def label(
         _print_text(found)
 
 
-def _ask(collection: Path, run: str, k: int, json: bool) -> None:
+def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) -> None:
     """Show the documents to confirm next, of the newest run unless another is named."""
-    from ...indexer.errors import out_of_range
+    from ...indexer.errors import UsageError, out_of_range
     from ..api import open as open_collection
     from .feedback import print_unsure
 
+    if collection is None or labelled:
+        raise UsageError("--ask is for a collection that was labelled: give no labels, and --name for its run")
     if k < 1:
         raise out_of_range("k", k, "show 1 document or more")
     opened = open_collection(collection)
