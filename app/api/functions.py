@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...indexer.upkeep.delete import remove_collection
     from ...indexer.upkeep.info import last_change, quick_look
     from ...pipelines.cluster import read_candidates
-    from ...pipelines.label import read_labels
+    from ...pipelines.label import NONE_NAME, read_labels
     from ...pipelines.label.corrections import read_corrections, write_corrections
     from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
     from ...pipelines.plots import check_plot_target, write_plot
@@ -54,7 +54,7 @@ _HOMES = {
     "indexer.upkeep.delete": ("remove_collection",),
     "indexer.upkeep.info": ("quick_look", "last_change"),
     "pipelines.cluster": ("read_candidates",),
-    "pipelines.label": ("read_labels",),
+    "pipelines.label": ("NONE_NAME", "read_labels"),
     "pipelines.label.corrections": ("read_corrections", "write_corrections"),
     "pipelines.map.regions": ("density", "inside", "read_outlines", "spread_sample", "write_outlines"),
     "pipelines.plots": ("check_plot_target", "write_plot"),
@@ -69,6 +69,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "NONE_NAME",
     "NOTHING_ANSWERS",
     "Patience",
     "among",

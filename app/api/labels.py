@@ -207,6 +207,23 @@ class Labelling(Opened):
 
         return unsure(self.stored, run, k, offset)
 
+    def to_confirm(self, run: str | None = None, k: int = 10) -> "list[Unsure]":
+        """Return the documents whose correct labels teach a label run most: uncertain, and unlike each other.
+
+        Store their labels with `correct`, label again with the run's name, and ask for more.
+
+        Raises:
+            SondeError: The run does not exist.
+            UsageError: k is below 1.
+
+        Example:
+            >>> [found.id for found in fruit.to_confirm("kinds", k=1)]
+            ['1']
+        """
+        from ...pipelines.label import to_confirm
+
+        return to_confirm(self.stored, run, k)
+
     def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: "Change" = "new") -> "Tagged":
         """Tag documents; filters, exports and maps refer to the tag as "tag:NAME".
 

@@ -159,6 +159,8 @@ class LabelOptions(TypedDict, total=False):
     dtype: str
     seed: int
     corrections: bool
+    none: bool
+    promise: float | None
 
 
 class TuneOptions(TypedDict, total=False):

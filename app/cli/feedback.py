@@ -10,8 +10,8 @@ from ...indexer.wording import counted, existing
 from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
+    from ...pipelines.label import Unsure
     from ...pipelines.label.corrections import Correction
-    from ...pipelines.label.outcome import Unsure
     from ..api import Collection
 
 
@@ -77,7 +77,7 @@ def correct(
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
         for found in opened.unsure(run, k):
-            print_json(found.to_dict()) if json else _print_unsure(found)
+            print_json(found.to_dict()) if json else print_unsure(found)
         return
     if forget:
         left = opened.forget_corrections(ids or (), run)
@@ -115,7 +115,8 @@ def _list(found: "list[Correction]", json: bool) -> None:
             print(f"{label:<{width}}  {id}")
 
 
-def _print_unsure(found: "Unsure") -> None:
+def print_unsure(found: "Unsure") -> None:
+    """Print a document, its label, the runner-up and the margin between them."""
     print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {found.other}  {snippet(found.id, 40)}")
     print(f"        {snippet(found.text, 140)}")
 

@@ -85,6 +85,19 @@ def label(
             help="Apply the corrections stored by `sonde runs correct`, and learn from them.",
         ),
     ] = True,
+    none: Annotated[
+        bool, typer.Option("--none", help="Texts that probably fit no label get the answer none of these.")
+    ] = False,
+    promise: Annotated[
+        float | None,
+        typer.Option(
+            "--promise", metavar="P", help="Like --none, but refuse at most this share of the texts that fit a label."
+        ),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Show the documents to confirm or correct next, which teach the run most.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="With --ask: number of documents to show.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -101,8 +114,10 @@ def label(
       sonde label reviews.sonde --labels refund,praise,delivery
       sonde label reviews.sonde --labels refund,praise --multi-label --threshold 0.7 --name topics
       sonde label reviews.sonde --labels-file labels.txt --engine similarity --name plain
+      sonde label reviews.sonde --labels refund,praise --none --name refused
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
       sonde label reviews.sonde --examples labelled.csv --name learned
+      sonde label tickets.sonde --ask -k 10
       sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
       sonde label --text - --labels refund,delivery < letter.txt
     """
@@ -113,6 +128,9 @@ def label(
 
     if (collection is None) == (text is None):
         raise UsageError("give a collection, or a text with --text")
+    if ask:
+        _ask(collection, any(each is not None for each in (labels, labels_file, examples)), name, k, json)
+        return
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
         raise UsageError("give one of --labels, --labels-file and --examples")
     if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
@@ -121,22 +139,21 @@ def label(
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
         name=name, replace=replace, device=device, dtype=dtype, seed=seed, corrections=corrections,
+        none=none, promise=promise,
         **{key: value for key, value in chosen.items() if value is not None},
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""
     with progress(quiet=json) as notify:
-        if examples is not None:
-            assert collection is not None
-            opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
-            found: Any = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
-        elif text is None:
-            assert collection is not None
-            opened = open_collection(collection, device=device)
-            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
-            found = opened.label(given, settings=settings, progress=notify)
+        if text is not None:
+            found: Any = _one_text(text, given, settings, notify)
         else:
-            found = _one_text(text, given, settings, notify)
+            assert collection is not None
+            opened = open_collection(collection, device=device)
+            settings = replace_of(settings, name=free_name(opened, LABEL.name, name, replace))
+            if examples is not None:
+                found = opened.label_by_examples(examples, fine_tune=fine_tune, settings=settings, progress=notify)
+            else:
+                found = opened.label(given, settings=settings, progress=notify)
     if text is None:
         say_name(LABEL.name, name, settings.name)
     if json:
@@ -145,6 +162,24 @@ def label(
         _print_report(found)
     else:
         _print_text(found)
+
+
+def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) -> None:
+    """Show the documents to confirm next, of the newest run unless another is named."""
+    from ...indexer.errors import UsageError, out_of_range
+    from ..api import open as open_collection
+    from .feedback import print_unsure
+
+    if collection is None or labelled:
+        raise UsageError("--ask is for a collection that was labelled: give no labels, and --name for its run")
+    if k < 1:
+        raise out_of_range("k", k, "show 1 document or more")
+    opened = open_collection(collection)
+    known = opened.corrected_run(None if run == "labels" else run)
+    for found in opened.to_confirm(known, k):
+        print_json(found.to_dict()) if json else print_unsure(found)
+    if not json:
+        say(f"confirm or correct: sonde runs correct {collection} ID --label LABEL --run {known}; then label again")
 
 
 def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
@@ -158,6 +193,8 @@ def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) ->
 
 
 def _print_report(report: "LabelReport") -> None:
+    from ..api.functions import NONE_NAME
+
     width = max(len(name) for name in report.counts)
     for name, count in sorted(report.counts.items(), key=lambda pair: -pair[1]):
         print(f"{snippet(name, 60):<{min(width, 60)}}  {count:>9,}  {count / max(report.documents, 1):6.1%}")
@@ -172,13 +209,22 @@ def _print_report(report: "LabelReport") -> None:
         f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
     )
+    for name in report.doubtful:
+        say(f"note: {name!r} takes a third of all documents or more, mostly by narrow margins")
+    if report.likely_none and NONE_NAME not in report.counts:
+        share = report.likely_none / report.documents
+        say(f"note: {counted(report.likely_none, 'document')} ({share:.0%}) probably fit no label: --none refuses them")
     if report.changed:
         say(f"note: {counted(report.changed, 'document')} changed during the run and left out of it")
 
 
 def _print_text(found: "Classified") -> None:
+    from ..api.functions import NONE_NAME
+
     for name, score in found.scores.items():
         print(f"{'*' if name in found.labels else ' '} {score:.3f}  {snippet(name, 60)}")
+    if found.none is not None:
+        print(f"{' ' if found.labels else '*'} {found.none:.3f}  {NONE_NAME} (its own chance, beside the labels')")
     say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
 
 

@@ -107,7 +107,10 @@ class RemoteCollection(Local):
         if refused := [name for name in ("model", "device", "dtype") if name in chosen]:
             raise UsageError(f"{refused[0]} cannot be chosen over HTTP: the service decides it", field=refused[0])
         found = self._post("/label", given | chosen)["texts"]
-        return [Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"]) for each in found]
+        return [
+            Classified(tuple(each["labels"]), each["scores"], each["engine"], each["model"], each.get("none"))
+            for each in found
+        ]
 
     @checked
     def entail(self, premise: str, hypothesis: str) -> Entailment:

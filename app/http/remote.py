@@ -63,6 +63,7 @@ READING = (
     "similar",
     "texts",
     "uncounted_runs",
+    "to_confirm",
     "unsure",
     "verify",
 )

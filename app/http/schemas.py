@@ -177,6 +177,10 @@ class LabelRequest(Body):
     multi_label: bool = Field(False, description="Judge each label by itself: a text may get several labels, or none.")
     threshold: float | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
     template: str | None = Field(None, description="NLI's hypothesis.", examples=["This example is {}."])
+    none: bool = Field(False, description="Texts that probably fit no label get the label none of these.")
+    promise: float | None = Field(
+        None, gt=0, lt=1, description="The same, but at most this share of the fitting texts is refused."
+    )
 
 
 class Labelled(BaseModel):

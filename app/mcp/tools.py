@@ -231,15 +231,19 @@ class Tools:
         self,
         texts: Annotated[list[str], f"Texts to label, {MOST_TEXTS} at most."],
         labels: Annotated[dict[str, str], "Two or more labels, each with a description; a description may be empty."],
+        none: Annotated[bool, "Whether texts that probably fit no label get the label none of these."] = False,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Give each text the label that fits it best, from the labels' names and descriptions alone."""
+        """Give each text the label that fits it best, from the labels' names and descriptions alone.
+
+        `none` in the answer is each text's chance, 0 to 1, that no label fits.
+        """
         if len(texts) > MOST_TEXTS:
             raise UsageError(f"{len(texts):,} texts; the maximum for one call is {MOST_TEXTS}", field="texts")
         if too_long := next((each for each in texts if len(each) > LONGEST), None):
             raise UsageError(f"a text has {len(too_long):,} characters; the maximum is {LONGEST:,}", field="texts")
-        found = self._one(collection).classify(texts, labels)
-        return {"labels": [each.label for each in found]}
+        found = self._one(collection).classify(texts, labels, none=none)
+        return {"labels": [each.label for each in found], "none": [each.none for each in found]}
 
     def _one(self, name: str | None) -> Collection:
         known = list(self._collections)

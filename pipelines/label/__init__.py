@@ -3,7 +3,8 @@
 from .corrections import Correction, correct, corrections, forget_corrections
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels, read_labels
-from .outcome import Classified, LabelReport, Unsure, unsure
+from .outcome import Classified, LabelReport
+from .review import Unsure, to_confirm, unsure
 from .run import check_classify, classify, label_collection
 from .scores import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
 from .settings import LabelSettings
@@ -37,5 +38,6 @@ __all__ = [
     "load_nli",
     "make_labels",
     "read_labels",
+    "to_confirm",
     "unsure",
 ]

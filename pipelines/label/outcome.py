@@ -6,11 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import UsageError, arg
-from ...indexer.store.collection import StoredCollection
-from ...indexer.store.kinds import CORRECTION, LABEL
-from ...indexer.store.members import documents_named_by
-from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
 from .labels import NONE, NONE_NAME, Label, probabilities
 
 
@@ -23,12 +18,14 @@ class Classified:
         scores: The probability of every label by name, most likely first.
         engine: The engine that labelled the text: "nli", "similarity" …
         model: The engine's model.
+        none: The chance that none of the labels fits, 0 to 1; None if a text may get several labels.
     """
 
     labels: tuple[str, ...]
     scores: Mapping[str, float]
     engine: str
     model: str
+    none: float | None = None
 
     @property
     def label(self) -> str:
@@ -59,6 +56,9 @@ class LabelReport:
         corrected: Number of documents with corrected labels.
         changed: Number of documents that changed during the run; they have no label.
         seconds: Duration in seconds.
+        likely_none: Number of documents that more likely than not fit no label; None if not measured: with several
+            labels per text, or above 20,000 documents unless texts are refused.
+        doubtful: Names of labels that a third of all documents got, mostly by a narrow margin.
     """
 
     name: str
@@ -74,27 +74,44 @@ class LabelReport:
     corrected: int
     changed: int
     seconds: float
+    likely_none: int | None = None
+    doubtful: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return asdict(self)
+        return asdict(self) | {"doubtful": list(self.doubtful)}
 
 
-def decide(margins: np.ndarray, multi_label: bool, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def decide(
+    margins: np.ndarray, multi_label: bool, least: float,
+    none: np.ndarray | None = None, refused: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Assign labels to texts; return int64 texts, int64 labels and float64 scores, ordered by text.
 
-    If no label of a text reaches `least`, the text gets the label -1 and its best probability.
+    If no label of a text reaches `least`, the text gets the label -1 and its best probability. A refused text gets the
+    label -1 and its chance of none.
+
+    Args:
+        margins: float [n, labels], log-odds.
+        multi_label: Whether a text may get several labels.
+        least: Minimum probability of a label.
+        none: float [n], the chance of none of each text, if there is one.
+        refused: bool [n], the texts that get no label; none of them if None.
     """
     shares = probabilities(margins, multi_label)
     best = shares.argmax(axis=1)
     given = shares >= max(least, 1e-12) if multi_label else np.zeros(shares.shape, bool)
     if not multi_label:
         given[np.arange(len(best)), best] = shares.max(axis=1) >= least
+    if refused is not None:
+        given[refused] = False
     texts, labels = np.nonzero(given)
     nothing = np.flatnonzero(~given.any(axis=1))
     texts = np.concatenate([texts, nothing])
     labels = np.concatenate([labels, np.full(len(nothing), NONE)])
     scores = np.where(labels < 0, shares.max(axis=1)[texts], shares[texts, labels])
+    if none is not None and refused is not None:
+        scores = np.where((labels < 0) & refused[texts], none[texts], scores)
     order = np.lexsort((labels, -scores, texts))
     return texts[order], labels[order], scores[order]
 
@@ -124,48 +141,42 @@ def apply_corrections(
 
 
 def classified(
-    margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str
-) -> list[Classified]:
-    """Return the labels of each text and the probabilities of all labels."""
+    margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str,
+    none: np.ndarray | None = None, refused: np.ndarray | None = None,
+) -> list[Classified]:  # fmt: skip
+    """Return the labels of each text and the probabilities of all labels; see `decide` for the last two arguments."""
     found: list[Classified] = []
-    for row in probabilities(margins, multi_label):
+    for place, row in enumerate(probabilities(margins, multi_label)):
         order = np.argsort(-row, kind="stable")
         given = [n for n in order.tolist() if row[n] >= least][: None if multi_label else 1]
+        kept = () if refused is not None and refused[place] else tuple(labels[n].name for n in given)
         scores = {labels[n].name: float(row[n]) for n in order.tolist()}
-        found.append(Classified(tuple(labels[n].name for n in given), scores, engine, model))
+        found.append(Classified(kept, scores, engine, model, None if none is None else float(none[place])))
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Unsure:
-    """A document and the uncertainty of its label.
+MUCH = 1 / 3
+NARROW = 0.5
 
-    Attributes:
-        id: The document's id.
-        title: The document's title.
-        text: The document's text.
-        labels: The document's labels, most likely first; empty for "none of these".
-        score: The probability of the first label, 0 to 1.
-        other: The runner-up label or, with several labels per text, the label whose decision was closest.
-        margin: How close `other` was, as a difference of probabilities; 0 is a tie.
+
+def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, apart: np.ndarray) -> tuple[str, ...]:
+    """Return the labels that a third of all texts got although, for most of them, another label was close.
+
+    With fewer than four labels, a third is nothing unusual, so none is returned.
+
+    Args:
+        labels: All labels.
+        numbers: int64 [m], the label of each entry.
+        texts: int64 [m], the text of each entry.
+        apart: float [n], the margin of each text, 0 to 1.
     """
-
-    id: str
-    title: str
-    text: str
-    labels: tuple[str, ...]
-    score: float
-    other: str
-    margin: float
-
-    @property
-    def label(self) -> str:
-        """The most likely label, or "none of these"."""
-        return self.labels[0] if self.labels else NONE_NAME
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self) | {"labels": list(self.labels), "label": self.label}
+    if len(labels) < 4:
+        return ()
+    taken = [apart[texts[numbers == number]] for number in range(len(labels))]
+    return tuple(
+        label.name for label, margins in zip(labels, taken, strict=True)
+        if len(margins) >= MUCH * len(apart) and np.median(margins) < NARROW
+    )  # fmt: skip
 
 
 def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
@@ -186,40 +197,3 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
     other = np.where(best < least, order[:, 0], order[:, 1])
     apart = np.where(best < least, least - best, np.minimum(best - second, best - least if least else 1))
     return {"margins": apart.astype(np.float32), "others": other.astype(np.int32)}
-
-
-def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
-    """Return the documents with the least certain labels, smallest margin first; leave out corrected documents.
-
-    Args:
-        collection: The collection.
-        run: The label run; the newest if None.
-        k: Number of documents to return, 1 or more.
-        offset: Number of top documents to skip.
-
-    Raises:
-        SondeError: The run does not exist, or it is from an older version that did not store the required data.
-        UsageError: k is below 1, or the offset is below 0.
-    """
-    if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
-        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
-    with collection.view() as view:
-        found = find_run(view.catalog, LABEL, run)
-        docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
-        names = {item.number: item.name for item in items_of(view.catalog, found)}
-        given, items, scores = assignments_of(view.catalog, found)
-        corrected = documents_named_by(view.catalog, CORRECTION, found.name)
-        open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
-        rows = np.flatnonzero(open_)
-        rows = rows[np.lexsort((docs[rows], margins[rows]))][offset : offset + k]
-        documents = view.documents(docs[rows].tolist())
-        labels = {int(doc): (items[given == doc], scores[given == doc]) for doc in docs[rows]}
-    return [
-        Unsure(
-            documents[doc].id, documents[doc].title, documents[doc].text,
-            tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
-            names[int(other)], float(margin),
-        )
-        for doc, other, margin in zip(docs[rows].tolist(), others[rows], margins[rows], strict=True)
-    ]  # fmt: skip

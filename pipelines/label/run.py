@@ -26,7 +26,8 @@ from .corrections import Truths, truths_of
 from .engines import Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .outcome import Classified, LabelReport, apply_corrections, classified, closeness, decide
+from .outcome import Classified, LabelReport, apply_corrections, classified, closeness, decide, doubtful
+from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
 
@@ -77,17 +78,23 @@ def label_collection(
             notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
         of_labels = label_vectors(encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
+        none, no_label = refusal(corpus, of_labels, settings)
         texts, numbers, scores = apply_corrections(
-            *decide(found.margins, settings.multi_label, settings.least), corpus.known, corpus.truth
+            *decide(found.margins, settings.multi_label, settings.least, none, no_label), corpus.known, corpus.truth
         )
+        close = closeness(found.margins, settings.multi_label, settings.least)
         model = judge.model if judge else encoder.spec.name
         seconds = time.monotonic() - began
-        report = _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds)
+        report = replace(
+            _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds),
+            likely_none=None if none is None else int((none >= HALF).sum()),
+            doubtful=doubtful(made, numbers, texts, close["margins"]),
+        )
         new = NewRun(
             kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
-            arrays={"documents": docs, **closeness(found.margins, settings.multi_label, settings.least)},
+            arrays={"documents": docs, **close} | ({} if none is None else {"none": none.astype(np.float32)}),
         )  # fmt: skip
         changed = write_run(collection.path, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)
@@ -115,9 +122,11 @@ def classify(
     corpus = LabelTexts(
         given.encode_texts(texts), [str(n) for n in range(len(texts))], lambda rows: [texts[n] for n in rows]
     )
-    found = label_corpus(corpus, made, label_vectors(given, made), engine, judge, settings, notify=notify)
+    of_labels = label_vectors(given, made)
+    found = label_corpus(corpus, made, of_labels, engine, judge, settings, notify=notify)
     model = judge.model if judge else given.spec.name
-    return classified(found.margins, made, settings.multi_label, settings.least, engine, model)
+    none, no_label = refusal(corpus, of_labels, settings)
+    return classified(found.margins, made, settings.multi_label, settings.least, engine, model, none, no_label)
 
 
 def check_classify(
@@ -240,5 +249,7 @@ def _report(
 
 
 def _measured(report: LabelReport) -> dict[str, Any]:
-    names = ("documents", "counts", "calls", "full_calls", "judged", "agreement", "held_back", "corrected")
+    names = (
+        "documents", "counts", "calls", "full_calls", "judged", "agreement", "held_back", "corrected", "likely_none",
+    )  # fmt: skip
     return {name: getattr(report, name) for name in names}

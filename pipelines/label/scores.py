@@ -71,14 +71,25 @@ def adapted_margins(vectors: np.ndarray, of_labels: np.ndarray, seed: int = 0) -
     some = texts
     if len(texts) > LEARN_FROM:
         some = texts[np.sort(np.random.default_rng(seed).choice(len(texts), LEARN_FROM, replace=False))]
+    moved, prior = adapted(some, of_labels)
+    return (texts @ moved.T / SHARPNESS + prior).astype(np.float32)
+
+
+def adapted(texts: np.ndarray, of_labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels moved towards the texts that they fit, float32 [labels, d], and how common they are, as logarithms.
+
+    Args:
+        texts: float32 [n, d], unit length.
+        of_labels: float32 [labels, d].
+    """
     moved, prior = of_labels, np.zeros(len(of_labels))
     for _ in range(ROUNDS):
-        shares = softmax(some @ moved.T / SHARPNESS + prior)
-        prior = np.log((shares.sum(axis=0) + 1) / (len(some) + len(of_labels)))
+        shares = softmax(texts @ moved.T / SHARPNESS + prior)
+        prior = np.log((shares.sum(axis=0) + 1) / (len(texts) + len(of_labels)))
         # Squared, so that texts shared by two labels do not move either label far.
-        centres = normalized((shares.T**2).astype(np.float32) @ some)
+        centres = normalized((shares.T**2).astype(np.float32) @ texts)
         moved = normalized((1 - NAME_SHARE) * centres + NAME_SHARE * of_labels)
-    return (texts @ moved.T / SHARPNESS + prior).astype(np.float32)
+    return moved, prior
 
 
 HUB_MODEL = "facebook/bart-large-mnli"

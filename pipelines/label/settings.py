@@ -67,6 +67,8 @@ class LabelSettings:
         dtype: Precision of the judge.
         seed: Random seed that selects the texts to judge under a budget.
         corrections: Whether to apply, and learn from, the corrections stored under the run's name.
+        none: Whether texts that probably fit no label get "none of these"; only for one label per text.
+        promise: The share of fitting texts that may be refused wrongly, between 0 and 1; it implies `none`.
     """
 
     engine: str | None = None
@@ -83,6 +85,8 @@ class LabelSettings:
     dtype: str = "auto"
     seed: int = 0
     corrections: bool = True
+    none: bool = False
+    promise: float | None = None
 
     def check(self) -> None:
         """Raise UsageError with the value if a setting is not valid."""
@@ -96,9 +100,21 @@ class LabelSettings:
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             said = f"the threshold {self.threshold} is no probability: give 0 to 1"
             raise UsageError(said, code="out-of-range", field="threshold", value=self.threshold)
+        if self.promise is not None and not 0 < self.promise < 1:
+            said = f"the promised rate {self.promise} is not between 0 and 1: give 0.1 for a tenth"
+            raise UsageError(said, code="out-of-range", field="promise", value=self.promise)
+        if self.refuses and self.multi_label:
+            name = "none" if self.promise is None else "promise"
+            said = f"{arg(name)} is for one label per text: with {arg('multi_label')}, a text can get no label anyway"
+            raise UsageError(said, code="conflict", field=name, value=getattr(self, name))
         if self.shortlist < 0 or self.shortlist == 1:
             said = f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all"
             raise UsageError(said, code="out-of-range", field="shortlist", value=self.shortlist)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether texts that probably fit no label get "none of these"."""
+        return self.none or self.promise is not None
 
     @property
     def least(self) -> float:

@@ -14,7 +14,10 @@ from ...indexer.store.view import document_vectors
 from .engines import check_engine
 from .labels import NONE_NAME, Labels, make_labels
 from .margins import LabelTexts, label_corpus
-from .outcome import Unsure, classified, closeness
+from .none import chances
+from .outcome import classified, closeness
+from .refusal import refused
+from .review import Unsure
 from .run import judge_of, label_texts
 from .scores import ENOUGH, adapted_margins, label_vectors
 from .settings import LabelSettings
@@ -71,15 +74,18 @@ def try_labels(
         vectors, encoder = document_vectors(view, docs), collection.encoder
         documents = view.documents(snapshot.docs[rows].tolist())
     of_labels = label_vectors(encoder, made)
+    none = None if settings.multi_label else chances(vectors, of_labels, settings.seed)
+    no_label = refused(none, settings.promise, rows[:0], rows[:0]) if none is not None and settings.refuses else None
     if adapts:
         margins = adapted_margins(vectors, of_labels, settings.seed)[rows]
+        none, no_label = (None if each is None else each[rows] for each in (none, no_label))
     else:
         sample = LabelTexts(
             vectors, [str(row) for row in rows.tolist()], lambda some: label_texts(collection, docs[some])
         )
         judge = judge_of(collection, engine, settings, notify)
         margins = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify).margins
-    given = classified(margins, made, settings.multi_label, settings.least, engine, "")
+    given = classified(margins, made, settings.multi_label, settings.least, engine, "", none, no_label)
     close = closeness(margins, settings.multi_label, settings.least)
     found = [
         Unsure(document.id, document.title, document.text, each.labels, next(iter(each.scores.values())),

@@ -140,6 +140,10 @@ def label_by_examples(
     if settings.multi_label:
         said = f"{arg('examples')} give every text one label: leave out {arg('multi_label')}"
         raise UsageError(said, code="conflict", field="multi_label")
+    if settings.refuses:
+        name = "none" if settings.promise is None else "promise"
+        said = f"{arg(name)} is for labels from their names: give {arg('examples')} texts that fit no other label"
+        raise UsageError(said, code="conflict", field=name)
     check_run_name(collection.open_catalog(), LABEL_RUN, settings.name, settings.replace)
     names = list(dict.fromkeys(example.label for example in examples))
     labels = [Label(name) for name in names]

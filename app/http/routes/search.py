@@ -143,8 +143,9 @@ async def rerank(body: RerankRequest, context: Reader) -> Response:
 def _label(context: Context, host: Hosted, body: LabelRequest) -> dict[str, Any]:
     engine = body.engine or DEFAULT_ENGINE
     settings = LabelSettings(
-        engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template
-    )
+        engine=engine, multi_label=body.multi_label, threshold=body.threshold, template=body.template,
+        none=body.none, promise=body.promise,
+    )  # fmt: skip
     check_classify(body.texts, body.labels, settings)  # before the NLI model is loaded
     judging = None if engine == "similarity" else context.models.nli()
     found = host.collection.classify(body.texts, body.labels, settings=settings, judge=judging)

@@ -258,7 +258,8 @@ def _again(shelf: Workspace, run: Run) -> list[str]:
     words = ["label", "--labels-file", labels_file(shelf, lines), "--name", run.name]
     words += ["--engine", asked["engine"]]
     words += ["--multi-label"] if asked.get("multi_label") else []
-    for option in ("threshold", "where", "budget", "template", "seed", "shortlist", "device", "dtype"):
+    words += ["--none"] if asked.get("none") else []
+    for option in ("threshold", "where", "budget", "template", "seed", "shortlist", "device", "dtype", "promise"):
         if asked.get(option) is not None:
             words += [f"--{option}", str(asked[option])]
     if asked["engine"] != "similarity" and asked.get("model"):

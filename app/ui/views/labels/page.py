@@ -39,21 +39,25 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         engine = st.selectbox("Engine", ENGINES_HERE, key="engine", bind="query-params")
         st.caption(COSTS[engine])
         several = st.toggle("A text may get several labels, or none", key="several", bind="query-params")
+        none = not several and st.toggle(
+            "None of these", key="none", bind="query-params",
+            help="Texts that probably fit no label get none of these. A label is never forced on them.",
+        )  # fmt: skip
         least = st.slider("Least probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
                           help="Below it a text gets none of these.")  # fmt: skip
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     if not lines:
         return
     make_labels(lines, several=several)
-    settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None)
+    settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None, none=none)
     cells = st.columns([1, 1, 3])
     if cells[0].button("Try on a sample", icon=":material/science:", width="stretch"):
-        st.session_state["_tried"] = (engine, tuple(lines), several, least)
+        st.session_state["_tried"] = (engine, tuple(lines), several, least, none)
     if may_write():
         run_it = cells[1].popover("Run", icon=":material/play_arrow:", width="stretch", disabled=not may_start(running))
         with run_it, sentences():
             _run(shelf, collection, run, lines, settings)
-    if st.session_state.get("_tried") == (engine, tuple(lines), several, least):
+    if st.session_state.get("_tried") == (engine, tuple(lines), several, least, none):
         _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
     elif engine == "similarity":
         st.caption(
@@ -103,6 +107,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         options = ["--engine", str(settings.engine), "--name", name, *replace]
         options += ["--multi-label"] if settings.multi_label else []
         options += ["--threshold", f"{settings.threshold:g}"] if settings.threshold else []
+        options += ["--none"] if settings.none else []
         options += ["--where", where.strip()] if where.strip() else []
         options += ["--budget", budget.strip()] if budget.strip() else []
         options += [] if applied else ["--no-corrections"]

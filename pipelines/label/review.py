@@ -1,0 +1,136 @@
+"""Documents of a label run to look at: those with the least certain labels, and those worth confirming next."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...indexer.errors import UsageError, arg
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import CORRECTION, LABEL
+from ...indexer.store.members import documents_named_by
+from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
+from ...indexer.store.view import View, document_vectors
+from .carry import spread
+from .labels import NONE, NONE_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """A document and the uncertainty of its label.
+
+    Attributes:
+        id: The document's id.
+        title: The document's title.
+        text: The document's text.
+        labels: The document's labels, most likely first; empty for "none of these".
+        score: The probability of the first label, 0 to 1.
+        other: The runner-up label or, with several labels per text, the label whose decision was closest.
+        margin: How close `other` was, as a difference of probabilities; 0 is a tie.
+    """
+
+    id: str
+    title: str
+    text: str
+    labels: tuple[str, ...]
+    score: float
+    other: str
+    margin: float
+
+    @property
+    def label(self) -> str:
+        """The most likely label, or "none of these"."""
+        return self.labels[0] if self.labels else NONE_NAME
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self) | {"labels": list(self.labels), "label": self.label}
+
+
+def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+    """Return the documents with the least certain labels, smallest margin first; leave out corrected documents.
+
+    Args:
+        collection: The collection.
+        run: The label run; the newest if None.
+        k: Number of documents to return, 1 or more.
+        offset: Number of top documents to skip.
+
+    Raises:
+        SondeError: The run does not exist, or it is from an older version that did not store the required data.
+        UsageError: k is below 1, or the offset is below 0.
+    """
+    _check(k, offset)
+
+    def least(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        del view
+        return np.lexsort((docs, margins))[offset : offset + k]
+
+    return _reviewed(collection, run, least)
+
+
+UNCERTAIN = 1 / 3
+"""Share of the documents, those with the smallest margins, from which the next ones to confirm are taken."""
+MOST = 20_000
+"""Maximum number of documents to choose from; more take longer and do not change what is learned."""
+
+
+def to_confirm(collection: StoredCollection, run: str | None = None, k: int = 10) -> list[Unsure]:
+    """Return the documents whose correct labels teach a run most; leave out corrected documents.
+
+    They are uncertain and unlike each other: the third of the documents with the smallest margins is divided into `k`
+    groups by k-means, and the document closest to each centre is returned. Confirm or correct them, label again, and
+    ask for more. The same run and corrections give the same documents.
+
+    Args:
+        collection: The collection.
+        run: The label run; the newest if None.
+        k: Number of documents to return, 1 or more.
+
+    Raises:
+        SondeError: The run does not exist, or it is from an older version that did not store the required data.
+        UsageError: k is below 1.
+    """
+    _check(k, 0)
+
+    def varied(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        kept = min(max(int(UNCERTAIN * len(docs)), k), MOST, len(docs))
+        pool = np.lexsort((docs, margins))[:kept]
+        vectors = document_vectors(view, docs[np.sort(pool)])
+        chosen = np.sort(pool)[spread(vectors, k, np.random.default_rng(0), np.empty(0, np.int64))]
+        return chosen[np.argsort(margins[chosen], kind="stable")]
+
+    return _reviewed(collection, run, varied)
+
+
+def _check(k: int, offset: int) -> None:
+    if k < 1 or offset < 0:
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
+        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
+
+
+Choice = Callable[[View, np.ndarray, np.ndarray], np.ndarray]
+"""Takes the view, int64 [n] documents and float32 [n] margins; returns int64 positions of the documents to show."""
+
+
+def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> list[Unsure]:
+    with collection.view() as view:
+        found = find_run(view.catalog, LABEL, run)
+        docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
+        names = {item.number: item.name for item in items_of(view.catalog, found)}
+        given, items, scores = assignments_of(view.catalog, found)
+        corrected = documents_named_by(view.catalog, CORRECTION, found.name)
+        open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
+        rows = np.flatnonzero(open_)
+        rows = rows[choose(view, docs[rows], margins[rows])]
+        documents = view.documents(docs[rows].tolist())
+        labels = {int(doc): (items[given == doc], scores[given == doc]) for doc in docs[rows]}
+    return [
+        Unsure(
+            documents[doc].id, documents[doc].title, documents[doc].text,
+            tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
+            names[int(other)], float(margin),
+        )
+        for doc, other, margin in zip(docs[rows].tolist(), others[rows], margins[rows], strict=True)
+    ]  # fmt: skip
