@@ -213,7 +213,8 @@ def _print_report(report: "LabelReport") -> None:
         say(f"note: {name!r} takes a third of all documents or more, mostly by narrow margins")
     if report.likely_none and NONE_NAME not in report.counts:
         share = report.likely_none / report.documents
-        say(f"note: {counted(report.likely_none, 'document')} ({share:.0%}) probably fit no label: --none refuses them")
+        many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
+        say(f"note: {many} ({share:.1%}) probably {verb} no label: see --none")
     if report.changed:
         say(f"note: {counted(report.changed, 'document')} changed during the run and left out of it")
 

@@ -23,6 +23,8 @@ from .model import Assigned, TopicModel
 TYPICAL = 30
 """Texts nearest to a topic's vector: from them come pairs of words for its name, and labels are compared with them."""
 REPRESENTATIVES = 5
+GAIN = 0.1
+"""How much better readers must do for a name to repeat a word of the parent's name."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,8 @@ def _fresh(
     places = {topic: place for place, topic in enumerate(model.groups)}
     kept = {places[topic]: each.given or each.own for topic, each in said.items()}
     kept |= {places[topic]: name for topic in fresh if (name := given_name(known.items.get(topic)))}
-    above = [parents[topic] for topic in model.groups] if parents else None
-    own, vectors = naming.choose(kept, above), model.topic_vectors()
+    own = _apart(naming, kept, [parents[topic] for topic in model.groups]) if parents else naming.choose(kept)
+    vectors = model.topic_vectors()
     answers: dict[int, dict[str, Any]] = {}
     if known.namer:
         texts = {
@@ -173,6 +175,24 @@ def _fresh(
         keywords = naming.nearest(place, vectors[place])
         yield topic, _Said(own[place] or f"topic {topic}", keywords, label, given_name(known.items.get(topic)),
                            answers.get(place))  # fmt: skip
+
+
+def _apart(naming: Naming, kept: Mapping[int, str], parents: Sequence[tuple[int, str]]) -> list[str]:
+    """Return names inside larger groups: without the words of the parent's name, unless readers need them.
+
+    A parent such as "kettle, coffee, toaster" has the best words of its children. Without them, nobody could tell what
+    "sent" is.
+    """
+    apart = naming.choose(kept, parents)
+    free = naming.choose(kept, [(number, "") for number, _ in parents])
+    worth = zip(naming.compare(apart).groups, naming.compare(free).groups, strict=True)
+    names, taken = list(apart), {name.casefold() for name in (*apart, *(name for _, name in parents))}
+    for place, (banned, unbanned) in enumerate(worth):
+        name = free[place]
+        if (unbanned or 0) > (banned or 0) + GAIN and name.casefold() not in taken:
+            taken.add(name.casefold())
+            names[place] = name
+    return names
 
 
 def _typical(corpus: Corpus, model: TopicModel, assigned: Assigned) -> list[np.ndarray]:
