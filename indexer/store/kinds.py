@@ -216,10 +216,19 @@ class Checks(RunKind):
         return (Column(main, "names"),)
 
 
+class Watches(Checks):
+    """What changed: groups that grew or shrank, and new ones; a document can be in several."""
+
+    __slots__ = ()
+    name, item, items, heading = "watch", "change", "changes", "What is new"
+    score = "similarity"
+
+
 CLUSTER, TOPIC, MAP, LABEL, TAG, CHECK = Clusters(), Topics(), Maps(), Labels(), Tags(), Checks()
+WATCH = Watches()
 Corrections.follows = LABEL
 CORRECTION = Corrections()
-KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION, CHECK)
+KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH)
 
 
 def kind_of(name: str) -> RunKind:
