@@ -1,11 +1,12 @@
 """Places where new documents lie together and old ones do not.
 
-Each new text asks how many of its 5, 10, 20 and 50 nearest texts are new. The score is minus the logarithm of the chance
-of so many if new ones were drawn at random. It counts only where old texts are at most half as frequent as elsewhere:
-a place with many old ones has grown, and did not appear.
+For each new text, count how many of its 5, 7, 10 … 50 nearest texts are new. The score is minus the logarithm of the
+chance of that many if new ones were drawn at random. It counts only where old texts are at most half as frequent as
+elsewhere: a place with many old ones has grown, and did not appear.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...indexer.progress import Notify, silent
 from ..analysis.neighbours import neighbours
 from .chance import Batch, chances, largest_by_chance
 
-SCALES = (5, 10, 20, 50)
+SCALES = (5, 7, 10, 15, 20, 30, 50)
 """Numbers of nearest texts that are looked at."""
 
 
@@ -53,7 +54,7 @@ def find_places(
     """Return the places that chance does not explain, the surest first.
 
     Args:
-        batch: The documents.
+        batch: The texts.
         table: int64 [m, k], the nearest other vectors of each vector, from `around`.
         alarms: Largest p value of a text from which a place starts.
         times: Number of permutations.
@@ -64,36 +65,48 @@ def find_places(
     if not scales:
         return []
 
-    def largest(exchanged: Batch) -> float:
-        return float(_scored(exchanged, table, scales)[1].max(initial=0))
+    share = float(batch.fresh.mean())
+    unusual = {scale: _unusual(scale, share) for scale in scales}
 
-    rows, scores, near, share = _scored(batch, table, scales)
+    def largest(exchanged: Batch) -> float:
+        return float(scored(exchanged.fresh, table, unusual)[1].max(initial=0))
+
+    rows, scores, near = scored(batch.fresh, table, unusual)
     by_chance = largest_by_chance(batch, largest, times, seed, notify, "comparing with chance")
     p = chances(scores.max(axis=1, initial=0), by_chance)
-    unusual = np.flatnonzero((p <= alarms) & (scores.max(axis=1, initial=0) > 0))
-    best = scores[unusual].argmax(axis=1)
-    sure = _Sure(rows[unusual], np.array(scales)[best], p[unusual], near[unusual, best], scores[unusual].max(axis=1))
+    alarming = np.flatnonzero((p <= alarms) & (scores.max(axis=1, initial=0) > 0))
+    best = scores[alarming].argmax(axis=1)
+    highest = scores[alarming, best]
+    sure = _Sure(rows[alarming], np.array(scales)[best], p[alarming], near[alarming, best], highest)
     return _joined(batch, table, sure, share)
 
 
-def _scored(batch: Batch, table: np.ndarray, scales: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return the rows of new vectors, int64 [n]; scores float64 and new neighbours int64, both [n, scales]; the share.
-
-    A vector that an old document has is old. The share is that of new vectors among all.
-    """
+def _unusual(scale: int, share: float) -> np.ndarray:
+    """Return float64 [scale + 1]: the score of 0, 1, 2 … new ones among the nearest texts, at a share of new texts."""
     from scipy.stats import binom
 
-    new = ~batch.with_any(~batch.new)
-    rows, share = np.flatnonzero(new), float(new.mean())
+    counts = np.arange(scale + 1)
+    return np.where(counts < scale * (1 + share) / 2, 0, -binom.logsf(counts - 1, scale, share))
+
+
+def scored(
+    fresh: np.ndarray, table: np.ndarray, unusual: Mapping[int, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the score of each new text at each scale.
+
+    Args:
+        fresh: bool [m], which texts are new.
+        table: int64 [m, k], the nearest other texts of each.
+        unusual: The score of each number of new neighbours, by scale, ascending.
+
+    Returns:
+        int64 [n] new texts; float64 [n, scales] scores; int64 [n, scales] new ones among the nearest texts.
+    """
+    rows, scales = np.flatnonzero(fresh), list(unusual)
     starts = [0, *scales[:-1]]
-    near = np.add.reduceat(new[table[rows, : scales[-1]]], starts, axis=1, dtype=np.int64).cumsum(axis=1)
-    scores = np.empty(near.shape)
-    for column, scale in enumerate(scales):
-        counts = np.arange(scale + 1)
-        unusual = -binom.logsf(counts - 1, scale, share)
-        unusual[counts < scale * (1 + share) / 2] = 0
-        scores[:, column] = unusual[near[:, column]]
-    return rows, scores, near, share
+    near = np.add.reduceat(fresh[table[rows, : scales[-1]]], starts, axis=1, dtype=np.int64).cumsum(axis=1)
+    scores = np.stack([unusual[scale][near[:, column]] for column, scale in enumerate(scales)], axis=1)
+    return rows, scores, near
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +127,7 @@ def _joined(batch: Batch, table: np.ndarray, sure: _Sure, share: float) -> list[
 
     if not len(sure.rows):
         return []
-    place = np.full(batch.vectors, -1)
+    place = np.full(len(batch.copies), -1)
     place[sure.rows] = np.arange(len(sure.rows))
     start = np.repeat(np.arange(len(sure.rows)), sure.scales)
     end = place[np.concatenate([table[row, :scale] for row, scale in zip(sure.rows, sure.scales, strict=True)])]
@@ -126,9 +139,9 @@ def _joined(batch: Batch, table: np.ndarray, sure: _Sure, share: float) -> list[
 
 
 def _places(batch: Batch, table: np.ndarray, sure: _Sure, members: list[np.ndarray], share: float) -> list[Place]:
-    new, taken, found = ~batch.with_any(~batch.new), set(sure.rows.tolist()), []
+    new, taken, found = batch.fresh, set(sure.rows.tolist()), []
     for some in sorted(members, key=lambda some: (-len(some), sure.rows[some[0]])):
-        named = Counter(row for one in some for row in table[sure.rows[one], : sure.scales[one]].tolist())
+        named = Counter(row for one in some for row in _as_far_as_new(new, table[sure.rows[one], : sure.scales[one]]))
         often = [row for row, count in named.items() if 2 * count >= len(some)]
         joining = [row for row in often if new[row] and row not in taken]
         taken |= set(joining)
@@ -138,3 +151,8 @@ def _places(batch: Batch, table: np.ndarray, sure: _Sure, members: list[np.ndarr
         old = sum(not new[row] for row in often)
         found.append(Place(rows, old, float(sure.p[best]), int(sure.near[best]), scale, scale * share))
     return found
+
+
+def _as_far_as_new(fresh: np.ndarray, nearest: np.ndarray) -> list[int]:
+    """Return the nearest texts up to the last new one: old texts that are farther do not lie among the new ones."""
+    return nearest[: int(np.flatnonzero(fresh[nearest])[-1]) + 1].tolist()

@@ -1,7 +1,7 @@
-"""What chance does: random exchanges of old and new documents, and how many of them reach a score.
+"""What chance does: random exchanges of old and new texts, and how many of them reach a score.
 
-Whichever of n documents are new, the groups and the neighbours are the same. If new documents are like old ones, every
-choice of which of them are new is as likely as the real one. So the largest score of each random choice says how large
+Whichever texts are new, the groups and the neighbours are the same. If new documents are like old ones, every choice of
+new ones is as likely as the real one. So the largest score of each random choice says how large
 the largest real score may be by chance (Westfall and Young, Resampling-Based Multiple Testing, 1993).
 """
 
@@ -18,32 +18,49 @@ NEARLY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Documents, of which some are new.
+    """Texts, each once, and which of them new and old documents have.
 
     Attributes:
-        group: int64 [n], for each document the row of its vector, 0 to m - 1; equal texts share a vector.
-        new: bool [n], which documents are new.
+        new: bool [m], which texts a new document has.
+        old: bool [m], which texts an old document has; a text can be both.
+        copies: int64 [m], how many documents have each text.
     """
 
-    group: np.ndarray
     new: np.ndarray
+    old: np.ndarray
+    copies: np.ndarray
+
+    @classmethod
+    def of(cls, group: np.ndarray, new: np.ndarray) -> "Batch":
+        """Return the texts of documents.
+
+        Args:
+            group: int64 [n], for each document the number of its text, 0 to m - 1.
+            new: bool [n], which documents are new.
+        """
+        copies = np.bincount(group)
+        fresh = np.bincount(group, weights=new)
+        return cls(fresh > 0, fresh < copies, copies)
 
     @property
-    def vectors(self) -> int:
-        """How many different vectors there are."""
-        return int(self.group.max(initial=-1)) + 1
-
-    def with_any(self, documents: np.ndarray) -> np.ndarray:
-        """Return bool [m]: which vectors any of these documents, bool [n], has."""
-        found = np.zeros(self.vectors, bool)
-        found[self.group[documents]] = True
-        return found
+    def fresh(self) -> np.ndarray:
+        """Which texts only new documents have: bool [m]."""
+        return self.new & ~self.old
 
     def exchanged(self, times: int, seed: int) -> Iterator["Batch"]:
-        """Yield the same documents with as many new ones, chosen at random."""
+        """Yield the same texts, of which others are new and old.
+
+        Texts with as many copies are exchanged with each other: a frequent text is more often old than a rare one. A
+        text that was sent 30 times at once is one text, and has nothing to be exchanged with.
+        """
         chance = np.random.default_rng(seed)
+        alike = [np.flatnonzero(self.copies == count) for count in np.unique(self.copies).tolist()]
         for _ in range(times):
-            yield Batch(self.group, chance.permutation(self.new))
+            new, old = self.new.copy(), self.old.copy()
+            for rows in alike:
+                order = chance.permutation(rows)
+                new[rows], old[rows] = self.new[order], self.old[order]
+            yield Batch(new, old, self.copies)
 
 
 def largest_by_chance(

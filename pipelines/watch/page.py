@@ -23,8 +23,8 @@ def page(watched: "Watched") -> str:
     title = escape(f"{watched.name}: what is new since {watched.since}")
     parts = [
         "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}',
-        f"</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
         f"<p>{counted(watched.new, 'new document')}, {watched.old:,} old.</p>",
         *(f'<p class="note">Note: {escape(note)}.</p>' for note in watched.notes),
         *(_section(change) for change in watched.changes),

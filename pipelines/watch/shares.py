@@ -32,8 +32,8 @@ def compare_shares(
     largest score of each permutation decides for all groups, so that many groups do not mean many false alarms.
 
     Args:
-        batch: The documents.
-        labels: int64 [m], the group of each vector, -1 for none, which counts for the total only.
+        batch: The texts.
+        labels: int64 [m], the group of each text, -1 for none, which counts for the total only.
         count: How many groups there are.
         times: Number of permutations.
         seed: Of the permutations.
@@ -54,7 +54,7 @@ def compare_shares(
 def _shares(batch: Batch, labels: np.ndarray, count: int) -> np.ndarray:
     """Return float64 [2, k] shares of the groups among the new texts and among the old ones."""
     found = []
-    for documents in (batch.new, ~batch.new):
-        rows = np.flatnonzero(batch.with_any(documents))
-        found.append(np.bincount(labels[rows] + 1, minlength=count + 1)[1:] / max(len(rows), 1))
+    for part in (batch.new, batch.old):
+        inside = labels[part]
+        found.append(np.bincount(inside + 1, minlength=count + 1)[1:] / max(len(inside), 1))
     return np.array(found)

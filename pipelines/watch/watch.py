@@ -186,13 +186,14 @@ class _Look:
     def __init__(self, view: View, parts: Parts, settings: WatchSettings, notify: Notify) -> None:
         self.view, self.parts, self.settings, self.notify = view, parts, settings, notify
         self.corpus = Corpus.of(view, np.union1d(parts.new, parts.old))
-        self.batch = Batch(self.corpus.group, np.isin(self.corpus.snapshot.docs, parts.new))
+        self.new = np.isin(self.corpus.snapshot.docs, parts.new)
+        self.batch = Batch.of(self.corpus.group, self.new)
         self.names: Counter[str] = Counter()
 
     def changes(self) -> tuple[Groups, list[_Seen]]:
         """Return the groups that were compared, and what changed, the surest first of each kind."""
         corpus, batch, given = self.corpus, self.batch, self.settings
-        groups = groups_of(self.view, corpus, batch.new, given.run, given.seed, self.notify)
+        groups = groups_of(self.view, corpus, self.new, given.run, given.seed, self.notify)
         half, times = given.alarms / 2, given.permutations
         table = around(corpus.vectors, self.notify)
         places = find_places(batch, table, half, times, given.seed, self.notify)
@@ -204,7 +205,7 @@ class _Look:
         for number, place in enumerate(places, 1):
             labels[place.rows] = number
         terms = cluster_terms(self.view, self.corpus, labels, self.settings.seed) if places else {}
-        old, new = (int(self.batch.with_any(some).sum()) for some in (~self.batch.new, self.batch.new))
+        old, new = int(self.batch.old.sum()), int(self.batch.new.sum())
         for number, place in enumerate(places, 1):
             documents = np.flatnonzero((labels == number)[self.corpus.group])
             name = group_name(terms.get(number, []), number)
@@ -218,8 +219,8 @@ class _Look:
                 break
             inside = (groups.labels == number)[self.corpus.group]
             grew = shares.new[number] > shares.old[number]
-            documents = np.flatnonzero(inside & (self.batch.new if grew else ~self.batch.new))
-            sizes = int((inside & self.batch.new).sum()), int((inside & ~self.batch.new).sum())
+            documents = np.flatnonzero(inside & (self.new if grew else ~self.new))
+            sizes = int((inside & self.new).sum()), int((inside & ~self.new).sum())
             both = float(shares.new[number]), float(shares.old[number])
             kind: ChangeKind = "grew" if grew else "shrank"
             found.append(self._seen(kind, groups.names[number], documents, sizes, both, float(shares.p[number])))
