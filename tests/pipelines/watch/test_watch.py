@@ -56,8 +56,8 @@ def test_what_grew_shrank_and_appeared_is_found_and_kept(shop: Collection) -> No
     assert [item.name for item in details.items] == [change.title for change in found.changes]
     rows = {row["id"]: row["watch:watch"] for row in shop.rows()}
     assert rows["refund-3"][0] == appeared.title
-    hits = shop.search("voucher", where=f"'{appeared.title}' IN \"watch:watch\"", k=20)
-    assert {hit.id for hit in hits} == {example.id for example in appeared.examples}
+    count, passing = shop.matching(f"'{appeared.title}' IN \"watch:watch\"", k=20)
+    assert (count, {each.id for each in passing}) == (10, {example.id for example in appeared.examples})
 
 
 def test_groups_of_a_run_that_knows_only_old_documents_are_compared(tmp_path: Path) -> None:
