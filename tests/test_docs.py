@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,21 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     themes.tag("unhappy", where="stars <= 2")
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
+    checked_and_watched(folder / "tickets.sonde", encoder)
     return folder
+
+
+def checked_and_watched(folder: Path, encoder: Any) -> None:
+    """Add dates to a collection, a run that does not know its newest documents, a check and a watch."""
+    from sonde.app.api import index
+
+    rows = [{"id": f"w{n}", "text": f"The parcel was late, case {n}", "sent": date(2026, 10, n)} for n in range(1, 9)]
+    tickets: Any = index(rows, folder, id="id", text="text", encoder=encoder)
+    tickets.cluster("october", k=2, refits=0)
+    new = [row | {"id": f"n{row['id']}", "sent": date(2026, 11, 23)} for row in rows[:4]]
+    tickets = index(new, folder, id="id", text="text", encoder=encoder)
+    tickets.check()
+    tickets.watch("2026-11-01")
 
 
 def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
