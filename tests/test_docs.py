@@ -87,7 +87,10 @@ NEEDS_DEFAULT = {
 }
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
-    *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts", "looks")),
+    *(
+        f"sonde.app.api.{part}"
+        for part in ("checks", "collection", "search", "groups", "labels", "upkeep", "texts", "looks")
+    ),
     *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate", "model")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
