@@ -94,10 +94,8 @@ def watch(
 
 def _print(found: "Watched", k: int) -> None:
     """Print each change with its figures and examples."""
-    from ...pipelines.watch.page import sentence
-
     for change in found.changes:
-        print(f"{change.title}\n    {sentence(change)}")
+        print(f"{change.title}\n    {change.figures}")
         for example in change.examples[:k]:
             print(f"{'':8}{snippet(example.id, ID)} · {snippet(example.text, TEXT)}")
     if not found.changes:

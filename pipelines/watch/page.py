@@ -38,16 +38,4 @@ def _section(change: "GroupChange") -> str:
     items = "".join(
         f"<li>{escape(example.text)} <small>{escape(example.id)}</small></li>" for example in change.examples[:SHOWN]
     )
-    return f"<section><h2>{escape(change.title)}</h2><p>{sentence(change)}</p><ul>{items}</ul></section>"
-
-
-def sentence(change: "GroupChange") -> str:
-    """Return the figures of a change in one line."""
-    if change.kind == "new":
-        found = f"{counted(change.new, 'new document')}, {counted(change.old, 'old text')} among them"
-    else:
-        found = (
-            f"{change.new_share:.1%} of the new texts, {change.old_share:.1%} of the old "
-            f"({change.new:,} and {change.old:,} documents)"
-        )
-    return f"{found} · p {change.p:.3f}"
+    return f"<section><h2>{escape(change.title)}</h2><p>{change.figures}</p><ul>{items}</ul></section>"

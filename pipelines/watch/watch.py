@@ -15,6 +15,7 @@ from ...indexer.store.kinds import WATCH
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
+from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.describe import cluster_terms, group_name
 from .appeared import Place, around, find_places
@@ -65,6 +66,17 @@ class GroupChange:
     def title(self) -> str:
         """The kind and the name, as the run's item is called."""
         return f"{self.kind}: {self.name}"
+
+    @property
+    def figures(self) -> str:
+        """The figures in one line."""
+        found = (
+            f"{self.new_share:.1%} of the new texts, {self.old_share:.1%} of the old "
+            f"({self.new:,} and {self.old:,} documents)"
+        )
+        if self.kind == "new":
+            found = f"{counted(self.new, 'new document')}, {counted(self.old, 'old text')} among them"
+        return f"{found} · p {self.p:.3f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
