@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,10 @@ NEEDS_DEFAULT = {
 }
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
-    *(f"sonde.app.api.{part}" for part in ("collection", "search", "groups", "labels", "upkeep", "texts", "looks")),
+    *(
+        f"sonde.app.api.{part}"
+        for part in ("checks", "collection", "search", "groups", "labels", "upkeep", "texts", "looks")
+    ),
     *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate", "model")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
@@ -144,7 +148,21 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     themes.tag("unhappy", where="stars <= 2")
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
+    checked_and_watched(folder / "tickets.sonde", encoder)
     return folder
+
+
+def checked_and_watched(folder: Path, encoder: Any) -> None:
+    """Add dates to a collection, a run that does not know its newest documents, a check and a watch."""
+    from sonde.app.api import index
+
+    rows = [{"id": f"w{n}", "text": f"The parcel was late, case {n}", "sent": date(2026, 10, n)} for n in range(1, 9)]
+    tickets: Any = index(rows, folder, id="id", text="text", encoder=encoder)
+    tickets.cluster("october", k=2, refits=0)
+    new = [row | {"id": f"n{row['id']}", "sent": date(2026, 11, 23)} for row in rows[:4]]
+    tickets = index(new, folder, id="id", text="text", encoder=encoder)
+    tickets.check()
+    tickets.watch("2026-11-01")
 
 
 def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

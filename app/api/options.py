@@ -142,6 +142,15 @@ class CheckOptions(TypedDict, total=False):
     seed: int
 
 
+class WatchOptions(TypedDict, total=False):
+    """Options of `Collection.watch`: see `sonde.WatchSettings`."""
+
+    date: str | None
+    run: str | None
+    alarms: float
+    seed: int
+
+
 class LabelOptions(TypedDict, total=False):
     """Options of labelling: see `sonde.LabelSettings`."""
 

@@ -30,6 +30,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Quality": {
         "check": "Find doubtful labels, leaks, outliers, personal data",
+        "watch": "Find what is new: groups that grew, shrank or appeared",
         "duplicates": "Find duplicates: exact, near or by meaning",
         "judge": "Record which documents are relevant to a query",
         "evaluate": "Measure search, labels, clusters and models",

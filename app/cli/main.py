@@ -31,6 +31,7 @@ from . import (
     train,
     tune,
     upkeep,
+    watch,
 )
 from .corrected import in_quotes, swapped
 from .groups import Panels
@@ -75,7 +76,7 @@ for module in (
     *(index, search, tune, demo),
     *(cluster, topics, map, label, compare, texts),
     *(runs, documents, topic),
-    *(check, duplicates, evaluate, train),
+    *(check, watch, duplicates, evaluate, train),
     *(serve, upkeep, model),
 ):
     module.register(app)

@@ -85,6 +85,7 @@ WRITING = (
     "tag",
     "update_clusters",
     "update_map",
+    "watch",
 )
 """Methods that the service calls by name: methods that read, and methods that write."""
 OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

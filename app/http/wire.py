@@ -28,6 +28,7 @@ TYPES = {
     "pipelines.analysis.runs": ("Assignment", "Member", "RunBreakdown", "RunDetails"),
     "pipelines.analysis.corpus": ("Tagged",),
     "pipelines.check.check": ("Checked", "Found"),
+    "pipelines.watch.watch": ("Example", "GroupChange", "Watched"),
     "pipelines.cluster": ("Clustering", "Updated"),
     "pipelines.compare": ("Change", "Contrast", "RunComparison", "Side"),
     "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),

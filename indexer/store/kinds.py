@@ -246,7 +246,16 @@ class Checks(RunKind):
         return (Column(main, "names"),)
 
 
+class Watches(Checks):
+    """What changed: groups that grew or shrank, and new ones; a document can be in several."""
+
+    __slots__ = ()
+    name, item, items, heading = "watch", "change", "changes", "What is new"
+    score = "similarity"
+
+
 CLUSTER, TOPIC, MAP, LABEL, TAG, CHECK = Clusters(), Topics(), Maps(), Labels(), Tags(), Checks()
+WATCH = Watches()
 Corrections.follows = LABEL
 CORRECTION = Corrections()
 Level.follows = TOPIC
@@ -254,7 +263,7 @@ COARSE, MIDDLE, FINE = Coarse(), Middle(), Fine()
 LEVELS: tuple[RunKind, ...] = (COARSE, MIDDLE, FINE)
 """The levels of a topic run, the coarsest first; their names are those of the levels."""
 TOPIC_KINDS: tuple[RunKind, ...] = (TOPIC, *LEVELS)
-KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK)
+KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH)
 
 
 def kind_of(name: str) -> RunKind:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sonde.pipelines.similarity.bitext import Translation, mine_bitext
     from sonde.pipelines.similarity.similarity import Similarity, similarity
     from sonde.pipelines.topics import TopicSettings
+    from sonde.pipelines.watch import WatchSettings
 
 _HOMES = {
     "Collection": "app.api",
@@ -63,6 +64,7 @@ _HOMES = {
     "mine_bitext": "pipelines.similarity.bitext",
     "MapSettings": "pipelines.map",
     "TopicSettings": "pipelines.topics",
+    "WatchSettings": "pipelines.watch",
 }
 
 __all__ = [
@@ -92,6 +94,7 @@ __all__ = [
     "TopicSettings",
     "Translation",
     "UsageError",
+    "WatchSettings",
     "classify",
     "connect",
     "entail",

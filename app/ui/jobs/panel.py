@@ -25,7 +25,7 @@ def name_of(collection: Collection) -> str:
     return collection.path.name.removesuffix(SUFFIX)
 
 
-ON_DEVICE = ("check", "cluster", "compact", "duplicates", "label", "map", "repair", "topics")
+ON_DEVICE = ("check", "cluster", "compact", "duplicates", "label", "map", "repair", "topics", "watch")
 """Commands that take the device of the web UI."""
 
 

@@ -83,7 +83,7 @@ def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Comm
     for arguments, words, code in (
         (["nope"], ["'nope'", "kmeans (cluster)"], 1),
         (["--delete"], ["say which run"], 2),
-        (["--kind", "bogus"], ["'bogus'", "cluster, topic, map, label"], 2),
+        (["--kind", "bogus"], ["'bogus'", "cluster, topic, coarse"], 2),
         (["kmeans", "--item", 9, "--rename", "x"], ["no cluster 9"], 1),
         (["kmeans", "--item", 1], ["--item needs --rename"], 2),
         (["kmeans", "--delete", "--rename", "x"], ["--delete cannot be combined with --rename or --item"], 2),

@@ -18,6 +18,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store import kinds
 from sonde.indexer.store.kinds import (
+    CHECK,
     CLUSTER,
     COARSE,
     CORRECTION,
@@ -29,6 +30,7 @@ from sonde.indexer.store.kinds import (
     MIDDLE,
     TAG,
     TOPIC,
+    WATCH,
     Column,
     RunKind,
     followers,
@@ -91,15 +93,27 @@ def write(collection: Collection, kind: RunKind, name: str, **more: Any) -> None
 
 
 def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
-    assert KINDS == (CLUSTER, TOPIC, COARSE, MIDDLE, FINE, MAP, LABEL, TAG, CORRECTION)
-    assert KINDS == ("cluster", "topic", "coarse", "middle", "fine", "map", "label", "tag", "correction")
+    assert KINDS == (CLUSTER, TOPIC, COARSE, MIDDLE, FINE, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH)
+    assert KINDS == (
+        "cluster",
+        "topic",
+        "coarse",
+        "middle",
+        "fine",
+        "map",
+        "label",
+        "tag",
+        "correction",
+        "check",
+        "watch",
+    )
     assert [kind_of(name) for name in ("cluster", "correction")] == [CLUSTER, CORRECTION]
-    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 9
+    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 11
     assert {str(CLUSTER): 1}[CLUSTER] == 1
     assert CLUSTER != "topic" and CLUSTER != TOPIC
     assert json.dumps({"kind": TAG}) == '{"kind": "tag"}'
     assert f"{MAP!r} {MAP} {MAP:<5}|" == "'map' map map  |"
-    assert kind_names() == "cluster, topic, coarse, middle, fine, map, label, tag or correction"
+    assert kind_names() == "cluster, topic, coarse, middle, fine, map, label, tag, correction, check or watch"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,7 +129,8 @@ def test_a_copied_kind_is_the_same_object(kind: RunKind) -> None:
 )
 def test_an_unknown_name_is_refused_with_the_nearest_and_all(fruit: Collection, name: str, hint: str) -> None:
     message = (
-        f"{name!r} is not a kind of run{hint}: use cluster, topic, coarse, middle, fine, map, label, tag or correction"
+        f"{name!r} is not a kind of run{hint}: use cluster, topic, coarse, middle, fine, map, label, tag, correction, "
+        "check or watch"
     )
     with pytest.raises(UsageError) as refused:
         kind_of(name)

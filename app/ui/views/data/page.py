@@ -13,6 +13,7 @@ from .adding import show_adding, show_making
 from .checks import show_checks
 from .health import show_about, show_damaged, show_health
 from .overview import show_overview
+from .watching import show_watching
 
 EXAMPLES = 10
 """Documents that are shown."""
@@ -111,6 +112,7 @@ TASKS: dict[str, Callable[[Workspace, str], None]] = {
     "Add texts": show_adding,
     "Delete": show_deleting,
     "Check": show_checks,
+    "What is new": show_watching,
     "Health": show_health,
 }
 

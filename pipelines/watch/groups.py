@@ -1,0 +1,109 @@
+"""The groups whose shares are compared: those of a run, or clusters that are made for the purpose."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...indexer.errors import UsageError
+from ...indexer.progress import Notify, silent
+from ...indexer.store.runs import Run, assignments_of, items_of, list_runs
+from ...indexer.store.view import View
+from ..analysis.corpus import Corpus
+from ..analysis.describe import VOTERS, ballot, describe
+from ..analysis.neighbours import neighbours
+from ..analysis.runs import named
+from ..cluster.kmeans import fit_kmeans
+
+MOST, FEWEST = 50, 2
+"""Clusters that are made where there is no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of vectors.
+
+    Attributes:
+        run: Name of the run that they are from; None if they were made for the purpose.
+        names: Of the groups 0, 1, 2 …
+        labels: int64 [m], the group of each vector, -1 for none.
+    """
+
+    run: str | None
+    names: tuple[str, ...]
+    labels: np.ndarray
+
+
+def groups_of(
+    view: View, corpus: Corpus, new: np.ndarray, run: str | None, seed: int, notify: Notify = silent
+) -> Groups:
+    """Return the groups of a run: the named one or the newest; clusters of all documents if there is none.
+
+    Args:
+        view: Of the collection.
+        corpus: The old and the new documents.
+        new: bool [n], which documents are new.
+        run: Name of a cluster or topic run, or None.
+        seed: Of the clusters.
+        notify: Receives progress.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is of another kind, or knows no old document.
+    """
+    found = _run(view, run)
+    if found is None:
+        count = int(np.clip(round(np.sqrt(len(corpus.vectors)) / 2), FEWEST, MOST))
+        labels = fit_kmeans(corpus.vectors, min(count, len(corpus.vectors)), seed).labels
+        items, _ = describe(view, corpus, labels, None, seed)
+        return Groups(None, tuple(item.name for item in items), labels)
+    numbers = [item.number for item in items_of(view.catalog, found) if item.number >= 0]
+    names = {item.number: item.name for item in items_of(view.catalog, found)}
+    labels = _labels(view, corpus, new, found, notify)
+    places = np.full(max([*numbers, *labels.tolist()], default=-1) + 2, -1)
+    places[numbers] = np.arange(len(numbers))
+    return Groups(found.name, tuple(names[number] for number in numbers), places[labels])
+
+
+def _run(view: View, name: str | None) -> Run | None:
+    if name is None:
+        runs = [run for run in list_runs(view.catalog) if run.kind.groups and run.complete]
+        return runs[-1] if runs else None
+    run = named(view.catalog, name)
+    if not run.kind.groups:
+        said = f"the {run.kind} run {name!r} has no groups to compare: give a cluster or topic run"
+        raise UsageError(said, code="bad-kind", field="run", value=name)
+    return run
+
+
+def _labels(view: View, corpus: Corpus, new: np.ndarray, run: Run, notify: Notify) -> np.ndarray:
+    """Return the group of each vector, int64 [m].
+
+    A run that was fitted on all documents decides. Otherwise the nearest old documents vote, on old documents too, each
+    without its own vote. If only the new ones were placed, both parts would differ even if their texts did not.
+    """
+    docs, numbers, _ = assignments_of(view.catalog, run)
+    docs, first = np.unique(docs, return_index=True)
+    known = dict(zip(docs.tolist(), numbers[first].tolist(), strict=True))
+    given = [known.get(doc) for doc in corpus.snapshot.docs.tolist()]
+    placed = run.report.get("updated") or run.report.get("carried")
+    if None not in given and not placed:
+        return np.array(given, np.int64)[corpus.first]
+    voters = {}
+    for place in np.flatnonzero(~new).tolist():
+        if (number := given[place]) is not None:
+            voters.setdefault(int(corpus.group[place]), number)
+    if not voters:
+        said = f"the {run.kind} run {run.name!r} knows no old document: give another run, or make one"
+        raise UsageError(said, code="empty", field="run", value=run.name)
+    rows, labels = np.array(list(voters)), np.array(list(voters.values()))
+    return _voted(corpus.vectors, rows, labels, notify)
+
+
+def _voted(vectors: np.ndarray, rows: np.ndarray, labels: np.ndarray, notify: Notify) -> np.ndarray:
+    """Return the group that the nearest of the vectors `rows`, each with its label, give every vector."""
+    found, cosines = neighbours(vectors, vectors[rows], VOTERS + 1, notify)
+    if found.shape[1] > 1:
+        own = rows[found] == np.arange(len(vectors))[:, None]
+        own[~own.any(axis=1), -1] = True
+        found, cosines = (part[~own].reshape(len(vectors), -1) for part in (found, cosines))
+    return ballot(labels[found], cosines)[0]
