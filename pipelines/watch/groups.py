@@ -9,7 +9,8 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.runs import Run, assignments_of, items_of, list_runs
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
-from ..analysis.describe import VOTERS, ballot, describe
+from ..analysis.describe import VOTERS, ballot, placeholder
+from ..analysis.naming.corpus import naming_of
 from ..analysis.neighbours import neighbours
 from ..analysis.runs import named
 from ..cluster.kmeans import fit_kmeans
@@ -54,8 +55,8 @@ def groups_of(
     if found is None:
         count = int(np.clip(round(np.sqrt(len(corpus.vectors)) / 2), FEWEST, MOST))
         labels = fit_kmeans(corpus.vectors, min(count, len(corpus.vectors)), seed).labels
-        items, _ = describe(view, corpus, labels, None, seed)
-        return Groups(None, tuple(item.name for item in items), labels)
+        made = naming_of(view, corpus, labels, int(labels.max(initial=-1)) + 1, seed).choose()
+        return Groups(None, tuple(name or placeholder(number) for number, name in enumerate(made)), labels)
     numbers = [item.number for item in items_of(view.catalog, found) if item.number >= 0]
     names = {item.number: item.name for item in items_of(view.catalog, found)}
     labels = _labels(view, corpus, new, found, notify)

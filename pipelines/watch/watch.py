@@ -17,7 +17,8 @@ from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
-from ..analysis.describe import cluster_terms, group_name
+from ..analysis.describe import placeholder
+from ..analysis.naming.corpus import naming_of
 from .appeared import Place, around, find_places
 from .chance import Batch
 from .groups import Groups, groups_of
@@ -216,11 +217,12 @@ class _Look:
         labels = np.zeros(len(self.corpus.vectors), np.int64)
         for number, place in enumerate(places, 1):
             labels[place.rows] = number
-        terms = cluster_terms(self.view, self.corpus, labels, self.settings.seed) if places else {}
+        count, seed = len(places) + 1, self.settings.seed  # group 0: the other texts
+        names = naming_of(self.view, self.corpus, labels, count, seed).choose() if places else []
         old, new = int(self.batch.old.sum()), int(self.batch.new.sum())
         for number, place in enumerate(places, 1):
             documents = np.flatnonzero((labels == number)[self.corpus.group])
-            name = group_name(terms.get(number, []), number)
+            name = names[number] or placeholder(number)
             shares = len(place.rows) / new, place.old / old
             yield self._seen("new", name, documents, (len(documents), place.old), shares, place.p)
 

@@ -52,6 +52,7 @@ COLUMNS = {
     LABEL: [("label:r", "text", "text", "late")],
     TAG: [("tag:r", "boolean", "boolean", True)],
     CORRECTION: [("correction:r", "text", "text", "late")],
+    **{kind: [(f"{kind}:r", "texts", "list", ["late", "rude"])] for kind in (CHECK, WATCH)},
 }
 SEVERAL: dict[str, object] = {"multi_label": True}
 
@@ -175,12 +176,14 @@ def test_what_each_kind_is_like() -> None:
     assert [kind.update for kind in those("update")] == [
         ("cluster", "--update"), ("topics", "--update"), ("map", "--update"),
     ]  # fmt: skip
-    assert [kind.payload for kind in whole] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 3
-    assert [kind.score for kind in whole] == ["score"] * 3 + ["probability"] + ["score"] * 2
-    assert [kind.item for kind in whole] == ["cluster", "topic", "region", "label", "tag", "label"]
-    assert [kind.items for kind in whole] == ["clusters", "topics", "regions", "labels", "tags", "labels"]
-    assert [kind.heading for kind in whole] == ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections"]
-    assert [kind.color("late") for kind in whole] == ["late"] * 4 + ["tagged", "late"]
+    assert [kind.payload for kind in whole] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 5
+    assert [kind.score for kind in whole] == ["score"] * 3 + ["probability"] + ["score"] * 3 + ["similarity"]
+    words = ["cluster", "topic", "region", "label", "tag", "label", "finding", "change"]
+    assert [kind.item for kind in whole] == words
+    assert [kind.items for kind in whole] == [f"{word}s" for word in words]
+    headings = ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections", "Checks", "What is new"]
+    assert [kind.heading for kind in whole] == headings
+    assert [kind.color("late") for kind in whole] == ["late"] * 4 + ["tagged"] + ["late"] * 3
     assert {kind: followers(kind) for kind in those("colors")} == {
         CLUSTER: (), TOPIC: LEVELS, LABEL: (CORRECTION,), TAG: (),
     }  # fmt: skip
@@ -190,7 +193,8 @@ def test_what_each_kind_is_like() -> None:
 def test_every_kind_exports_what_a_filter_finds(fruit: Collection, kind: RunKind) -> None:
     write(fruit, kind, "r")
     cells = {
-        f"{kind}:r": {"number": 1, "name": "baked", "member": True}, f"{kind}:r name": {"name": "baked"},
+        f"{kind}:r": {"number": 1, "name": "baked", "member": True, "names": ["baked", "sweet"]},
+        f"{kind}:r name": {"name": "baked"},
     }  # fmt: skip
     columns = kind.columns(f"{kind}:r", {})
     expected = {column.name: cells[column.name][column.value] for column in columns}
@@ -203,9 +207,12 @@ def test_every_kind_exports_what_a_filter_finds(fruit: Collection, kind: RunKind
         assert {name: each.type for name, each in run_operands(view.catalog).items()} == {
             column.name: column.operand for column in columns
         }
-        where = {"number": "IN (0, 1)", "name": "IN ('sweet', 'baked')", "member": "= TRUE"}
+        where = {
+            "number": '"{}" IN (0, 1)', "name": "\"{}\" IN ('sweet', 'baked')", "member": '"{}" = TRUE',
+            "names": "'sweet' IN \"{}\"",
+        }  # fmt: skip
         for column in columns:
-            assert documents_where(view.catalog, f'"{column.name}" {where[column.value]}').tolist() == docs
+            assert documents_where(view.catalog, where[column.value].format(column.name)).tolist() == docs
 
 
 def test_a_run_shows_its_kind_as_a_string(fruit: Collection, sonde: Command) -> None:
@@ -240,7 +247,7 @@ def test_a_seventh_kind_is_exported_filtered_by_drawn_and_listed(
     with pytest.raises(SondeError, match="the theme run 'r' has no theme 7"):
         rename_item(fruit.path, run, 7, "x")
     with pytest.raises(
-        UsageError, match="use cluster, topic, coarse, middle, fine, map, label, tag, correction or theme"
+        UsageError, match="use cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch or theme"
     ):
         fruit.runs("bogus")
 
