@@ -202,12 +202,18 @@ def test_labelling_again_repeats_every_setting_of_the_run(pages: Pages, labelled
     )  # fmt: skip
     words = _again_words(pages, labelled, started, settings, NliJudge(PairModel(*build_pairs("bert"), name="tiny")))
     kept = asdict(settings) | {"labels_file": words[words.index("--labels-file") + 1], "model": "tiny"}
-    del kept["multi_label"], kept["corrections"]
+    for name in ("multi_label", "corrections", "none", "promise"):
+        del kept[name]
     flags = {"--replace"}
     given = {word[2:].replace("-", "_"): words[place + 1] for place, word in enumerate(words)
              if word.startswith("--") and word not in flags}  # fmt: skip
     assert given == {name: str(value) for name, value in kept.items() if name != "replace"}
     assert "--replace" in words
+
+
+def test_labelling_again_refuses_again_what_fits_no_label(pages: Pages, labelled: Collection, started: Started) -> None:
+    words = _again_words(pages, labelled, started, LabelSettings(promise=0.1, replace=True), None)
+    assert words[words.index("--promise") + 1] == "0.1"
 
 
 def test_labelling_again_by_late_interaction(pages: Pages, labelled: Collection, started: Started) -> None:
