@@ -393,9 +393,8 @@ def _embedded(encoder: Encoder, text: str) -> np.ndarray:
 
 
 def _topic(item: Item, size: int, total: int, above: dict[int, int]) -> Topic:
-    data = item.data
-    terms, keywords = (tuple(map(tuple, data.get(name, ()))) for name in ("terms", "keywords"))
-    representatives, leaves = (tuple(data.get(name, ())) for name in ("representatives", "leaves"))
+    terms, keywords = (tuple(map(tuple, item.data.get(name, ()))) for name in ("terms", "keywords"))
+    representatives, leaves = (tuple(item.data.get(name, ())) for name in ("representatives", "leaves"))
     parent = above.get(leaves[0]) if leaves else None
-    told = (terms, keywords, representatives, leaves, parent, data.get("name_accuracy"))
+    told = (terms, keywords, representatives, leaves, parent, item.data.get("name_accuracy"))
     return Topic(item.number, item.name, size, size / max(total, 1), *told)
