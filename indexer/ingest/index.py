@@ -38,7 +38,7 @@ FAST_COMMIT_SECONDS = 4.0
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
 FEW = 20
-"""Up to so many documents `sync` deletes without a question, even if they are most of the collection."""
+"""`sync` deletes this many documents or fewer even if they are most of the collection."""
 LOCKS = {"writer.lock", "writer.json"}
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 

@@ -31,11 +31,11 @@ SHARPNESS = 10.0
 VOTE = 0.4
 """Share of the neighbours' vote beside the classifier in the first round."""
 DROPPED = 0.1
-"""A text is left out of the second round if its label is so many times less likely than the best one."""
+"""The second round leaves out a text whose label is at most this fraction as likely as the best one."""
 FLOOR = 0.02
 """Added to the votes: no neighbour with this label is only weak evidence where there are many labels."""
 DOUBTFUL = 0.06
-"""A label is reported if it is at most so many times as likely as the best one."""
+"""A label is reported if it is at most this fraction as likely as the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Doubts:
     Attributes:
         doubt: float64 [n], 0 to 1, higher is more doubtful; NaN where a label is not judged.
         suggested: int64 [n], the most likely label; -1 where a label is not judged.
-        relative: float64 [n], how many times as likely the label is as the suggested one, 0 to 1; NaN where a label is
+        relative: float64 [n], the likelihood of the label divided by that of the suggested one, 0 to 1; NaN where a label is
             not judged.
     """
 

@@ -67,6 +67,12 @@ class CheckSettings:
         for name in ("near", "meaning"):
             if not 0 < getattr(self, name) <= 1:
                 raise out_of_range(name, getattr(self, name), "give a similarity above 0 and at most 1")
+        if self.region is not None:
+            from phonenumbers import SUPPORTED_REGIONS
+
+            if self.region.upper() not in SUPPORTED_REGIONS:
+                said = f"{self.region!r} is not a region: give a country code of two letters, such as US"
+                raise UsageError(said, code="unknown-option", field="region", value=self.region)
         if not 0 <= self.seed < 2**31:
             raise out_of_range("seed", self.seed, f"give a whole number from 0, below {2**31}")
 

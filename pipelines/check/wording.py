@@ -81,9 +81,9 @@ def _language(text: str) -> str | None:
 _ENDS = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 SENTENCE_WORDS = 4
 LEAST_TEXTS, LEAST_SHARE = 5, 0.002
-"""Texts that have a sentence from which on it is boilerplate: so many, and such a share of all."""
+"""A sentence is boilerplate if at least this many texts have it, and at least this share of all texts."""
 PART = 0.1
-"""Least share of a text's words in such sentences for it to be named."""
+"""A text is reported if at least this share of its words is in such sentences."""
 
 
 def boilerplate(texts: Sequence[str]) -> Iterator[Finding]:
