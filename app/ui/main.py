@@ -66,9 +66,14 @@ def _choose(shelf: Workspace) -> None:
     wanted = st.query_params.get("collection", shelf.settings.collection)
     if st.session_state.get("collection") not in names:
         st.session_state["collection"] = (wanted if wanted in names else None) if wanted else names[0]
-    name = st.sidebar.selectbox("Collection", names, key="collection", index=None, placeholder="Choose one")
+    name = st.sidebar.selectbox("Collection", names, key="collection", placeholder="Choose one", index=_first_choice())
     if name and st.query_params.get("collection") != name:
         st.query_params["collection"] = name  # also the one that nobody chose: an address must mean the same tomorrow
+
+
+def _first_choice() -> int | None:
+    """Return None if the address names no collection that exists; the box can then be empty, and only then."""
+    return None if st.session_state["collection"] is None else 0
 
 
 def _page(name: str, shelf: Workspace) -> Callable[[], None]:

@@ -186,7 +186,7 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
         said = f"several runs are named {name!r}: say which kind ({kinds}) with {arg('kind')}"
         raise UsageError(said, code="ambiguous", field="kind", alternatives=(run.kind for run in found))
     if not found:
-        known = (f"{run.name} ({run.kind})" for run in runs)
+        known = (f"{run.name} ({run.kind})" for run in runs if kind is not None or not run.kind.part)
         hint = existing(known, "create one first, with `sonde cluster` for example")
         said = f"there is no run {name!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))

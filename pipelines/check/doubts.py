@@ -45,8 +45,8 @@ class Doubts:
     Attributes:
         doubt: float64 [n], 0 to 1, higher is more doubtful; NaN where a label is not judged.
         suggested: int64 [n], the most likely label; -1 where a label is not judged.
-        relative: float64 [n], the likelihood of the label divided by that of the suggested one, 0 to 1; NaN where a label is
-            not judged.
+        relative: float64 [n], the likelihood of the label divided by that of the suggested one, 0 to 1; NaN where a
+            label is not judged.
     """
 
     doubt: np.ndarray

@@ -6,31 +6,22 @@ from .....indexer.store.kinds import CHECK
 from .....indexer.wording import counted
 from ....api import Collection
 from ....api.functions import among
-from ...jobs.panel import ask_name, may_start, show_work, start
-from ...page import empty, escape_markdown, link, show_members
+from ...jobs.panel import ask_name, may_start, start
+from ...page import escape_markdown, link, show_members
 from ...workspace import Workspace
+from .kept import show_kept
 
 NONE = "none"
 
 
 def show_checks(shelf: Workspace, name: str) -> None:
     """Offer a check, and show what the newest ones found."""
-    collection = shelf.open(name)
-    running = show_work(shelf, collection)
-    runs = [run.name for run in reversed(collection.uncounted_runs(CHECK)) if run.complete]
-    if not runs:
-        empty(
-            "Not checked yet",
-            "A check finds doubtful labels, duplicates, outliers, other languages, boilerplate and personal data.",
-            ":material/fact_check:",
-        )
-        _new(shelf, collection, running)
-        return
-    left, right = st.columns([5, 2], vertical_alignment="bottom")
-    chosen = left.selectbox("Check", runs, key="check", bind="query-params")
-    with right, st.popover("New check", icon=":material/add:", width="stretch", disabled=not may_start(running)):
-        _new(shelf, collection, running)
-    _show(collection, chosen)
+    nothing = (
+        "Not checked yet",
+        "A check finds doubtful labels, duplicates, outliers, other languages, boilerplate and personal data.",
+        ":material/fact_check:",
+    )
+    show_kept(shelf, name, CHECK, nothing, _new, _show)
 
 
 def _new(shelf: Workspace, collection: Collection, running: bool) -> None:

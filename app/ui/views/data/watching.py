@@ -7,31 +7,22 @@ from .....indexer.store.runs import Item
 from .....indexer.wording import counted
 from ....api import Collection
 from ....api.functions import among
-from ...jobs.panel import ask_name, may_start, show_work, start
-from ...page import empty, escape_markdown, link, show_members
+from ...jobs.panel import ask_name, may_start, start
+from ...page import escape_markdown, link, show_members
 from ...workspace import Workspace
+from .kept import show_kept
 
 DATE = "a date"
 
 
 def show_watching(shelf: Workspace, name: str) -> None:
     """Offer a watch, and show what the newest ones found."""
-    collection = shelf.open(name)
-    running = show_work(shelf, collection)
-    runs = [run.name for run in reversed(collection.uncounted_runs(WATCH)) if run.complete]
-    if not runs:
-        empty(
-            "Not watched yet",
-            "A watch compares new documents with old ones, and finds groups that grew, shrank or appeared.",
-            ":material/trending_up:",
-        )
-        _new(shelf, collection, running)
-        return
-    left, right = st.columns([5, 2], vertical_alignment="bottom")
-    chosen = left.selectbox("Watch", runs, key="watch", bind="query-params")
-    with right, st.popover("New watch", icon=":material/add:", width="stretch", disabled=not may_start(running)):
-        _new(shelf, collection, running)
-    _show(collection, chosen)
+    nothing = (
+        "Not watched yet",
+        "A watch compares new documents with old ones, and finds groups that grew, shrank or appeared.",
+        ":material/trending_up:",
+    )
+    show_kept(shelf, name, WATCH, nothing, _new, _show)
 
 
 def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
