@@ -1,0 +1,123 @@
+"""Taxonomies out of a collection and into one, in all forms."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace as with_fields
+from typing import Literal, get_args
+
+from ...indexer.errors import SondeError, UsageError, arg, unknown_option
+from ...indexer.progress import Notify, silent
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import TAXONOMY
+from ...indexer.store.run_writing import Snapshot, check_run_name, write_run
+from ...indexer.wording import counted
+from .csv_files import documents_csv, from_csv, groups_csv
+from .groups import told_apart
+from .portable import Portable, from_json, to_json
+from .seeding import labelled
+from .skos import from_skos, to_jsonld, to_turtle
+from .state import State
+from .stored import load, new_runs
+
+Form = Literal["json", "csv", "documents", "ttl", "jsonld", "rdf"]
+FORMS: tuple[Form, ...] = get_args(Form)
+_WRITERS: Mapping[str, Callable[[Portable], str]] = {
+    "json": to_json, "csv": groups_csv, "documents": documents_csv, "ttl": to_turtle, "jsonld": to_jsonld,
+}  # fmt: skip
+NOTES = 5
+"""Notes that an import gives."""
+LONGEST = 256 * 2**20
+"""Characters of a file that is read."""
+
+
+def export_taxonomy(collection: StoredCollection, form: str = "json", name: str | None = None) -> str:
+    """Return a taxonomy as the text of a file.
+
+    Args:
+        collection: Where it is.
+        form: "json" (all of it), "csv" (its groups), "documents" (its documents as CSV), or SKOS as "ttl" (Turtle) or
+            "jsonld" (JSON-LD).
+        name: Its name; the newest one if None.
+
+    Raises:
+        UsageError: The form does not exist.
+        SondeError: There is no such taxonomy.
+    """
+    if form not in tuple(_WRITERS):  # a caller may give what has no hash
+        raise unknown_option("form", form, _WRITERS)
+    with collection.view() as view:
+        stored = load(view.catalog, name)
+        typical = form in ("json", "ttl", "jsonld")
+        return _WRITERS[form](Portable.of(view, stored.state, stored.run.name, typical=typical))
+
+
+def import_taxonomy(
+    collection: StoredCollection, text: str, form: str = "json", name: str | None = None, *,
+    documents: str | None = None, label: bool = False, replace: bool = False, by: str | None = None,
+    notify: Notify = silent,
+) -> str:  # fmt: skip
+    """Store a taxonomy from the text of a file, and return its name.
+
+    Documents that the collection has are put where the file says.
+
+    Args:
+        collection: Where it is stored.
+        text: The file.
+        form: As for `export_taxonomy`, or "rdf" (SKOS in RDF/XML); "documents" is given as `documents` instead.
+        name: Of the taxonomy; the one in the file, or "taxonomy", if None.
+        documents: A table of documents, beside a table of groups.
+        label: Whether the other documents are labelled by the groups.
+        replace: Whether a taxonomy of this name may be replaced, with its log.
+        by: Who imports it; the user of this process if None.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: The form does not exist, or the name is taken.
+        SondeError: The file is not valid, or another process is writing.
+        MissingExtraError: rdflib, which reads SKOS, is not installed.
+    """
+    found = read_form(text, form, documents)
+    name = name or found.title or str(TAXONOMY)
+    with collection.view() as view:
+        check_run_name(view.catalog, TAXONOMY, name, replace)
+        snapshot, state = Snapshot.of(view), found.state(view)
+        groups, renamed = told_apart(state.groups, {})
+        state, notes = with_fields(state, groups=groups), _few([*found.notes, *renamed])
+        here = len(state.docs)
+        state = labelled(view, _taught(found, state), notify) if label else state
+    said = f"imported {counted(len(state.groups), 'group')}, {counted(here, 'document')}"
+    said += f", {len(state.docs) - here:,} labelled" if label else ""
+    said = "; ".join([said, *notes])
+    for note in notes:
+        notify(f"note: {note}")
+    whole, log = new_runs(name, state, said, by, {"imported": form})
+    write_run(collection.path, whole, snapshot, replace=replace, parts=[log])
+    return name
+
+
+def _few(notes: list[str]) -> list[str]:
+    return [*notes[:NOTES], f"{len(notes) - NOTES:,} more of such notes"] if len(notes) > NOTES else notes
+
+
+def _taught(found: Portable, state: State) -> State:
+    """Return a state whose groups have the typical texts of a file as examples, if they have none of their own."""
+    groups = {number: with_fields(group, examples=found.examples(number)) for number, group in state.groups.items()}
+    return with_fields(state, groups=groups)
+
+
+def read_form(text: str, form: str, documents: str | None = None) -> Portable:
+    """Return the taxonomy of a file.
+
+    Raises:
+        UsageError: The form does not exist.
+        SondeError: The file is not valid.
+    """
+    if form not in FORMS or form == "documents":
+        raise unknown_option("form", form, [one for one in FORMS if one != "documents"])
+    if documents is not None and form != "csv":
+        said = f"{arg('documents')} is for a table of groups (csv); a {form} file has documents of its own, or none"
+        raise UsageError(said, code="conflict", field="documents")
+    if len(text) > LONGEST:
+        raise SondeError(f"the file has {len(text):,} characters; the maximum is {LONGEST:,}", code="bad-file")
+    if form == "json":
+        return from_json(text)
+    return from_csv(text, documents) if form == "csv" else from_skos(text, form)

@@ -1,0 +1,155 @@
+"""New taxonomies: of a run that groups or labels the documents, with its levels, or empty ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as replace_fields
+from typing import Any
+
+import numpy as np
+
+from ...indexer.errors import UsageError
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import chosen_texts, numbers_by_id
+from ...indexer.store.kinds import LABEL, TAXONOMY, RunKind, followers
+from ...indexer.store.run_writing import Snapshot, check_run_name, write_run
+from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.store.view import View
+from ...indexer.wording import counted
+from ..analysis.runs import named
+from .groups import NO_GROUP, Group, siblings, told_apart, walk
+from .state import State
+from .stored import new_runs
+
+EXAMPLES, TEXT = 5, 400
+"""Texts that stand for a group, and the characters of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The groups of one level of a run: their items, and the number that each gets in the taxonomy."""
+
+    run: Run
+    items: Sequence[Item]
+    numbers: dict[int, int]
+
+
+def make(
+    collection: StoredCollection, source: str | None = None, name: str = "taxonomy", kind: str | None = None, *,
+    replace: bool = False, by: str | None = None,
+) -> None:  # fmt: skip
+    """Make a taxonomy of a run, or an empty one, and store it.
+
+    The groups have the names of the run's groups, and their numbers if the run has one level. The levels of a topic run
+    become levels of the taxonomy. A document with several labels belongs to its best one.
+
+    Args:
+        collection: Where the run is.
+        source: Name of a cluster, topic or label run, or of another taxonomy; None makes a taxonomy without groups.
+        name: Of the taxonomy.
+        kind: Of the run, if runs of several kinds have its name.
+        replace: Whether a taxonomy of this name may be replaced, with its log.
+        by: Who makes it; the user of this process if None.
+
+    Raises:
+        UsageError: The name is taken, or the run has no groups.
+        SondeError: There is no such run, or another process is writing.
+    """
+    with collection.view() as view:
+        check_run_name(view.catalog, TAXONOMY, name, replace)
+        snapshot = Snapshot.of(view)
+        if source is None:
+            state, said, origin = State(), "made empty", {}
+        else:
+            run = named(view.catalog, source, kind)
+            state = _of_run(view, run)
+            origin = {"from": run.kind.column(run.name)}
+            said = f"made from the {run.kind} run {run.name!r}: {counted(len(state.groups), 'group')}"
+    whole, log = new_runs(name, state, said, by, origin)
+    write_run(collection.path, whole, snapshot, replace=replace, parts=[log])
+
+
+def _of_run(view: View, run: Run) -> State:
+    """Return the state that a run's groups and documents give.
+
+    Raises:
+        UsageError: The run has no groups.
+    """
+    if not run.kind.groups and run.kind is not LABEL:
+        said = f"the {run.kind} run {run.name!r} has no groups: give a cluster, topic or label run"
+        raise UsageError(said, code="bad-kind", field="source", value=run.name)
+    levels = list(_levels(view, run))
+    groups = {group.number: group for place in range(len(levels)) for group in _groups(view, levels, place)}
+    docs, numbers, scores = assignments_of(view.catalog, levels[-1].run)
+    docs, first = np.unique(docs, return_index=True)
+    leads = levels[-1].numbers | {NO_GROUP: NO_GROUP}
+    placed = np.array([leads[number] for number in numbers[first].tolist()], np.int64)
+    names = tuple(str(level.run.kind) for level in levels) if len(levels) > 1 else ()
+    state = State(groups, docs, placed, scores[first], levels=names)
+    state = without_chains(state) if len(levels) > 1 else state
+    return replace_fields(state, groups=told_apart(state.groups, {})[0])
+
+
+def without_chains(state: State) -> State:
+    """Return a state without groups that are the only one under a group of the same name and hold all its documents."""
+    groups, leads = dict(state.groups), {}
+    own = state.sizes()
+    for group, _ in reversed(list(walk(state.groups))):
+        under = siblings(groups, group.number)
+        if len(under) == 1 and under[0].name == group.name and not own.get(group.number):
+            [only] = under
+            del groups[only.number]
+            groups = {n: replace_fields(g, parent=group.number) if g.parent == only.number else g
+                      for n, g in groups.items()}  # fmt: skip
+            groups[group.number] = replace_fields(groups[group.number], examples=only.examples)
+            leads[only.number] = group.number
+    for old in sorted(leads, reverse=True):  # a chain of three: the last to the middle one, and that to the first
+        while leads[old] in leads:
+            leads[old] = leads[leads[old]]
+    return replace_fields(state, groups=groups).renumbered(leads)
+
+
+def _levels(view: View, run: Run) -> Iterator[_Level]:
+    """Yield the levels of a run, the coarsest first; a run without levels is one."""
+    parts = [part for kind in followers(run.kind) if kind.part and kind.groups for part in _parts(view, run, kind)]
+    used = 0
+    for part in parts or [run]:
+        items = [item for item in items_of(view.catalog, part) if item.number >= 0]
+        yield _Level(part, items, {item.number: (used + place if parts else item.number)
+                                   for place, item in enumerate(items)})  # fmt: skip
+        used += len(items)
+
+
+def _parts(view: View, run: Run, kind: RunKind) -> list[Run]:
+    return [part for part in list_runs(view.catalog, kind, count=False) if part.name == run.name]
+
+
+def _groups(view: View, levels: Sequence[_Level], place: int) -> Iterator[Group]:
+    """Yield the groups of one level; `parent` in an item's data is the number of its group one level above."""
+    level, above = levels[place], levels[place - 1].numbers if place else {}
+    deepest = place == len(levels) - 1
+    for item in level.items:
+        parent = item.data.get("parent")
+        if not place and level.run.kind is TAXONOMY:
+            inside = parent
+        else:
+            inside = above[parent] if place and parent is not None else None
+        examples = _examples(view, item.data) if deepest else ()
+        source = f"{level.run.kind.column(level.run.name)} {item.number}"
+        description = str(item.data.get("description", ""))
+        yield Group(level.numbers[item.number], item.name, description, inside, source=source, examples=examples)
+
+
+def _examples(view: View, data: Any) -> tuple[str, ...]:
+    """Return the texts of a group's representatives."""
+    if "representatives" not in data:
+        return tuple(data.get("examples", ()))[:EXAMPLES]
+    ids = [str(id) for id in data["representatives"][:EXAMPLES]]
+    return texts_of_ids(view, ids)
+
+
+def texts_of_ids(view: View, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of the texts of documents, with their titles, in the order of the ids."""
+    numbers = numbers_by_id(view.catalog, ids)
+    found = {each.id: f"{each.title}\n{each.text}".strip() for each in
+             chosen_texts(view.catalog, list(numbers.values()), TEXT)}  # fmt: skip
+    return tuple(found[id] for id in ids if id in found)

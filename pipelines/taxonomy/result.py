@@ -1,0 +1,130 @@
+"""A taxonomy as interfaces show it: groups in the order of the tree, with their documents counted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...indexer.errors import out_of_range
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.members import item_sizes
+from .groups import NO_GROUP, Group, Groups, lock_above, path, totals, walk
+from .stored import LogEntry, load, log_of
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyGroup:
+    """A group of a taxonomy.
+
+    Attributes:
+        number: Identifies it; no other group of the taxonomy ever gets the same one.
+        name: What it is called.
+        path: The names from the top down to it: "Shipping > Late".
+        level: How far it is from the top, 0 at the top.
+        parent: Number of the group above it, or None.
+        description: What belongs to it; "" if nobody wrote one.
+        documents: How many documents are directly in it.
+        total: How many documents are in it and in the groups under it.
+        locked: Whether it or a group above it is locked.
+        proposed: Whether Sonde found it, and nobody has accepted it yet.
+        rule: What it holds, in words; "" without a rule.
+        source: Where it came from.
+        examples: Texts that are typical of it.
+    """
+
+    number: int
+    name: str
+    path: str
+    level: int
+    parent: int | None
+    description: str
+    documents: int
+    total: int
+    locked: bool
+    proposed: bool
+    rule: str
+    source: str
+    examples: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"examples": list(self.examples)}
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """A stored taxonomy.
+
+    Attributes:
+        name: The run's name.
+        groups: In the order of the tree: each group before those under it.
+        levels: Names of the levels, the top one first; deeper levels have none.
+        documents: How many documents it knows.
+        outside: How many of them are in no group.
+        unknown: How many documents of the collection it does not know.
+        locked: How many documents are locked one by one.
+        edits: How many entries its log has.
+    """
+
+    name: str
+    groups: tuple[TaxonomyGroup, ...]
+    levels: tuple[str, ...]
+    documents: int
+    outside: int
+    unknown: int
+    locked: int
+    edits: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return found | {"groups": [group.to_dict() for group in self.groups], "levels": list(self.levels)}
+
+    def __getitem__(self, number: int) -> TaxonomyGroup:
+        """Return the group of a number.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return {group.number: group for group in self.groups}[number]
+
+
+def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxonomy:
+    """Return a taxonomy, the newest one if no name is given.
+
+    Raises:
+        SondeError: There is no such taxonomy.
+    """
+    with collection.view() as view:
+        stored = load(view.catalog, name, documents=False)
+        sizes = item_sizes(view.catalog, stored.run)
+        every, _, _ = view.catalog.counts()
+    state, known = stored.state, sum(sizes.values())
+    whole = totals(state.groups, sizes)
+    groups = tuple(
+        _shown(state.groups, group, depth, sizes.get(group.number, 0), whole[group.number])
+        for group, depth in walk(state.groups)
+    )
+    outside = sizes.get(NO_GROUP, 0)
+    return Taxonomy(
+        stored.run.name, groups, state.levels, known, outside, every - known, len(state.locks), stored.head
+    )  # fmt: skip
+
+
+def _shown(groups: Groups, group: Group, depth: int, documents: int, total: int) -> TaxonomyGroup:
+    return TaxonomyGroup(
+        group.number, group.name, path(groups, group.number), depth, group.parent, group.description, documents, total,
+        lock_above(groups, group.number) is not None, group.proposed, group.rule.said if group.rule else "",
+        group.source, group.examples,
+    )  # fmt: skip
+
+
+def read_log(collection: StoredCollection, name: str | None = None, k: int = 20) -> list[LogEntry]:
+    """Return the last k entries of a taxonomy's log, the newest first.
+
+    Raises:
+        SondeError: There is no such taxonomy.
+        UsageError: k is below 1.
+    """
+    if k < 1:
+        raise out_of_range("k", k, "give 1 or more")
+    with collection.view() as view:
+        return log_of(view.catalog, load(view.catalog, name, documents=False))[: -k - 1 : -1]

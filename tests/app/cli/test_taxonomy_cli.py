@@ -1,0 +1,147 @@
+"""`sonde taxonomy`: what it prints, keeps and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Command
+from small_reviews import encoder, lines, sonde  # noqa: F401  (fixtures)
+
+WORDS = ("parcel late", "refund money", "battery dead", "login wrong")
+
+
+@pytest.fixture
+def shop(sonde: Command, tmp_path: Path) -> Path:  # noqa: F811
+    rows = [{"id": f"d{n}", "text": f"{WORDS[n % 4]} {n}", "n": n} for n in range(40)]
+    source, folder = lines(tmp_path / "shop.jsonl", rows), tmp_path / "shop.sonde"
+    assert sonde("index", source, "--to", folder).code == 0
+    assert sonde("cluster", folder, "-k", "4", "--name", "words", "--names", "terms").code == 0
+    return folder
+
+
+def test_from_a_run_to_an_undone_edit(sonde: Command, shop: Path) -> None:  # noqa: F811
+    ran = sonde("taxonomy", shop, "--from", "words")
+    assert ran.code == 0, ran.err
+    names = [line.split(maxsplit=2)[2] for line in ran.out.splitlines()]
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [[str(n), "10"] for n in range(4)]
+    assert ran.said == ["taxonomy: 4 groups, 40 documents"]
+    assert sonde("taxonomy", "add", shop, "Orders").said == ["2: added 4 'Orders'"]
+    said = sonde("taxonomy", "move", shop, "0", names[1], "--to", "Orders").said
+    assert said == [f"3: moved 0 {names[0]!r}, 1 {names[1]!r} under 4 'Orders'"]
+    assert sonde("taxonomy", "rename", shop, "2", "power supply").code == 0
+    moved = sonde("taxonomy", "move", shop, "--id", "d0", "--id", "d1", "--to", "power supply")
+    assert moved.said == ["5: moved 2 documents to 2 'power supply' (2 documents in another group)"]
+    shown = sonde("taxonomy", shop)
+    assert shown.out.splitlines()[:2] == ["    2         12  power supply", f"    3         10  {names[3]}"]
+    assert shown.out.splitlines()[2].split() == ["4", "18", "Orders"]
+    assert shown.out.splitlines()[3].endswith(f"  9    {names[0]}")
+    assert shown.said == ["taxonomy: 5 groups, 40 documents, 2 documents locked"]
+    assert sonde("taxonomy", "undo", shop, "--steps", "2").said == [
+        "undid 5: moved 2 documents to 2 'power supply'", f"undid 4: renamed 2 {names[2]!r} to 'power supply'",
+    ]  # fmt: skip
+    log = sonde("taxonomy", "log", shop, "-k", "3").out.splitlines()
+    assert log[0].startswith("    7  20") and log[0].endswith(f"undid 4: renamed 2 {names[2]!r} to 'power supply'")
+    assert log[2].endswith("moved 2 documents to 2 'power supply'  (undone)")
+    told = json.loads(sonde("taxonomy", "show", shop, "--json").out)
+    assert (told["name"], told["documents"], told["edits"]) == ("taxonomy", 40, 7)
+
+
+def test_updates_say_what_is_new(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    rows = [{"id": f"x{n}", "text": f"screen flicker {n}"} for n in range(30)]
+    assert sonde("index", lines(tmp_path / "more.jsonl", rows), "--to", shop).code == 0
+    assert sonde("taxonomy", shop).said[-1] == "30 documents not in it yet: run `sonde taxonomy update`"
+    ran = sonde("taxonomy", "update", shop)
+    assert ran.code == 0, ran.err
+    assert ran.out.split()[:2] == ["4", "30"] and ran.out.rstrip().endswith("[proposed]")
+    assert ran.said[-1] == (
+        "taxonomy: 30 documents added, 0 moved, 1 group proposed; 4 of 4 groups kept most of their documents"
+    )
+    assert sonde("taxonomy", shop).out.splitlines()[-1].endswith("[proposed]")
+    assert sonde("taxonomy", "accept", shop, "4").code == 0
+    assert "[proposed]" not in sonde("taxonomy", shop).out
+    told = json.loads(sonde("taxonomy", "refit", shop, "--json").out)
+    assert (told["added"], told["proposed"], told["kept"]) == (0, [], [5, 5])
+    assert sonde("runs", "update", shop, "taxonomy").out == "taxonomy: 0 documents added, 0 moved\n"
+    cells = sonde("export", shop, "--to", tmp_path / "all.csv")
+    assert cells.code == 0
+    head = (tmp_path / "all.csv").read_text().splitlines()[0].split(",")
+    assert head[-2:] == ["taxonomy:taxonomy", "taxonomy:taxonomy name"]
+
+
+def test_files_go_out_and_in(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    whole, groups, documents = (tmp_path / name for name in ("t.json", "t.csv", "d.csv"))
+    assert sonde("taxonomy", "export", shop, "--to", whole).said == [f"wrote {whole}"]
+    assert sonde("taxonomy", "export", shop, "--to", groups, "--documents", documents).code == 0
+    ran = sonde("taxonomy", "import", shop, groups, "--documents", documents, "--name", "again")
+    assert ran.said == ["again: 4 groups, 40 documents"]
+    sonde("taxonomy", "import", shop, whole).refused("the taxonomy run 'taxonomy' already exists", code=2)
+    assert sonde("taxonomy", "import", shop, whole, "--replace").code == 0
+    (tmp_path / "few.csv").write_text("name\nparcels\nbatteries\n")
+    ran = sonde("taxonomy", "import", shop, tmp_path / "few.csv", "--name", "few")
+    assert (
+        ran.said[-1]
+        == "the table holds groups only: give the table of documents with --documents, or add --label to label the "
+        "documents by the groups"
+    )
+    assert sonde("taxonomy", "export", shop, "--to", tmp_path / "t.ttl", "--name", "few").code == 0
+    assert 'skos:prefLabel "parcels"' in (tmp_path / "t.ttl").read_text()
+
+
+def test_what_is_wrong_is_said_in_one_line(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop).failed(
+        "there is no taxonomy in this collection: make one from a run with `sonde taxonomy C --from RUN`", code=1
+    )
+    sonde("taxonomy", shop, "--from", "nope").failed("there is no run 'nope' in this collection", code=1)
+    sonde("taxonomy", shop, "--from", "words")
+    again = sonde("taxonomy", shop, "--from", "words")
+    assert "a taxonomy run 'taxonomy' already exists, so the new run is named 'taxonomy-2'" in again.err
+    refused = {
+        ("taxonomy", shop, "--replace"): "--kind and --replace need --from",
+        ("taxonomy", "rename", shop, "2", "two", "words"): "give the group and its new name; put a name with spaces in",
+        ("taxonomy", "merge", shop, "1"): "merging needs at least two groups",
+        ("taxonomy", "move", shop, "1", "--id", "d1", "--to", "2"): "move needs GROUP or ID, and only one of them",
+        ("taxonomy", "split", shop, "1"): "split needs one of -k, --run, and --where or --examples",
+        ("taxonomy", "export", shop, "--to", tmp_path / "x.doc"): "x.doc",
+        ("taxonomy", "import", shop, tmp_path / "x.doc"): "x.doc does not end in a taxonomy format: use .json, .csv",
+        ("runs", "merge", shop, "taxonomy", "1", "2"): "has a log of its edits: merge its groups with `sonde taxonomy",
+    }
+    for words, said in refused.items():
+        sonde(*words).refused(said, code=2)
+    sonde("taxonomy", "rename", shop, "9", "x").failed("the taxonomy has no group 9", code=1)
+
+
+def test_tables_of_spreadsheets_are_read(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    table = tmp_path / "few.csv"
+    table.write_text("name\tdescription\nParzelle\tgrün\n", encoding="utf-16")
+    ran = sonde("taxonomy", "import", shop, table)
+    assert (ran.code, ran.out) == (0, "    0          0  Parzelle\n")
+    assert ran.said[:2] == ["taxonomy: 1 group, 0 documents", "40 documents not in it yet"]  # an update would not help
+    table.write_text("name\nMüll\n", encoding="cp1252")
+    ran = sonde("taxonomy", "import", shop, table, "--name", "old")
+    ran.failed("it is not UTF-8 (byte 7)", code=1)
+
+
+def test_a_refit_says_how_to_undo_it(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    for number in range(3):
+        sonde("taxonomy", "move", shop, "--id", f"d{number}", "--to", "3", "--no-lock")
+    ran = sonde("taxonomy", "refit", shop, "-k", "2")
+    moved = int(ran.said[-1].split()[0])
+    assert moved > 0
+    assert ran.said[-1].endswith(f" in another group than before; to undo this: sonde taxonomy undo {shop}")
+    assert sonde("taxonomy", "undo", shop).code == 0
+    assert sonde("taxonomy", shop).out.count("\n") == 4
+
+
+def test_groups_without_documents_say_where_documents_come_from(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    for name in ("t.ttl", "t.csv"):
+        sonde("taxonomy", "export", shop, "--to", tmp_path / name)
+    pytest.importorskip("rdflib")
+    ran = sonde("taxonomy", "import", shop, tmp_path / "t.ttl", "--name", "a")
+    assert ran.said[-1] == (
+        "a .ttl file holds groups only: add --label to label the documents by the groups; "
+        "a .json file of Sonde holds documents too"
+    )

@@ -1,0 +1,91 @@
+"""A taxonomy on the page Clusters and topics: made of a run, edited, undone."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+import pytest
+from ui_overview import Started, shop, started  # noqa: F401  (fixture)
+from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
+
+from sonde.app.api import Collection
+
+
+@pytest.fixture
+def kept(pages: Pages) -> Collection:
+    made = shop(pages)
+    made.cluster("k", k=4, refits=0)
+    made.make_taxonomy("k")
+    return made
+
+
+def test_a_run_becomes_a_taxonomy(pages: Pages) -> None:
+    made = shop(pages)
+    made.cluster("k", k=4, refits=0)
+    page = pages.open("clusters", collection="shop")
+    page.button(key="make_taxonomy").click().run()
+    assert [(run.kind, run.name) for run in made.runs()] == [("cluster", "k"), ("taxonomy", "taxonomy")]
+    assert page.selectbox(key="run").value == "taxonomy:taxonomy"
+    assert len(page.dataframe[0].value) == 4
+    unread(page)
+
+
+def test_groups_are_edited_and_the_last_edit_is_undone(pages: Pages, kept: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    assert page.button(key="tax_undo").disabled
+    names = [f"{group.number} {group.name}" for group in kept.taxonomy().groups]
+    page.multiselect(key="tax_groups").set_value(names[:2]).run()
+    page.button(key="tax_merge").click().run()
+    assert [group.number for group in kept.taxonomy().groups] == [0, 2, 3]
+    assert kept.taxonomy_log()[0].by == "web UI"
+    page.button(key="tax_undo").click().run()
+    assert [group.number for group in kept.taxonomy().groups] == [0, 1, 2, 3]
+    page.multiselect(key="tax_groups").set_value(names[1:2]).run()
+    name = kept.taxonomy()[1].name
+    page.text_input(key=f"tax_name_1_{name}").set_value("Better").run()
+    page.button(key="tax_name_do").click().run()
+    assert kept.taxonomy()[1].name == "Better"
+    page.text_input(key="tax_add_name").set_value("Above").run()
+    page.button(key="tax_add_do").click().run()
+    assert kept.taxonomy()[4].name == "Above"
+    page.multiselect(key="tax_groups").set_value(["1 Better"]).run()
+    page.selectbox(key="tax_move_to").set_value("Above").run()
+    page.button(key="tax_move_do").click().run()
+    assert kept.taxonomy()[1].path == "Above > Better"
+    page.multiselect(key="tax_groups").set_value(["1 Better"]).run()
+    page.button(key="tax_lock").click().run()
+    assert kept.taxonomy()[1].locked
+    unread(page)
+
+
+def test_documents_are_moved_and_stay_locked(pages: Pages, kept: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
+    first = page.multiselect(key="tax_members").options[0]
+    page.multiselect(key="tax_members").set_value([first]).run()
+    page.selectbox(key="tax_members_to").set_value(kept.taxonomy()[2].path).run()
+    page.button(key="tax_members_do").click().run()
+    assert kept.taxonomy().locked == 1 and kept.taxonomy_log()[0].said.startswith("moved 1 document to 2 ")
+    unread(page)
+
+
+def test_updates_are_jobs(pages: Pages, kept: Collection, started: Started) -> None:
+    pages.open("clusters", collection="shop", run="taxonomy:taxonomy").button(key="tax_update").click().run()
+    pages.open("clusters", collection="shop", run="taxonomy:taxonomy").button(key="tax_refit").click().run()
+    assert started.commands == [
+        ["taxonomy", "update", "shop.sonde", "--name", "taxonomy"],
+        ["taxonomy", "refit", "shop.sonde", "--name", "taxonomy"],
+    ]
+
+
+def test_what_cannot_be_is_said(pages: Pages, kept: Collection) -> None:
+    kept.edit_taxonomy("lock", groups=[0])
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
+    page.button(key="tax_remove").click().run()
+    assert "cannot be removed" in shown(page) and "unlock that first" in shown(page)
+
+
+def test_hostile_names_are_text(pages: Pages) -> None:
+    made = shop(pages, hostile=True)
+    made.edit_taxonomy("add", name=MARKUP, description=MARKUP)
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"0 {MARKUP}"]).run()
+    unread(page)

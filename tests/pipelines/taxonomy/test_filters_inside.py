@@ -1,0 +1,154 @@
+"""A condition on a group finds the documents of all groups under it, as a walk of the tree does."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_encoder import FakeEncoder
+
+from sonde.app.api import Collection, index
+from sonde.indexer.errors import UsageError
+from sonde.pipelines.compare import Contrast
+from sonde.pipelines.search.filters.compile import among
+from sonde.pipelines.taxonomy import TaxonomyGroup
+
+TABLE = """number,name,parent
+0,cards,
+1,lost,0
+2,late,1
+3,late,0
+4,cash,
+5,it's 100%,4
+6,late,5
+7,empty,0
+"""
+INSIDE = (1, 2, 2, 3, 3, 3, 4, 5, 5, 6, 6, 6, 6, None, "unknown", "unknown")
+"""The group of each document; none, or not in the taxonomy."""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    rows = [{"id": f"d{n}", "text": f"text {n}", "n": n} for n in range(len(INSIDE))]
+    made = index(rows, tmp_path_factory.mktemp("d") / "desk.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    known = [(n, "" if group is None else group) for n, group in enumerate(INSIDE) if group != "unknown"]
+    made.import_taxonomy(TABLE, "csv", documents="id,group\n" + "".join(f"d{n},{group}\n" for n, group in known))
+    return made
+
+
+def walked(desk: Collection, passes: Callable[[TaxonomyGroup], bool]) -> set[str]:
+    """Return the documents of the groups that pass, and of those under them, found group by group."""
+    groups = {one.number: one for one in desk.taxonomy().groups}
+
+    def inside(number: int | None) -> bool:
+        return number is not None and (passes(groups[number]) or inside(groups[number].parent))
+
+    return {f"d{n}" for n, group in enumerate(INSIDE) if isinstance(group, int) and inside(group)}
+
+
+def ids_where(desk: Collection, where: str) -> set[str]:
+    count, found = desk.matching(where, k=100)
+    assert count == len(found)
+    return {one.id for one in found}
+
+
+CONDITIONS: dict[str, Callable[[TaxonomyGroup], bool]] = {
+    '"taxonomy:taxonomy" = 0': lambda one: one.number == 0,
+    '"taxonomy:taxonomy" = 2': lambda one: one.number == 2,
+    '"taxonomy:taxonomy" IN (1, 4)': lambda one: one.number in (1, 4),
+    '"taxonomy:taxonomy" >= 5': lambda one: one.number >= 5,
+    "\"taxonomy:taxonomy name\" = 'cards'": lambda one: one.name == "cards",
+    "\"taxonomy:taxonomy name\" = 'late'": lambda one: one.name == "late",
+    "\"taxonomy:taxonomy name\" = 'cards > late'": lambda one: one.number == 3,
+    "\"taxonomy:taxonomy name\" = 'lost > late'": lambda one: False,
+    "\"taxonomy:taxonomy name\" = 'it''s 100%'": lambda one: one.number == 5,
+    "\"taxonomy:taxonomy name\" IN ('empty', 'cash')": lambda one: one.name in ("empty", "cash"),
+    "\"taxonomy:taxonomy name\" LIKE 'l%'": lambda one: one.name.startswith("l"),
+    "\"taxonomy:taxonomy name\" ILIKE 'CASH >%'": lambda one: one.path.startswith("cash >"),
+    "LOWER(\"taxonomy:taxonomy name\") = 'cash'": lambda one: one.name == "cash",
+    "\"taxonomy:taxonomy name\" = 'nothing'": lambda one: False,
+}
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_a_condition_finds_what_a_walk_of_the_tree_finds(desk: Collection, where: str) -> None:
+    assert ids_where(desk, where) == walked(desk, CONDITIONS[where])
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_not_is_all_other_documents_that_the_taxonomy_knows(desk: Collection, where: str) -> None:
+    known = {f"d{n}" for n, group in enumerate(INSIDE) if group != "unknown"}
+    assert ids_where(desk, f"NOT {where}") == known - walked(desk, CONDITIONS[where])
+
+
+def test_random_trees_are_filtered_as_a_walk_filters_them(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(60)]
+    made = index(rows, tmp_path / "r.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    for number in range(20):
+        above = [chance.choice(["", *range(n)]) if n else "" for n in range(15)]
+        inside = [chance.randrange(15) for _ in rows]
+        table = "number,name,parent\n" + "".join(f"{n},g{n},{parent}\n" for n, parent in enumerate(above))
+        documents = "id,group\n" + "".join(f"d{n},{group}\n" for n, group in enumerate(inside))
+        made.import_taxonomy(table, "csv", f"t{number}", documents=documents)
+        for group in range(15):
+            under, before = {group}, 0
+            while len(under) > before:
+                before, under = len(under), under | {n for n, parent in enumerate(above) if parent in under}
+            expected = {f"d{n}" for n, one in enumerate(inside) if one in under}
+            assert ids_where(made, f'"taxonomy:t{number}" = {group}') == expected
+            assert {one.id for one in made.members(f"t{number}", group, k=100)} == expected
+
+
+def test_groups_of_their_own_and_missing_values(desk: Collection) -> None:
+    assert ids_where(desk, '"taxonomy:taxonomy" = 1 AND NOT "taxonomy:taxonomy" = 2') == {"d0"}
+    assert ids_where(desk, '"taxonomy:taxonomy" = -1') == {"d13"}
+    assert ids_where(desk, '"taxonomy:taxonomy" IS NULL') == {"d14", "d15"}
+    assert ids_where(desk, '"taxonomy:taxonomy" != 99') == {f"d{n}" for n in range(14)}
+
+
+def test_every_part_of_sonde_that_filters_takes_all_under_a_group(desk: Collection, tmp_path: Path) -> None:
+    cards = "\"taxonomy:taxonomy name\" = 'cards'"
+    inside = {f"d{n}" for n in range(6)}
+    assert {hit.id for hit in desk.search("text", k=20, where=cards)} == inside
+    assert desk.count_by("n", cards).documents == 6
+    assert desk.export(tmp_path / "part.csv", where=cards) == 6
+    assert desk.tag("cards", where=cards).documents == 6
+    compared = desk.compare(where=(cards, '"taxonomy:taxonomy" = 4'))
+    assert isinstance(compared, Contrast)
+    assert [side.documents for side in compared.sides] == [6, 7]
+    [facet] = [one for one in desk.facets() if one.name == "taxonomy:taxonomy name"]
+    assert dict(facet.choices) == {
+        "late": 9, "cash": 7, "it's 100%": 6, "cards": 6, "lost": 3, "no group": 1,
+    }  # fmt: skip
+    for name, count in facet.choices:
+        assert len(ids_where(desk, among(facet.name, facet.type, [name]))) == count
+    among_hits = desk.choices_among(["d1", "d9", "d14"], [facet])
+    assert among_hits == {facet.name: [("late", 2), ("cards", 1), ("cash", 1), ("it's 100%", 1), ("lost", 1)]}
+
+
+def test_groups_of_a_taxonomy_are_compared_with_all_under_them(desk: Collection) -> None:
+    found = desk.compare(clusters=(0, 4), run="taxonomy")
+    assert isinstance(found, Contrast)
+    assert [(side.name, side.documents) for side in found.sides] == [("0 (cards)", 6), ("4 (cash)", 7)]
+    assert {*found.sides[0].examples} <= {f"d{n}" for n in range(6)}
+    with pytest.raises(UsageError, match="every document of one side is also on the other"):
+        desk.compare(clusters=(0, 1), run="taxonomy")
+    with pytest.raises(UsageError, match=r"the taxonomy run 'taxonomy' has no group 9: there are 0, 1, 2, 3, 4, 5, 6"):
+        desk.compare(clusters=(0, 9), run="taxonomy")
+    with pytest.raises(UsageError, match=r"'7 \(empty\)' holds no document"):
+        desk.compare(clusters=(4, 7), run="taxonomy")
+    desk.tag("some", where="n < 3")
+    with pytest.raises(UsageError, match="the tag run 'some' has no groups to compare: give a cluster, topic or taxon"):
+        desk.compare(clusters=(0, 1), run="some")
+
+
+def test_a_tree_has_at_most_100_levels(tmp_path: Path) -> None:
+    rows = [{"id": "d", "text": "text"}]
+    made = index(rows, tmp_path / "deep.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    made.import_taxonomy("number,name,parent\n0,g,\n" + "".join(f"{n},g,{n - 1}\n" for n in range(1, 100)), "csv")
+    made.edit_taxonomy("move", ids=["d"], to=99)
+    assert ids_where(made, '"taxonomy:taxonomy" = 0') == {"d"}
+    with pytest.raises(UsageError, match="the group 100 'h' would lie on level 101; the maximum is 100"):
+        made.edit_taxonomy("add", name="h", to=99)
+    made.edit_taxonomy("add", name="h", to=98)

@@ -1,0 +1,69 @@
+"""Mistakes that people make with taxonomies: each is refused or said, and nothing is lost."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edited import made, rows_of
+
+from sonde.app.api import Collection
+from sonde.indexer.errors import SondeError, UsageError
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Collection:
+    return made(tmp_path / "shop.sonde")
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("rule", {"groups": [0], "where": "nope > 1"}, "the rule of the group 0 'late': there is no field 'nope'"),
+    ("rule", {"groups": [0], "near": 0.5}, "near is the cosine to examples: give examples too"),
+    ("rename", {"groups": [True], "name": "x"}, "groups has True: give numbers, names or paths"),
+]
+
+
+@pytest.mark.parametrize(("operation", "given", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
+def test_a_mistake_changes_nothing(shop: Collection, operation: str, given: dict[str, Any], said: str) -> None:
+    shop.edit_taxonomy("rule", groups=[0], where="n < 4")
+    before = rows_of(shop.path)
+    with pytest.raises(SondeError) as refused:
+        shop.edit_taxonomy(operation, **given)  # type: ignore[arg-type]
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert rows_of(shop.path) == before and shop.taxonomy()[0].rule == "n < 4"
+
+
+@pytest.mark.parametrize("way", [{"k": 2}, {"where": "n < 9"}, {"examples": ["d1"]}], ids=["k", "where", "examples"])
+def test_a_split_of_an_empty_group_names_the_groups_under_it(shop: Collection, way: dict[str, Any]) -> None:
+    shop.edit_taxonomy("add", name="Shipping")
+    with pytest.raises(UsageError, match=r"^the group 4 'Shipping' has no documents of its own$"):
+        shop.edit_taxonomy("split", groups=[4], **way)
+    shop.edit_taxonomy("move", groups=["late", "lost"], to="Shipping")
+    said = "the group 4 'Shipping' has no documents of its own: split a group under it: 0 'late', 1 'lost'$"
+    with pytest.raises(UsageError, match=said):
+        shop.edit_taxonomy("split", groups=[4], **way)
+
+
+def test_a_group_in_a_new_taxonomy_says_so(shop: Collection) -> None:
+    entry = shop.edit_taxonomy("add", "trea", name="Shipping")
+    assert entry and entry.said == "added 0 'Shipping' in the new taxonomy 'trea'"
+    entry = shop.edit_taxonomy("add", "trea", name="Billing")
+    assert entry and entry.said == "added 1 'Billing'"
+
+
+def test_a_rule_says_which_documents_it_does_not_get(shop: Collection) -> None:
+    shop.edit_taxonomy("move", ids=["d0"], to="lost")
+    shop.edit_taxonomy("rule", groups=["dead"], where="n = 1")
+    entry = shop.edit_taxonomy("rule", groups=["weak"], where="n < 3")
+    assert entry and entry.documents == 1  # d2
+    assert entry.said == "gave 3 'weak' the rule: n < 3; 2 matching documents locked or held by another rule"
+
+
+def test_an_update_with_only_empty_groups_is_refused(shop: Collection) -> None:
+    shop.import_taxonomy("name\nparcels\nbatteries\n", "csv", "few")
+    said = "no group of the taxonomy 'few' has documents, so none can be near to one: move some there, give rules"
+    with pytest.raises(UsageError, match=said):
+        shop.update_taxonomy("few")
+    assert shop.taxonomy("few").unknown == 40
+    shop.edit_taxonomy("move", "few", ids=["d0"], to="parcels")
+    shop.edit_taxonomy("move", "few", ids=["d2"], to="batteries")
+    assert shop.update_taxonomy("few").added == 38
