@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...indexer.errors import SondeError, UsageError
-from ..api.functions import is_sharded
+from ..api.functions import address_of, is_sharded
 from ..http.guard import Keys
 
 VARIABLE = "SONDE_UI"
@@ -61,8 +61,9 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
         Keys.load(keys)
     kept = str(keys.absolute()) if keys else None
     whole = place.absolute()
-    if is_sharded(whole):
-        said = f"the web UI does not support sharded collections yet: search {place} with `sonde search`"
+    if is_sharded(place) or is_sharded(whole):
+        named = address_of(place) or place
+        said = f"the web UI does not support sharded collections yet: search {named} with `sonde search`"
         raise UsageError(f"{said}, or index the same sources without shards", code="sharded")
     if (whole / "catalog.db").is_file():
         name = whole.name.removesuffix(".sonde")
@@ -76,7 +77,7 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
 
 THREADS = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Threads of a model that wait must not spin: on two cores, beside a browser, that doubled the time of a search."""
-ACCENT = {"light": "#0f6e84", "dark": "#1f88a2"}
+ACCENT = {"light": "#0f6e84", "dark": "#1b7a92"}
 OPTIONS = {
     "browser.gatherUsageStats": False,
     "client.showErrorDetails": "none",  # what a page does not expect is logged, not shown

@@ -5,15 +5,17 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
 
 from ...indexer.errors import SondeError
 from ..api import Collection
+from .browser import watch_connection
+from .drawer import follow_address, forget_opened
 from .launch import UiSettings
-from .page import PAGES, collection_name, empty, escape_markdown, failure, sentences
+from .page import BEGUN, MADE, PAGES, collection_name, empty, escape_markdown, failure, go_to, sentences
+from .warm import warm
 from .workspace import Workspace, admit
 
 ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
@@ -38,6 +40,9 @@ def show() -> None:
     """Draw the page that the address names."""
     st.set_page_config(page_title="Sonde", page_icon=ICON.read_text("utf-8"), layout="wide")
     st.html(STYLE)
+    forget_opened()
+    with st.container(key="script"):  # hidden: an element of its own would push the page down
+        watch_connection()
     settings = UiSettings.load()
     if not admit(settings):
         return
@@ -45,21 +50,27 @@ def show() -> None:
     pages = [
         st.Page(_page(name, shelf), title=title, icon=icon, url_path=name) for name, (title, icon) in PAGES.items()
     ]
-    start = st.Page(lambda: _start(shelf, pages), title="Sonde", default=True, visibility="hidden")
+    start = st.Page(lambda: _start(shelf), title="Sonde", default=True, visibility="hidden")
     chosen = st.navigation([start, *pages])
     _choose(shelf)
     chosen.run()
 
 
-def _start(shelf: Workspace, pages: list[Any]) -> None:
-    """Go from the bare address to the page to begin with; every page keeps an address of its own that way."""
+def _start(shelf: Workspace) -> None:
+    """Welcome the first visitor, or go to the page to begin with: every page keeps an address of its own that way."""
     name = collection_name()
-    wanted = "search" if shelf.names() else "data"
-    st.switch_page(pages[list(PAGES).index(wanted)], query_params={"collection": name} if name else {})
+    if shelf.names() and not st.session_state.get(BEGUN):
+        go_to("search", **({"collection": name} if name else {}))
+    if any(job.state == "running" for job in shelf.jobs.all()):
+        go_to("data")
+    st.title("Sonde", anchor=False)
+    import_module(".views.data.welcome", __package__).show_welcome(shelf)
 
 
 def _choose(shelf: Workspace) -> None:
     names = shelf.names()
+    if st.session_state.get(MADE) in names:
+        st.session_state["collection"] = st.session_state.pop(MADE)
     if not names:
         st.session_state.pop("collection", None)
         return
@@ -83,37 +94,45 @@ def _page(name: str, shelf: Workspace) -> Callable[[], None]:
         with sentences():
             if collection_name() is None and shelf.names():
                 wanted = escape_markdown(st.query_params.get("collection", "")[:60])
-                empty(f"There is no collection {wanted}", "Choose one on the left.", ":material/search_off:")
+                st.title(PAGES[name][0], anchor=False)
+                empty(f"There is no collection {wanted}", "Choose another one in the sidebar.", ":material/search_off:")
                 return
             module = import_module(f".views.{name}", __package__)
             if name == "data":
                 module.show(shelf, collection_name())
                 return
-            collection = _collection(shelf)
+            collection = _collection(shelf, PAGES[name][0])
             if collection is not None:
                 module.show(shelf, collection)
+                follow_address(collection)
 
     page.__name__ = name
     return page
 
 
-def _collection(shelf: Workspace) -> Collection | None:
-    name = collection_name()
-    if name is None:
-        empty("No collection yet", "Create one on the page [Data](/data): upload a file, or name one.")
-        return None
-    data = f"/data?collection={quote(name)}"
+def _collection(shelf: Workspace, title: str) -> Collection | None:
+    """Return the collection to show; if there is none, say so below the page's title."""
+    name, problem = collection_name(), None
     try:
-        collection = shelf.open(name)
-        if len(collection):
+        if name is not None and len(collection := shelf.open(name)):
+            warm(collection)
             return collection
     except SondeError as error:
-        if not shelf.jobs.running(name):
-            st.error(failure(error))
-            st.markdown(f"The page [Data]({data}&do=Health) finds what is wrong and rebuilds what it can.")
-            return None
-    if shelf.jobs.running(name):
-        empty("Nothing committed yet", f"This collection is being made. The page [Data]({data}) shows how far it is.")
-    else:
-        empty("An empty collection", f"Add texts on the page [Data]({data}&do=Add+texts).")
+        problem = error
+    st.title(title, anchor=False)
+    _say_why(shelf, name, problem)
     return None
+
+
+def _say_why(shelf: Workspace, name: str | None, problem: SondeError | None) -> None:
+    if name is None:
+        empty("No collection yet", "Create one on the page [Data](/data).")
+        return
+    data = f"/data?collection={quote(name)}"
+    if shelf.jobs.running(name):
+        empty("Not ready yet", f"This collection is being created. The page [Data]({data}) shows the progress.")
+    elif problem:
+        st.error(failure(problem))
+        st.markdown(f"Open [Health on the page Data]({data}&do=Health) to find out what is wrong and to repair it.")
+    else:
+        empty("This collection is empty", f"Add texts on the page [Data]({data}&do=Add+texts).")

@@ -7,14 +7,21 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
-from ...indexer.errors import SondeError, WriterBusyError
+from ...indexer.errors import Message, SondeError, WriterBusyError
 from ...indexer.store.runs import Item, Run
+from ...indexer.wording import counted
 from ..api import Collection
 from .launch import UiSettings
+from .words import in_pages
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
 _TOGETHER = re.compile(
@@ -23,7 +30,7 @@ _TOGETHER = re.compile(
 """Inside what Streamlit replaces after it has read the Markdown: addresses, icons, emoji, arrows, signs such as >=."""
 NOTHING = ":small[]"
 """An empty element in Markdown."""
-QUOTED = "An apostrophe is put before cells that a spreadsheet would run as a formula; JSONL holds the unchanged texts."
+QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
 """What a button says that downloads a CSV file."""
 MARK = "<mark class='sonde'>{}</mark>"
 
@@ -75,14 +82,14 @@ def chips(pairs: Iterable[tuple[str, object]]) -> None:
 log = logging.getLogger("sonde.ui")
 
 
-def label(field: str) -> str:
-    """Return an argument or a setting as the pages call it: "reduce to" for `reduce_to`."""
-    return field.replace("_", " ")
-
-
 def failure(error: SondeError) -> str:
-    """Return an error as a page says it, as Markdown: without the folder on the server that holds the collections."""
-    return escape_markdown(error.render(label).replace(f"{UiSettings.load().folder}{os.sep}", ""))
+    """Return an error as a page says it, as Markdown."""
+    return escape_markdown(said_by_pages(error))
+
+
+def said_by_pages(error: SondeError) -> str:
+    """Return an error in the words of the pages, without the server's folders."""
+    return in_pages(Message(error.message.marked.replace(f"{UiSettings.load().folder}{os.sep}", "")))
 
 
 @contextmanager
@@ -91,7 +98,7 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except WriterBusyError:
-        st.warning("Another process is writing to this collection. You can still search it. Try this again later.")
+        st.warning("Another process is writing to this collection. You can still search it. Try again later.")
     except SondeError as error:
         st.error(failure(error))
     except OSError as error:
@@ -104,10 +111,29 @@ def sentences() -> Iterator[None]:
 def empty(what: str, way_on: str, icon: str = ":material/inbox:") -> None:
     """Show that there is nothing here yet, and what to do about it; both are Sonde's own words, as Markdown."""
     with st.container(border=True, horizontal_alignment="center"):
-        st.subheader(f"{icon} {what}", anchor=False, text_alignment="center")
+        st.header(f"{icon} {what}", anchor=False, text_alignment="center")
         st.markdown(way_on, text_alignment="center")
 
 
+_DIGEST = re.compile(r"[0-9a-f]{32}(-\d+)?")
+
+
+def is_digest(id: str) -> bool:
+    """Return whether an id is one that Sonde made of a document's text: it tells a reader nothing."""
+    return _DIGEST.fullmatch(id) is not None
+
+
+def popover(label: str, name: str, **look: Any) -> DeltaGenerator:
+    """Begin a popover that `shut_popovers` closes; the label is Markdown."""
+    return st.popover(label, key=f"popover-{name}-{st.session_state.get(_SHUT, 0)}", **look)
+
+
+def shut_popovers() -> None:
+    """Close every popover when the page is drawn next: what was asked for in one has been done."""
+    st.session_state[_SHUT] = st.session_state.get(_SHUT, 0) + 1  # under another key, the browser draws a new one
+
+
+_SHUT = "_popovers"
 PAGE = 6
 SHORT = 280
 
@@ -115,6 +141,8 @@ SHORT = 280
 @st.fragment
 def show_members(collection: Collection, run: Run, items: list[Item], prompt: str, key: str) -> None:
     """Show a choice of the run's items, the largest first, and the documents of the one chosen, the surest first."""
+    from .drawer import show_opener  # it imports this module
+
     with sentences():
         ranked = sorted(items, key=lambda item: -item.data.get("size", 0))
         names = {f"{item.number} {item.name}" if run.kind.numbered else item.name: item for item in ranked}
@@ -134,8 +162,33 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                         show_text(reason, small=True)
                     if member.score is not None:
                         show_text(f"{run.kind.score} {member.score:.2f}", small=True)
+                    show_opener(collection, member.id, key)
         if pages > 1:
             st.pagination(pages, key=f"{key}_page")
+        _export(collection, run, chosen, key)
+
+
+def _export(collection: Collection, run: Run, item: Item, key: str) -> None:
+    """Offer the documents of an item, with their metadata and what all runs say of them, as a file."""
+    size = item.data.get("size", 0)
+    if not size:
+        return
+
+    def content(suffix: str) -> bytes:
+        ids = [member.id for member in collection.members(run.name, item.number, kind=run.kind, k=size)]
+        docs = np.array(sorted(collection.numbers(ids).values()))
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"export{suffix}"
+            collection.export_numbered(docs, path)
+            return path.read_bytes()
+
+    with st.container(horizontal=True):
+        for suffix, name in ((".csv", "CSV"), (".jsonl", "JSONL")):
+            st.download_button(
+                f"Download {counted(size, 'document')} as {name}", lambda suffix=suffix: content(suffix),
+                f"{run.name}-{item.name}{suffix}", key=f"{key}_export{suffix}", on_click="ignore",
+                icon=":material/download:", help=QUOTED if suffix == ".csv" else None,
+            )  # fmt: skip
 
 
 def shortened(text: str, length: int) -> str:
@@ -145,7 +198,7 @@ def shortened(text: str, length: int) -> str:
 
 PAGES = {
     "search": ("Search", ":material/search:"),
-    "map": ("Map", ":material/scatter_plot:"),
+    "map": ("Explore", ":material/scatter_plot:"),
     "clusters": ("Clusters and topics", ":material/bubble_chart:"),
     "labels": ("Labels", ":material/label:"),
     "explain": ("Explain", ":material/compare_arrows:"),
@@ -155,6 +208,14 @@ PAGES = {
 """A page's address, which is also the name of its module, its title and its icon."""
 
 
+MADE = "_made"
+"""The name of the collection that this session is making: it is looked at as soon as it exists."""
+
+
+BEGUN = "_begun"
+"""Whether this session has chosen files on the first page, which disappears with the first collection."""
+
+
 def collection_name() -> str | None:
     """Return the name of the collection that the session looks at."""
     return st.session_state.get("collection")
@@ -162,9 +223,23 @@ def collection_name() -> str | None:
 
 def link(page: str, label: str, **address: str) -> None:
     """Draw a link to another page of the same collection; the label is Markdown."""
-    title, icon = PAGES[page]
-    there = st.Page(lambda: None, title=title, url_path=page)  # Streamlit knows a page by its address
-    st.page_link(there, label=label, icon=icon, query_params={"collection": collection_name() or "", **address})
+    st.page_link(
+        page_at(page), label=label, icon=PAGES[page][1],
+        query_params={"collection": collection_name() or "", **address},
+    )  # fmt: skip
+
+
+def page_at(page: str) -> StreamlitPage:
+    """Return a page as Streamlit links and switches to it: it knows a page by its address."""
+    return st.Page(lambda: None, title=PAGES[page][0], url_path=page)
+
+
+def go_to(page: str, **address: str) -> NoReturn:
+    """Show another page under an address of its own.
+
+    Streamlit refuses to switch without an address while a widget's value is in the present one.
+    """
+    st.switch_page(page_at(page), query_params=address)
 
 
 def address(page: str, **more: str) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -11,7 +12,9 @@ from starlette.middleware import Middleware
 
 from ..http.origin import Names, OwnPages
 from ..stopped import terminable
-from .launch import SERVER_VARIABLE
+from .desk import routes
+from .launch import SERVER_VARIABLE, UiSettings
+from .warm import warm_up
 
 SCRIPT = Path(__file__).with_name("script.py")
 
@@ -20,7 +23,9 @@ def main() -> None:
     """Serve until Ctrl-C or SIGTERM."""
     given = json.loads(os.environ[SERVER_VARIABLE])
     names = Names(given["options"]["server.address"], tuple(given["allow_host"]))
-    app = st.App(SCRIPT, middleware=[Middleware(OwnPages, names=names)])
+    app = st.App(SCRIPT, routes=routes(), middleware=[Middleware(OwnPages, names=names)])
+    import_module("pandas")  # whole: Plotly takes a pandas that another thread is still importing for a finished one
+    warm_up(UiSettings.load())
     with terminable(), suppress(KeyboardInterrupt):
         app.run(config=given["options"])
     print("sonde: stopped; running jobs continue", file=sys.stderr)

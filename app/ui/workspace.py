@@ -90,7 +90,7 @@ def admit(settings: UiSettings) -> bool:
     st.title("Sonde")
     with st.form("gate"):
         given = st.text_input(
-            "Key", type="password", help="Whoever runs this server makes keys with `sonde serve key`."
+            "Key", type="password", help="Ask the person who runs this server. `sonde serve key` creates keys."
         )
         asked = st.form_submit_button("Open")
     if asked:
@@ -98,7 +98,7 @@ def admit(settings: UiSettings) -> bool:
         if key:
             st.session_state[RIGHTS] = key.rights
             st.rerun()
-        st.error("This is no key of this server.")
+        st.error("This key is not valid for this server.")
     return False
 
 

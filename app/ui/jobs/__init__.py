@@ -1,4 +1,4 @@
-"""Work that goes on while pages come and go: commands of `sonde` in processes of their own."""
+"""Background work that does not depend on open pages: `sonde` commands in separate processes."""
 
 from .job import Job, JobPace, State
 from .queue import Jobs, Uploads

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import psutil
 
+from ....indexer.errors import Message
 from ....indexer.progress import Progress
+from ..words import in_pages, without_paths
 
 TAIL = 65_536
 """Bytes from the end of a file that surely hold the newest progress."""
@@ -65,12 +67,25 @@ def pace_of(events: list[Any]) -> JobPace | None:
     return JobPace(done / seconds, None if last.total is None else max(0, last.total - last.done) * seconds / done)
 
 
+def _written(path: Path) -> float:
+    """Return when a file was last written, 0 for none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def _total(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
+Chain = tuple[tuple[str, tuple[str, ...]], ...]
+"""Jobs that follow one another: titles and commands."""
 State = Literal["running", "done", "failed", "cancelled", "killed"]
 STOPPED = 130
+ERROR = "error.json"
+"""The file in a job's folder that holds the error with which its command ended: code, field, value and message."""
+WRITTEN = ("events.jsonl", "stdout.jsonl", "stderr.txt", "cancelled")
 STARTING = 10.0
 """Seconds within which a job that has no process yet counts as being started."""
 
@@ -86,6 +101,8 @@ class Job:
         command: The arguments of `sonde`.
         started: Seconds since the epoch.
         pid: Of its process.
+        then: Jobs that begin, one after another, once it has succeeded: their titles and commands.
+        background: Whether it began like that: nobody waits for it, so another job may start beside it.
     """
 
     folder: Path
@@ -94,6 +111,8 @@ class Job:
     command: tuple[str, ...]
     started: float
     pid: int = 0
+    then: Chain = ()
+    background: bool = False
 
     @classmethod
     def read(cls, folder: Path) -> "Job":
@@ -105,7 +124,9 @@ class Job:
         kept: Mapping[str, Any] = json.loads((folder / "job.json").read_text("utf-8"))
         command = tuple(str(word) for word in kept["command"])
         pid, started = int(kept["pid"]), float(kept["started"])
-        return cls(folder, str(kept["title"]), str(kept["collection"]), command, started, pid)
+        then = tuple((str(title), tuple(map(str, words))) for title, words in kept.get("then", ()))
+        background = bool(kept.get("background"))
+        return cls(folder, str(kept["title"]), str(kept["collection"]), command, started, pid, then, background)
 
     @property
     def id(self) -> str:
@@ -138,18 +159,21 @@ class Job:
 
     @cached_property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
-        try:
-            end = time.time() if self.state == "running" else (self.folder / "exit").stat().st_mtime
-        except OSError:
-            end = self.started
+        """How long it has run, or ran; for a killed one, until the last that it wrote."""
+        end = time.time() if self.state == "running" else max(map(_written, self._signs), default=self.started)
         return max(0.0, end - self.started)
+
+    @property
+    def _signs(self) -> list[Path]:
+        """Return the files whose time says when it ended; a killed job has left no exit code."""
+        left = self.folder / "exit"
+        return [left] if left.exists() else [self.folder / name for name in WRITTEN]
 
     @cached_property
     def events(self) -> list[Progress | str]:
-        """All that it told so far: progress, and sentences."""
+        """All progress and messages so far."""
         told = (
-            event if isinstance(event, str) else progress_of(event)
+            without_paths(in_pages(Message(event))) if isinstance(event, str) else progress_of(event)
             for event in json_lines(self.folder / "events.jsonl")
         )
         return [event for event in told if event is not None]
@@ -176,7 +200,14 @@ class Job:
 
     @cached_property
     def error(self) -> str:
-        """Why it failed, in one line, without the program's name before it."""
+        """Why it failed, in one line and in the words of the pages, without the program's name before it."""
+        for kept in json_lines(self.folder / ERROR):
+            if isinstance(kept, dict) and isinstance(kept.get("message"), str):
+                return without_paths(in_pages(Message(kept["message"])))
+        return without_paths(in_pages(self._last_line))
+
+    @property
+    def _last_line(self) -> str:
         try:
             lines = (self.folder / "stderr.txt").read_text("utf-8", errors="replace").strip().splitlines()
         except OSError:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ....indexer.files import write_durably
 from ....indexer.store.kinds import RunKind
 from ....indexer.wording import counted
 from ...api import Collection
-from ..page import escape_markdown
+from ..page import escape_markdown, shut_popovers
 from ..workspace import SUFFIX, Workspace, may_write
-from . import Job
+from . import Job, Jobs
 
 WATCHED = "_watched"
 EVERY = 1.0
@@ -25,38 +26,43 @@ def name_of(collection: Collection) -> str:
     return collection.path.name.removesuffix(SUFFIX)
 
 
-ON_DEVICE = ("check", "cluster", "compact", "duplicates", "label", "map", "repair", "topics", "watch")
+ON_DEVICE = ("check", "cluster", "compact", "duplicates", "label", "map", "repair", "taxonomy", "topics", "watch")
 """Commands that take the device of the web UI."""
 
 
 def start(shelf: Workspace, collection: Collection, title: str, command: str, *arguments: str) -> None:
-    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page again.
+    """Start `sonde COMMAND C.sonde ARGUMENTS…` as a job, and draw the page again; a command can have two words.
 
     Raises:
         UsageError: Another job works on this collection.
     """
-    device = shelf.settings.device
-    if device != "auto" and command in ON_DEVICE and "--device" not in arguments:
+    words, device = command.split(), shelf.settings.device
+    if device != "auto" and words[0] in ON_DEVICE and "--device" not in arguments:
         arguments = (*arguments, "--device", device)
-    job = shelf.jobs.start(title, name_of(collection), (command, str(collection.path), *arguments))
+    job = shelf.jobs.start(title, name_of(collection), (*words, str(collection.path), *arguments))
     st.session_state[WATCHED] = job.id
+    shut_popovers()
     st.rerun()
 
 
 def show_work(shelf: Workspace, collection: Collection) -> bool:
-    """Show the job that works on a collection, or how the one that this session watched ended; return whether one runs.
+    """Show the job that works on a collection, or how the one that this session watched ended.
 
-    While one runs, a part of the page looks again every second, and draws all of it anew at the end.
+    Returns whether one runs beside which no other may start; one in the background is no such job.
+
+    While one runs, a part of the page looks again every second, and draws all of it again at the end.
     """
-    job = shelf.jobs.running(name_of(collection))
-    with st.container():  # always there, so that what follows keeps its place, and an open popover stays open
-        if job is not None:
-            st.session_state[WATCHED] = job.id
-            st.fragment(_watch, run_every=EVERY)(shelf, job.id)
+    busy = shelf.jobs.running(name_of(collection))
+    with st.container(key="work"):  # always there, so that what follows keeps its place, and a popover stays open
+        if busy is not None:
+            st.session_state[WATCHED] = busy.id
+            st.fragment(_watch, run_every=EVERY)(shelf, busy.id)
             return True
         ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
         if ended is not None and ended.collection == name_of(collection):
             _tell(shelf, ended)
+        if (behind := shelf.jobs.behind(name_of(collection))) is not None:
+            st.fragment(_watch, run_every=EVERY)(shelf, behind.id)
     return False
 
 
@@ -96,8 +102,8 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
     if known is None:
         return given, []
     st.text(
-        f"The {kind} run {given} has this name: {counted(known.documents, 'document')}, "
-        f"made {known.created[:16].replace('T', ' ')} UTC."
+        f"The {kind} run {given} already has this name: {counted(known.documents, 'document')}, "
+        f"created {known.created[:16].replace('T', ' ')} UTC."
     )
     free = free_name(given, taken)
     st.button(
@@ -109,7 +115,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
 
 def _replace(name: str, key: str) -> bool:
     label = f"Replace the run {escape_markdown(name)}"
-    return st.checkbox(label, key=f"{key}_replace:{name}", help="Names that you gave to its groups may be lost.")
+    return st.checkbox(label, key=f"{key}_replace:{name}", help="You may lose the names that you gave to its groups.")
 
 
 def ask_replace(name: str, key: str) -> list[str]:
@@ -144,9 +150,20 @@ def _watch(shelf: Workspace, id: str) -> None:
         share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
         counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
         left.progress(share, escape_markdown(f"{job.title}: {said}{counts}"))
-        if may_write() and right.button("Cancel", key="cancel_work", width="stretch"):
-            shelf.jobs.cancel(job)
-            st.rerun()
+        if may_write():
+            show_cancel(shelf.jobs, job, right)
+
+
+def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:
+    """Draw the button that stops a job.
+
+    What it does is called before the page is drawn: a page that looks again at that moment would forget the click.
+    """
+    stopping = job.asked_to_stop
+    place.button(
+        "Stopping …" if stopping else "Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:",
+        disabled=stopping, on_click=jobs.ask_to_stop, args=[job],
+    )  # fmt: skip
 
 
 def _tell(shelf: Workspace, job: Job) -> None:
@@ -157,6 +174,6 @@ def _tell(shelf: Workspace, job: Job) -> None:
     if job.state == "done":
         said.success(f"{title}: done", icon=":material/check:")
     elif job.state == "cancelled":
-        said.info(f"{title} was cancelled. What was kept before is as it was.")
+        said.info(f"{title} was cancelled. Earlier results are unchanged.")
     else:
         said.error(f"{title} failed: {escape_markdown(shelf.jobs.shortened(job.error))}")

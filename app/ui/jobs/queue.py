@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Protocol
 
 import psutil
@@ -19,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
-from .job import Job
+from .job import Chain, Job
 
 LONGEST_NAME = 120
 """Bytes of a file's name: every file system takes as many, with room for what is added."""
@@ -133,15 +135,21 @@ class Jobs:
         return [job for job in self.all() if job.collection == collection]
 
     def running(self, collection: str) -> Job | None:
-        """Return the job that works on a collection now."""
-        return next((job for job in self.of(collection) if job.state == "running"), None)
+        """Return the job that works on a collection now, apart from those in the background."""
+        return next((job for job in self.of(collection) if job.state == "running" and not job.background), None)
+
+    def behind(self, collection: str) -> Job | None:
+        """Return the job that works on a collection in the background."""
+        return next((job for job in self.of(collection) if job.state == "running" and job.background), None)
 
     def find(self, id: str) -> Job | None:
         """Return the job of this id; an id that names no job, whatever it looks like, gives None."""
         return next((job for job in self.all() if job.id == id), None)
 
-    def start(self, title: str, collection: str, command: Sequence[str]) -> Job:
-        """Start a command of `sonde` in a process of its own.
+    def start(
+        self, title: str, collection: str, command: Sequence[str], then: Chain = (), *, background: bool = False
+    ) -> Job:
+        """Start a command of `sonde` in a process of its own; see `Job` for `then` and `background`.
 
         Raises:
             UsageError: Another job works on this collection.
@@ -149,9 +157,9 @@ class Jobs:
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.folder / "start.lock", timeout=10):
-                return self._start(title, collection, command)
+                return self._start(title, collection, command, then, background)
         except Timeout:
-            raise SondeError("another job is just being started: try again") from None
+            raise SondeError("another job is starting: try again in a moment") from None
 
     def resume(self, job: Job) -> Job:
         """Start the command of a job that has ended once more, in its place: it goes on from what was committed.
@@ -159,9 +167,15 @@ class Jobs:
         Raises:
             UsageError: Another job works on this collection.
         """
-        begun = self.start(job.title, job.collection, job.command)
+        begun = self.start(job.title, job.collection, job.command, job.then, background=job.background)
         shutil.rmtree(job.folder, ignore_errors=True)
         return begun
+
+    def ask_to_stop(self, job: Job) -> None:
+        """Note that a job is to stop, and stop it without waiting for its end: see `cancel`."""
+        if job.alive():
+            (job.folder / "cancelled").touch()
+            Thread(target=self.cancel, args=[job], daemon=True).start()
 
     def cancel(self, job: Job, wait: float = 10.0) -> None:
         """Stop a job as Ctrl-C does; if it has not ended after `wait` seconds, kill it. What it committed stays."""
@@ -194,15 +208,21 @@ class Jobs:
             self.uploads.drop(job.command)
         shutil.rmtree(job.folder, ignore_errors=True)
 
-    def _start(self, title: str, collection: str, command: Sequence[str]) -> Job:
-        busy = self.running(collection)
+    def go_on(self, ended: Job) -> None:
+        """Start the first of the jobs that follow one that has ended, in the background; it knows the others."""
+        if ended.then:
+            title, command = ended.then[0]
+            self.start(title, ended.collection, command, ended.then[1:], background=True)
+
+    def _start(self, title: str, collection: str, command: Sequence[str], then: Chain, background: bool) -> Job:
+        busy = self.behind(collection) if background else self.running(collection)
         if busy:
             raise UsageError(f"{busy.title} is still running: wait for it, or cancel it")
         self._prune()
         started = time.time()
         folder = self.folder / f"{int(started * 1000):015d}-{secrets.token_hex(3)}"
         folder.mkdir()
-        job = Job(folder, title, collection, tuple(command), started)
+        job = Job(folder, title, collection, tuple(command), started, then=then, background=background)
         _keep(job)
         return _launch(job)
 
@@ -234,7 +254,7 @@ def _launch(job: Job) -> Job:
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,  # Ctrl-C at the server's terminal is not meant for it
         )
-    begun = Job(job.folder, job.title, job.collection, job.command, job.started, process.pid)
+    begun = replace(job, pid=process.pid)
     _keep(begun)
     return begun
 
@@ -246,6 +266,6 @@ def _kill(job: Job) -> None:
 
 
 def _keep(job: Job) -> None:
-    names = ("title", "collection", "command", "started", "pid")
+    names = ("title", "collection", "command", "started", "pid", "then", "background")
     text = json.dumps({name: getattr(job, name) for name in names})
     write_durably(job.folder / "job.json", lambda stream: stream.write(text.encode()))

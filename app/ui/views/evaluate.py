@@ -66,7 +66,7 @@ def _when(job: Job) -> str:
 
 NONE = "none"
 WITH = {
-    "nmi": ("NMI", "Normalised mutual information with the truth, 0 to 1."),
+    "nmi": ("NMI", "Normalised mutual information with the true classes, 0 to 1."),
     "ari": ("ARI", "Adjusted Rand index: 1 at most, 0 for chance."),
     "v_measure": ("V-measure", "Harmonic mean of homogeneity and completeness, 0 to 1."),
     "purity": ("Purity", "Share of documents whose class is the most common one in their cluster."),
@@ -74,7 +74,7 @@ WITH = {
 WITHOUT = {
     "silhouette": (
         "Silhouette",
-        "How much closer documents are to their own cluster than to the nearest other one, -1 to 1.",
+        "How much closer documents are to their own cluster than to the next one, -1 to 1.",
     ),
     "stability": ("Stability", "How similar the clusters of repeated runs are, 0 to 1."),
     "coherence": ("Coherence", "NPMI of the best ten words of a cluster, -1 to 1."),
@@ -88,11 +88,17 @@ def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> 
     runs = list(dict.fromkeys(runs))
     if not runs:
         there = f"[Clusters and topics]({address('clusters')})"
-        empty("No clusters yet", f"Make some on the page {there}, then measure them here.", ":material/bubble_chart:")
+        empty(
+            "No clusters yet",
+            f"Create clusters on the page {there}, then measure them here.",
+            ":material/bubble_chart:",
+        )
         return
     with st.container(border=True, horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Clusters or topics", runs, key="run", bind="query-params")
-        truth = st.selectbox("Truth", [NONE, *truths(collection)], key="truth", bind="query-params")
+        truth = st.selectbox(
+            "Column with the true classes", [NONE, *truths(collection)], key="truth", bind="query-params"
+        )
         if st.button("Measure", key="measure_clusters", type="primary", disabled=not may_start):
             with sentences():
                 given = () if truth == NONE else ("--truth", truth)
@@ -132,15 +138,19 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
     columns = truths(collection)
     if not runs:
         there = f"[Labels]({address('labels')})"
-        empty("No labels yet", f"Label texts on the page {there}, then compare them with a column.", ":material/label:")
+        empty(
+            "No labels yet",
+            f"Label texts on the page {there}, then compare the labels with a column.",
+            ":material/label:",
+        )
         return
     if not columns:
-        empty("No column to compare with", "No metadata column has few enough distinct values to serve as classes.",
+        empty("No column to compare with", "No metadata column has few enough different values to be used as classes.",
               ":material/label:")  # fmt: skip
         return
     with st.container(border=True, horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Labels", runs, key="run", bind="query-params")
-        truth = st.selectbox("Truth", columns, key="truth", bind="query-params")
+        truth = st.selectbox("Column with the true labels", columns, key="truth", bind="query-params")
         if st.button("Measure", key="measure_labels", type="primary", disabled=not may_start):
             with sentences():
                 measure(shelf, collection, f"Measure the run {run}", "labels", "--run", run, "--truth", truth)
@@ -170,9 +180,9 @@ def _labels_show(found: dict[str, Any]) -> None:
         hide_index=True,
     )
     if found["confusion"]:
-        st.subheader("Which labels are confused", anchor=False)
+        st.header("Confused labels", anchor=False)
         st.plotly_chart(_confusion_chart(found["confusion"]), key="confusion", config={"displayModeBar": False},
-                        alt="Confusions of true and given labels")  # fmt: skip
+                        alt="Documents by true and assigned label")  # fmt: skip
 
 
 def _confusion_chart(confusion: list[list[Any]]) -> Any:
@@ -198,7 +208,7 @@ def _confusion_chart(confusion: list[list[Any]]) -> Any:
         )
     )  # fmt: skip
     places = list(range(len(names)))
-    figure.update_xaxes(tickvals=places, ticktext=shown, title="label given", tickangle=-45)
+    figure.update_xaxes(tickvals=places, ticktext=shown, title="assigned label", tickangle=-45)
     figure.update_yaxes(tickvals=places, ticktext=shown, title="truth", autorange="reversed")
     figure.update_layout(
         height=max(320, 140 + 26 * len(names)), margin={"l": 0, "r": 0, "t": 10, "b": 0}, dragmode=False
@@ -217,11 +227,16 @@ def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> No
     kept = collection.judgements()
     with st.container(border=True):
         source = st.segmented_control(
-            "From", (KEPT, FILES), default=KEPT, required=True, key="from", label_visibility="collapsed"
+            "Source of the judgements",
+            (KEPT, FILES),
+            default=KEPT,
+            required=True,
+            key="from",
+            label_visibility="collapsed",
         )
         files = _show_files(shelf) if source == FILES else _show_kept(kept)
         modes = st.multiselect("Modes", MODES, default=MODES[:3], key="modes", bind="query-params",
-                               help="Differences are relative to the first one.")  # fmt: skip
+                               help="Differences are relative to the first mode.")  # fmt: skip
         ready = bool(modes) and (bool(kept.answered) if source != FILES else files is not None)
         if st.button("Measure", key="measure_search", type="primary", disabled=not (ready and may_start)):
             with sentences():
@@ -233,8 +248,9 @@ def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> No
     elif not kept.kept:
         empty(
             "Nothing measured yet",
-            f"Judge some hits on the page [Search]({address('search')}): **Relevant** and **Not relevant** are stored, "
-            "and show which mode answers your queries best. Or upload judged queries in two files.",
+            f"Judge hits on the page [Search]({address('search')}) with **Relevant** and **Not relevant**. "
+            "The judgements are stored and show which mode is best for your queries. "
+            "Or upload judged queries in two files.",
             ":material/bar_chart:",
         )
 
@@ -256,12 +272,12 @@ def _show_kept(kept: Judgements) -> None:
             )  # fmt: skip
     without = len(kept.queries) - len(kept.answered)
     if without:
-        st.caption(f"{counted(without, 'query', 'queries')} without a relevant document cannot tell modes apart.")
+        st.caption(f"{counted(without, 'query', 'queries')} without a relevant document cannot be used.")
 
 
 _HELP = {
-    "Stale": "Of documents that were deleted, or whose text changed since: they do not count.",
-    "Queries": "With at least one judgement.",
+    "Stale": "Judgements of documents that were deleted or changed. They do not count.",
+    "Queries": "Queries with at least one judgement.",
 }
 
 
@@ -301,7 +317,7 @@ def _show_table(found: list[dict[str, Any]]) -> None:
             hide_index=True,
         )
         few = (
-            f" This rests on only {counted(queries, 'query', 'queries')}: judge more. An interval needs at least 5."
+            f" This is based on only {counted(queries, 'query', 'queries')}. Judge more. An interval needs at least 5."
             if queries < FEW
             else ""
         )
@@ -310,9 +326,9 @@ def _show_table(found: list[dict[str, Any]]) -> None:
 
 def _explained(queries: int, first: str) -> str:
     return (
-        f"Over {counted(queries, 'query', 'queries')}. The interval is a 95 % bootstrap interval of nDCG@10, p a "
-        f"paired randomisation test against {first}. A hit without a judgement counts as not relevant: where modes "
-        "differ in judged@10, the share of their first ten hits that were judged, the less judged one looks worse "
+        f"Measured on {counted(queries, 'query', 'queries')}. The interval is a 95 % bootstrap interval of nDCG@10. "
+        f"p compares each mode with {first} (paired randomisation test). judged@10 is the share of the first ten hits "
+        "that were judged. Hits without a judgement count as not relevant, so a mode with a lower share looks worse "
         "than it is."
     )
 

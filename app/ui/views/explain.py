@@ -27,12 +27,12 @@ SHOWN_IN_CELLS = 300
 
 def show_tokens(collection: Collection, first: str, second: str) -> None:
     """Draw the heat map."""
-    st.subheader("Token by token", anchor=False)
+    st.header("Tokens", anchor=False)
     found = _matrix((f"{collection.path} {collection.model}", first, second), collection)
-    st.caption("Cosine of the bi-encoder's vectors of single tokens in their context.")
+    st.caption("Cosine of the bi-encoder's token embeddings.")
     st.plotly_chart(_figure(found), key="tokens", config={"displaylogo": False}, alt="Similarity of tokens")
     if found.left_out:
-        st.caption(f"The first {MOST} tokens of each text; {found.left_out:,} more are not shown.")
+        st.caption(f"Shows the first {MOST} tokens of each text. {found.left_out:,} more are not shown.")
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
@@ -79,7 +79,7 @@ def show_heads(collection: Collection, first: str, second: str) -> None:
         return
     with part, sentences():
         chosen = st.segmented_control(
-            "Read", list(ADDRESS), default=BOTH, required=True, key="read", bind="query-params",
+            "Attention of", list(ADDRESS), default=BOTH, required=True, key="read", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
         found = _attention((f"{collection.path} {collection.model}", first, second, chosen or BOTH), collection)
@@ -92,7 +92,7 @@ def _show(found: Attention) -> None:
     layers, heads = found.weights.shape[:2]
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        st.caption("All heads at a glance: a row of pictures for each layer, a column for each head.")
+        st.caption("All heads: one row per layer, one column per head.")
         st.plotly_chart(_mosaic(found), key="mosaic", config={"displayModeBar": False}, alt="All attention heads")
     with right:
         layer = st.slider("Layer", 1, layers, layers, key="layer", bind="query-params") if layers > 1 else 1
@@ -100,12 +100,15 @@ def _show(found: Attention) -> None:
             "Heads", list(range(1, heads + 1)), default=list(range(1, min(heads, 3) + 1)), key="head",
             bind="query-params",
         )  # fmt: skip
-        st.caption("A line leads from a token to what it looks at: the stronger, the more. A colour for each head.")
+        st.caption(
+            "A line goes from a token to the token that it attends to. A stronger line means more attention. "
+            "Each head has a colour."
+        )
         picture = _lines(found, layer - 1, [number - 1 for number in numbers])
-        st.plotly_chart(picture, key="lines", config={"displayModeBar": False}, alt="The attention of some heads")
+        st.plotly_chart(picture, key="lines", config={"displayModeBar": False}, alt="Attention of the chosen heads")
 
 
-@st.cache_resource(show_spinner="Reading with open eyes …", max_entries=16)
+@st.cache_resource(show_spinner="Computing attention …", max_entries=16)
 def _attention(key: tuple[str, str, str, str], _collection: Collection) -> Attention:
     _, first, second, chosen = key
     if chosen == BOTH:
@@ -181,15 +184,15 @@ CLASSES = ("entailment", "neutral", "contradiction")
 def show_verdicts(found: Similarity, crossed: bool) -> None:
     """Show the scores side by side, and below them the NLI model's probabilities in both directions."""
     cosine, stage, verdict = st.columns(3, border=True)
-    cosine.metric("Bi-encoder, cosine", f"{found.cosine:.3f}", help="Of both texts' vectors, -1 to 1.")
+    cosine.metric("Bi-encoder, cosine", f"{found.cosine:.3f}", help="Cosine of the embeddings of both texts, -1 to 1.")
     cosine.caption(f"Angular similarity {found.angular:.3f}")
     if found.second_stage is not None:
         name = "Cross-encoder" if crossed else "Late interaction"
         stage.metric(f"{name}, score", f"{found.second_stage:.3f}")
-        stage.caption("As the model gives it." if crossed else "Mean of each token's best cosine, -1 to 1.")
+        stage.caption("Raw score of the model." if crossed else "Mean of the best cosine of each token, -1 to 1.")
     verdict.metric("NLI", "paraphrase" if found.paraphrase else _word(found.forward))
     verdict.caption(
-        "Each follows from the other." if found.paraphrase else "Whether the second follows from the first."
+        "Each text follows from the other." if found.paraphrase else "Whether the second text follows from the first."
     )
     for note in found.notes:
         st.warning(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/visibility_off:")
@@ -270,7 +273,7 @@ def _cross_encoder(shelf: Workspace) -> str | None:
         return None
     given = st.text_input(
         "Cross-encoder", key="model", bind="query-params", placeholder="a model's folder on this machine",
-        help="Late interaction over the collection's own model where empty. `sonde train reranker` makes one.",
+        help="If empty: late interaction with the collection's model. `sonde train reranker` trains a cross-encoder.",
     )  # fmt: skip
     return given.strip() or None if given else None
 
@@ -295,9 +298,9 @@ def _loaded(model: str, device: str) -> Reranker:
 
 def _show_start() -> None:
     empty(
-        "Two texts, compared by every kind of model",
-        "Write both, or open **Why** at a hit of the page Search and follow **Explain in full**. "
-        "To begin with, pairs that a cosine is easily wrong about:",
+        "Compare two texts with every kind of model",
+        "Type both texts. Or open **Why** on a hit of the page Search and choose **Explain in detail**. "
+        "Examples where cosine similarity misleads:",
         ":material/compare_arrows:",
     )
     for place, (first, second) in enumerate(EXAMPLES):

@@ -96,10 +96,11 @@ CLUSTERS, TOPICS = ({"run": f"{kind}:{kind}s {MARKUP}"} for kind in ("cluster", 
 PAGES: list[tuple[str, dict[str, str], str]] = [
     ("search", {}, COLUMN),
     ("search", {"q": "script owned", "filters": "true"}, f"title {MARKUP}"),
-    ("search", {"like": f"0 {MARKUP}"}, f"Documents that are like 0 {MARKUP}, by meaning."),
+    ("search", {"like": f"0 {MARKUP}"}, f"Documents similar to 0 {MARKUP}, by meaning."),
     ("search", {"q": "parcel", "where": MARKUP}, MARKUP),
-    ("map", {}, "a region …"),
-    ("map", {"area": box(-0.5, -0.5, 60, 5), "color": COLUMN, "q": "parcel"}, f"one {MARKUP[:30]}"),
+    ("map", {}, "a region <script>"),
+    ("map", {"area": box(-0.5, -0.5, 60, 5), "color": COLUMN, "q": "parcel"}, f"one {MARKUP}"),
+    ("map", {"area": box(-0.5, -0.5, 60, 5), "do": "apart"}, f"title {MARKUP}"),
     ("clusters", CLUSTERS | {"part": "groups"}, MARKUP),
     ("clusters", CLUSTERS | {"part": "documents"}, MARKUP),
     ("clusters", CLUSTERS | {"part": "by column", "column": COLUMN}, COLUMN),
@@ -145,7 +146,9 @@ def test_no_page_reads_markup_in_what_a_stranger_wrote(visit: Hostile, server: S
 def test_a_failed_job_and_an_uploaded_file(visit: Hostile, server: Server) -> None:
     hostile(server.shelf / f"{NAME}.sonde", MARKUP)
     job(server.shelf, 2, ["index", MARKUP], 1, "")
-    assert f"error {MARKUP}" in visit.look("data", do="New collection")
+    from sonde.app.ui.words import in_pages, without_paths
+
+    assert without_paths(in_pages(f"error {MARKUP}")) in visit.look("data", do="New collection")
     table = io.StringIO()
     csv.writer(table).writerows([["text", COLUMN], [f"parcel {MARKUP}", MARKUP]] * 3)
     name = MARKUP.replace("/", ";")[:180]

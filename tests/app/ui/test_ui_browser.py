@@ -7,44 +7,17 @@ No request may leave this machine, no page may show a traceback, and every addre
 
 import csv
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from in_chromium import activate, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Page, expect
-from served_ui import Server, Visit, server, visit, weightless  # noqa: F401  (fixtures)
-
-SUBJECTS = {
-    "kettle": ("the water boils slowly", "the lid leaks", "the handle gets hot"),
-    "phone": ("the battery died after a week", "the screen broke", "the camera is blurred"),
-    "fan": ("the noise keeps me awake", "the blades wobble", "the motor smells burnt"),
-}
-
-
-def reviews(path: Path) -> Path:
-    """600 reviews of three products; the fourth row and three more have no text."""
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["id", "title", "review", "stars", "day", "product"])
-        for number in range(600):
-            product = tuple(SUBJECTS)[number % 3]
-            text = f"{product}: {SUBJECTS[product][number // 3 % 3]}, after {number} days of {product}"
-            row = [
-                number,
-                "",
-                "" if number % 150 == 3 else text,
-                number % 5 + 1,
-                f"2024-{number % 12 + 1:02}-15",
-                product,
-            ]
-            writer.writerow(row)
-    return path
+from product_reviews import index, reviews
+from served_ui import Server, Visit, server, visit  # noqa: F401  (fixtures)
 
 
 def make_reviews(visit: Visit, tmp_path: Path) -> None:
     page = visit.go("/data")
-    expect(page.get_by_text("No collection yet")).to_be_visible()
+    expect(page.get_by_text("Sonde finds texts by meaning.")).to_be_visible()
     page.locator("input[type=file]").set_input_files(reviews(tmp_path / "reviews.csv"))
     expect(page.get_by_text("600 rows", exact=True)).to_be_visible()
     expect(page.get_by_text(re.compile("about 600 documents in 600 passages"))).to_be_visible()
@@ -55,7 +28,7 @@ def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Pat
     make_reviews(visit, tmp_path)
     page = visit.page
     expect(page.get_by_text("596 documents added.")).to_be_visible()
-    expect(page.get_by_text("4 rows skipped")).to_be_visible()
+    expect(page.get_by_text("4 rows skipped", exact=True)).to_be_visible()
     visit.check()
     visit.go_by_menu("Search")
     visit.fill("Query", "battery died")
@@ -92,7 +65,7 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
     server.start()
     visit.go("/data")
     visit.press("Cancel")
-    expect(page.get_by_text("Cancelled. What was committed stays.")).to_be_visible()
+    expect(page.get_by_text("Cancelled. What was committed is kept.")).to_be_visible()
     server.hold.unlink()
     visit.press("Resume")
     expect(page.get_by_text(re.compile(r"34\d documents added, 25\d documents unchanged\."))).to_be_visible()
@@ -102,9 +75,9 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
 def lasso(page: Page) -> None:
     """Draw around the left half of the map and a little more."""
     activate(page.get_by_role("button", name="Lasso"))
-    box = page.locator(".surface").bounding_box()
+    box = page.locator(".wb-surface").bounding_box()
     assert box is not None
-    corners = [(0.02, 0.02), (0.7, 0.02), (0.7, 0.5), (0.7, 0.98), (0.02, 0.98), (0.02, 0.5), (0.02, 0.03)]
+    corners = [(0.02, 0.02), (0.6, 0.02), (0.6, 0.5), (0.6, 0.98), (0.02, 0.98), (0.02, 0.5), (0.02, 0.03)]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*places[0])
     page.mouse.down()
@@ -113,34 +86,39 @@ def lasso(page: Page) -> None:
     page.mouse.up()
 
 
-def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> None:
+def test_the_loop_on_the_page_explore(visit: Visit, server: Server, tmp_path: Path) -> None:
     """Select points, cluster just them, label them, export them, and find all of it again by the address."""
     index(server, tmp_path)
     visit.go("/map?collection=reviews")
     page = visit.page
     expect(page.get_by_text("No map yet")).to_be_visible()
-    visit.press("Draw the map")
+    visit.press("Make the map")
     expect(page.locator("[data-drawn='596']")).to_be_visible()
     visit.settle()
     lasso(page)
-    selected = page.get_by_role("heading", name=re.compile(r"^\d+ of 596 documents$"))
-    expect(selected).to_be_visible()
-    visit.settle()
+    selected = page.locator(".wb-selected")
+    expect(selected).to_have_text(re.compile(r"^\d+ of 596 documents$"))
     count = int(selected.inner_text().split()[0])
-    assert 100 < count < 590
-    expect(page).to_have_url(re.compile("area="))
+    assert 50 < count < 590
+    expect(page).to_have_url(re.compile("s=%7B"))
     visit.check()
-    activate(visit.open("Cluster", page.get_by_role("button", name="Cluster just these")))
+    visit.press("Cluster")
+    expect(page.get_by_role("dialog").get_by_text(f"{count} of 596 documents")).to_be_visible()
+    visit.press("Cluster these documents")
     expect(page.get_by_text("Clusters of a selection: done")).to_be_visible()
     visit.settle()
-    visit.open("Label", page.get_by_label("Labels, one per line")).fill("kettle\nphone\nfan")
+    expect(selected).to_have_text(f"{count} of 596 documents")
+    expect(page.get_by_role("region", name="Clusters: selection").locator(".wb-bars")).to_be_visible()
+    visit.press(re.compile("^Label$"))
+    page.get_by_label("Labels, one per line").fill("kettle\nphone\nfan")
     page.get_by_label("Labels, one per line").press("Control+Enter")
-    expect(page.get_by_role("button", name="Label just these")).to_be_enabled()
-    visit.press("Label just these")
+    expect(page.get_by_role("button", name="Label these documents")).to_be_enabled()
+    visit.press("Label these documents")
     expect(page.get_by_text("Labels of a selection: done")).to_be_visible()
     visit.settle()
-    expect(selected).to_have_text(f"{count} of 596 documents")
-    export = visit.open("Export", page.get_by_role("button", name=f"Download {count} documents"))
+    visit.press("Export")
+    export = page.get_by_role("button", name=f"Download {count} documents")
+    expect(export).to_be_visible()
     with page.expect_download() as download:
         activate(export)
     with download.value.path().open(newline="") as stream:
@@ -149,6 +127,9 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
     assert {row["label:selection"] for row in rows} <= {"kettle", "phone", "fan"}
     assert len({row["cluster:selection"] for row in rows} - {""}) > 1
     visit.check()
+    visit.settle()
+    page.get_by_role("dialog").press("Escape")
+    expect(page).not_to_have_url(re.compile("do="))
     address = page.url
     page.goto("about:blank")
     page.goto(address)
@@ -158,10 +139,41 @@ def test_the_loop_on_the_map(visit: Visit, server: Server, tmp_path: Path) -> No
         visit.check()
 
 
-def index(server: Server, tmp_path: Path) -> None:
-    """Index the reviews without the UI."""
-    environment = weightless()
-    script = "from sonde.app.cli.main import main; main()"
-    command = [sys.executable, "-c", script, "index", str(reviews(tmp_path / "reviews.csv"))]
-    to = str(server.shelf / "reviews.sonde")
-    subprocess.run([*command, "--to", to, "--device", "cpu"], env=environment, check=True, capture_output=True)
+def test_linked_views_and_the_drawer_keep_the_page_as_it_is(visit: Visit, server: Server, tmp_path: Path) -> None:
+    """Charts, search, back and forward and the drawer; the page is drawn once, and the table read once."""
+    index(server, tmp_path)
+    page = visit.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.split("/")[-1].split("?")[0]))
+    visit.go("/map?collection=reviews")
+    selected = page.locator(".wb-selected")
+    expect(selected).to_have_text("596 documents")
+    activate(page.get_by_role("button", name="kettle: 196 of 196", exact=True))
+    expect(selected).to_have_text("196 of 596 documents")
+    page.get_by_label("stars: from").fill("4")
+    page.get_by_label("stars: from").press("Enter")
+    expect(selected).to_have_text(re.compile(r"^\d+ of 596 documents$"))
+    narrowed = selected.inner_text()
+    assert narrowed != "196 of 596 documents"
+    page.go_back()
+    expect(selected).to_have_text("196 of 596 documents")
+    page.go_forward()
+    expect(selected).to_have_text(narrowed)
+    box = page.get_by_role("searchbox", name="Search these documents")
+    box.fill("the water boils slowly")
+    box.press("Enter")
+    expect(page.locator(".wb-chip")).to_have_count(3)
+    expect(page.locator(".wb")).to_have_attribute("data-waiting", "0")
+    row = page.locator(".wb-doc").first
+    expect(row).to_contain_text("kettle:")
+    text = row.inner_text().strip()
+    activate(row)
+    drawer = page.get_by_role("dialog")
+    expect(drawer).to_be_visible()
+    expect(drawer).to_contain_text(text)
+    expect(page).to_have_url(re.compile("doc="))
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(page.locator(".wb-chip")).to_have_count(3)
+    assert asked.count("table") == 1, "nothing that was done here reads the table again"
+    visit.check()

@@ -39,7 +39,7 @@ def test_what_a_check_found_is_shown_with_its_reasons(pages: Pages) -> None:
     collection.check(kinds=["short", "cut", "personal data"])  # type: ignore[attr-defined]
     page = pages.open("data", do="Check")
     said = shown(page)
-    assert "2 of 4 documents have a finding" in said
+    assert "Findings in 2 of 4 documents" in said
     assert "Nothing found: cut off." in said
     links = [json.loads(json.dumps(each.proto.label)) for each in page.get("page_link")]
     assert {"very short: 1", "personal data: 1"} <= set(links)

@@ -54,7 +54,7 @@ def test_a_run_is_replaced_only_where_the_checkbox_says_so(
     assert started.commands[-1][4:6] == ["--name", "kmeans-2"]
     assert "--replace" not in started.commands[-1]
     page.text_input(key="new_name_kmeans:kmeans-2").set_value("kmeans ").run()
-    assert "The cluster run kmeans has this name: 120 documents, made 20" in shown(page)
+    assert "The cluster run kmeans already has this name: 120 documents, created 20" in shown(page)
     assert page.button(key="new_start").disabled
     assert page.checkbox(key="new_name_kmeans_replace:kmeans").value is False
     page.checkbox(key="new_name_kmeans_replace:kmeans").check().run()
@@ -126,7 +126,7 @@ def test_groups_are_merged_and_newer_documents_added_by_jobs(
     page.multiselect(key="merge_which").set_value([names[2], names[0]]).run()
     page.button(key="merge_do").click().run()
     assert started.commands == [["runs", "shop.sonde", "k", "--kind", "cluster", "--merge", "2,0"]]
-    next(button for button in page.button if button.label == "Add 4 newer documents").click().run()
+    next(button for button in page.button if button.label == "Add 4 new documents").click().run()
     assert started.commands[-1] == ["cluster", "shop.sonde", "--update", "k"]
 
 
@@ -167,7 +167,7 @@ def test_topics_have_a_tree_that_is_cut(pages: Pages, started: Started) -> None:
     page = pages.open("clusters", collection="shop", part="hierarchy")
     assert len(page.get("plotly_chart")) == 1
     page.slider(key="cut").set_value(2).run()
-    next(button for button in page.button if button.label == "Cut here").click().run()
+    next(button for button in page.button if button.label == "Apply").click().run()
     assert started.commands == [["topic", "shop.sonde", "--reduce-to", "2", "--run", "topics"]]
     page = pages.open("clusters", collection="shop", q="parcel courier")
     assert "cosine" in shown(page) and not page.exception
@@ -204,7 +204,7 @@ def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Co
     page = pages.open("clusters", collection="shop", part="compare")
     helps = {metric.label: metric.proto.help for metric in page.metric}
     assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
-    assert "0 is what chance gives" in helps["ARI"]
+    assert "0 is expected by chance" in helps["ARI"]
 
 
 def test_a_level_of_topics_is_chosen(pages: Pages) -> None:

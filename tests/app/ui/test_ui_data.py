@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from served_ui import weightless
 from streamlit.testing.v1 import AppTest
 from ui_pages import MARKUP, ROWS, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
@@ -22,7 +23,7 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def jobs(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "support" / "weightless"))
+    monkeypatch.setenv("PYTHONPATH", weightless()["PYTHONPATH"])
     monkeypatch.setattr("sonde.indexer.store.collection.is_local", lambda *_: True)
     jobs = Jobs(pages.shelf / ".sonde-jobs")
     yield jobs
@@ -73,7 +74,7 @@ def table(page: AppTest, number: int = 0) -> list[dict[str, object]]:
 
 def test_the_first_collection_is_made_from_a_file_that_is_sent(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:
     page = pages.open("data")
-    assert "No collection yet" in shown(page)
+    assert "Sonde finds texts by meaning." in shown(page)
     send(page, ("../../Reviews 2024.csv", csv(tmp_path / "a.csv").read_bytes()))
     assert "40 rows" in shown(page).replace("**", "")
     assert table(page)[7] == {"id": "7", "title": "t7", "text": "some words 7", "stars": "2", "day": "2024-01-08"}
@@ -85,6 +86,7 @@ def test_the_first_collection_is_made_from_a_file_that_is_sent(pages: Pages, job
     assert "about 40 documents in 40 passages" in shown(page)
     page.multiselect(key="new-metadata").set_value(["stars"])
     page.text_input(key="new-name").set_value("reviews.sonde").run()
+    page.checkbox(key="new-further").uncheck().run()
     press(page, "new-start")
     job = ended(jobs)
     assert job.state == "done", job.error
@@ -116,6 +118,7 @@ def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: P
     page.text_input(key="new-path").set_value(str(tmp_path / "notes")).run()
     assert "3 files" in shown(page).replace("**", "")
     assert "Each file is one document" in shown(page)
+    page.checkbox(key="new-further").uncheck().run()
     press(page, "new-start")
     assert ended(jobs).state == "done"
     assert quick_look(pages.shelf / "notes.sonde").documents == 3
@@ -124,8 +127,9 @@ def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: P
     (tmp_path / "notes" / "0.md").unlink()
     page.text_input(key="add-path").set_value(str(tmp_path / "notes")).run()
     page.checkbox(key="add-sync").check().run()
-    assert "and nothing else" in shown(page)
+    assert "contains only what is in these files" in shown(page)
     press(page, "add-start")
+    assert not page.error  # to the page that shows the job, though the address names the task
     assert (ended(jobs).output[0]["deleted"], ended(jobs).command[-4:-3]) == (1, ("--sync",))
     assert "2 documents unchanged, 1 document deleted." in shown(pages.open("data"))
 
@@ -140,7 +144,7 @@ def test_who_does_not_sit_at_this_machine_names_no_paths(pages: Pages, monkeypat
 def test_no_text_column_a_wrong_file_and_rows_that_are_skipped(pages: Pages, jobs: Jobs) -> None:
     page = pages.open("data")
     send(page, ("numbers.csv", b"a,b\n1,2\n3,4\n"))
-    assert "No column looks like a text: choose one." in shown(page)
+    assert "No column looks like text. Choose one." in shown(page)
     assert "new-start" not in keys(page)
     page.multiselect(key="new-text").set_value(["b"]).run()
     assert "new-start" in keys(page)
@@ -149,7 +153,8 @@ def test_no_text_column_a_wrong_file_and_rows_that_are_skipped(pages: Pages, job
     assert "is not a valid Parquet file, or is truncated" in page.error[0].value.replace("\\", "")
     press(page, "new-again")
     send(page, ("a.jsonl", b'{"text": "one"}\n{"text": ""}\n{broken\n{"text": "two"}\n'))
-    assert "1 row of the first cannot be read: line 3" in shown(page).replace("\\", "")
+    assert "1 row at the start cannot be read: line 3" in shown(page).replace("\\", "")
+    page.checkbox(key="new-further").uncheck().run()
     press(page, "new-start")
     assert ended(jobs).state == "done"
     page = pages.open("data")
@@ -160,7 +165,7 @@ def test_no_text_column_a_wrong_file_and_rows_that_are_skipped(pages: Pages, job
 def test_a_name_that_exists_or_cannot_be_one(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:
     pages.collection("reviews")
     page = send(pages.open("data", do="New collection"), ("reviews.csv", csv(tmp_path / "a.csv").read_bytes()))
-    assert "There is a collection reviews already" in shown(page)
+    assert "The collection reviews already exists" in shown(page)
     assert "new-start" not in keys(page)
     for name in ("../x", "", "a/b", ".x"):
         page.text_input(key="new-name").set_value(name).run()
@@ -173,13 +178,26 @@ def test_a_name_that_exists_or_cannot_be_one(pages: Pages, jobs: Jobs, tmp_path:
     assert "add-start" in keys(page)
 
 
+def test_a_second_collection_is_made_and_shown(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:
+    pages.collection("first")
+    page = send(pages.open("data", do="New collection"), ("reviews.csv", csv(tmp_path / "a.csv").read_bytes()))
+    page.checkbox(key="new-further").uncheck().run()
+    press(page, "new-start")
+    assert not page.error
+    assert ended(jobs).state == "done"
+    assert "do" not in page.query_params
+    page.run()
+    assert (page.session_state["collection"], page.session_state["do"]) == ("reviews", "About")
+    assert "40 documents added." in shown(page)
+
+
 def test_models_that_are_not_here(pages: Pages, tmp_path: Path) -> None:
     page = send(pages.open("data"), ("a.csv", csv(tmp_path / "a.csv").read_bytes()))
     page.selectbox(key="new-model").set_value("another").run()
     for name, said in {
         "all-MiniLM-L6": "did you mean 'all-MiniLM-L6-v2'?",
         "/no/such/folder": "there is no model folder",
-        "org/not-here": "is not on this machine: the job will download it",
+        "org/not-here": "is not on this machine. The job will download it",
     }.items():
         page.text_input(key="new-other").set_value(name).run()
         assert said in shown(page).replace("\\", "")
@@ -222,7 +240,7 @@ def test_a_collection_is_deleted_when_its_name_is_typed(pages: Pages, jobs: Jobs
     page = pages.open("data", collection="reviews", do="Delete")
     page.text_input(key="delete-name").set_value("review")
     submit(page)
-    assert "Not deleted: type reviews" in shown(page)
+    assert "Not deleted. Type reviews" in shown(page)
     with writer_lock(made.path):
         assert [row["State"] for row in table(pages.open("data"))] == ["ready", "being written"]
         page.text_input(key="delete-name").set_value("reviews")
@@ -245,7 +263,7 @@ def test_health_finds_mends_and_tidies(pages: Pages, jobs: Jobs) -> None:
     page = press(pages.open("data", do="Health"), "health-verify")
     assert ended(jobs).state == "done"
     page = pages.open("data", do="Health")
-    assert "Everything is sound" in shown(page)
+    assert "No problems found" in shown(page)
     for file in (path / "lexical").rglob("state.json"):
         file.unlink()
     press(page, "health-verify")
@@ -256,10 +274,10 @@ def test_health_finds_mends_and_tidies(pages: Pages, jobs: Jobs) -> None:
     press(page, "health-repair")
     assert ended(jobs).state == "done"
     page = pages.open("data", do="Health")
-    assert "It has been repaired since: verify it again." in shown(page)
+    assert "The collection was repaired after this check. Verify it again." in shown(page)
     press(page, "health-compact")
     assert ended(jobs).state == "done"
-    assert "0 tombstones removed" in shown(pages.open("data"))
+    assert "Removed 0 deleted passages." in shown(pages.open("data"))
 
 
 def running(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
@@ -276,6 +294,23 @@ def running(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
     return job
 
 
+def test_a_collection_that_a_cancelled_job_never_made_is_not_called_kept(pages: Pages, jobs: Jobs) -> None:
+    pages.collection("reviews")
+    folder = jobs.folder / f"{10**13:015d}-abcdef"
+    folder.mkdir(parents=True)
+    kept = {
+        "title": "Create late",
+        "collection": "late",
+        "command": ["index", "x.csv"],
+        "started": time.time() - 120,
+        "pid": 0,
+    }
+    (folder / "job.json").write_text(json.dumps(kept))
+    assert Job.read(folder).state == "killed"
+    page = pages.open("data")
+    assert "The process was killed. Nothing was stored or changed." in shown(page)
+
+
 def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
     pages: Pages, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -289,14 +324,14 @@ def test_a_running_job_is_seen_from_any_session_cancelled_and_resumed(
         assert table(page)[0]["State"] == job.title
     for task, said in {
         "Add texts": "is running",
-        "Delete": "Wait for it, or cancel it",
+        "Delete": "Wait until it ends, or cancel it",
         "Health": "is running",
     }.items():
         assert said in shown(pages.open("data", do=task)).replace("\\", "")
     press(page, f"cancel-{job.id}")
     assert ended(jobs).state == "cancelled"
     page = pages.open("data")
-    assert "Cancelled. What was committed stays." in shown(page)
+    assert "Cancelled. What was committed is kept." in shown(page)
     assert quick_look(jobs.folder.parent / "reviews.sonde").documents == 256
     (tmp_path / "hold").unlink()
     press(page, f"resume-{job.id}")
@@ -309,7 +344,7 @@ def test_a_missing_model_and_an_empty_collection(pages: Pages, monkeypatch: pyte
     made = pages.collection("reviews")
     monkeypatch.setattr("sonde.indexer.store.collection.StoredCollection.encoder_at_hand", False)
     page = pages.open("data", do="About")
-    assert "Its model, fake, is not on this machine." in shown(page)
+    assert "The model of this collection, fake, is not on this machine." in shown(page)
     page = pages.open("data", do="Add texts")
     assert not page.get("file_uploader")
     monkeypatch.undo()
@@ -322,7 +357,7 @@ def test_metadata_and_skipped_rows_are_shown_as_text(pages: Pages, tmp_path: Pat
     (path / "skipped.jsonl").write_text(json.dumps({"origin": MARKUP, "reason": MARKUP}) + "\n")
     page = pages.open("data", do="About")
     unread(page)
-    assert "1 row that the last run skipped" in [expander.label for expander in page.expander]
+    assert "1 row skipped in the last run" in [expander.label for expander in page.expander]
     page = send(pages.open("data", do="New collection"), (f"{MARKUP}.csv", f'text,"{MARKUP}"\nhello,2\n'.encode()))
     unread(page)
 
@@ -336,20 +371,6 @@ def test_a_thousand_files_with_names_that_mean_mischief(pages: Pages, jobs: Jobs
         ["x.csv", "x-2.csv", "ab.csv", "x-3.csv", "X-4.csv", "é" * 58 + ".csv", "x-5.csv"]
     )
     assert "7 rows" in shown(page).replace("**", "")
-
-
-def test_what_an_evaluation_found_is_not_dismissed_here(pages: Pages, jobs: Jobs) -> None:
-    pages.collection("reviews")
-    for number, command in enumerate((["info"], ["evaluate", "search"], ["compact"])):
-        folder = jobs.folder / f"{number:015d}-abcdef"
-        folder.mkdir(parents=True)
-        kept = {"title": "t", "collection": "reviews", "command": command, "started": 1, "pid": 0}
-        (folder / "job.json").write_text(json.dumps(kept))
-        (folder / "exit").write_text("0")
-    page = pages.open("data")
-    press(page, "forget-000000000000002-abcdef")
-    press(page, "forget-000000000000000-abcdef")
-    assert [job.command[0] for job in jobs.all()] == ["evaluate"]
 
 
 def test_a_job_without_any_sense_breaks_no_page(pages: Pages, jobs: Jobs) -> None:

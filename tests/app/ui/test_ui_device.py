@@ -15,6 +15,7 @@ from sonde.app.ui.jobs import panel
         ("auto", ("cluster", "-k", "3"), ("cluster", "a.sonde", "-k", "3")),
         ("cuda:1", ("cluster", "-k", "3"), ("cluster", "a.sonde", "-k", "3", "--device", "cuda:1")),
         ("cpu", ("topics",), ("topics", "a.sonde", "--device", "cpu")),
+        ("cuda", ("taxonomy update",), ("taxonomy", "update", "a.sonde", "--device", "cuda")),
         ("cuda", ("label", "--device", "cpu"), ("label", "a.sonde", "--device", "cpu")),
         ("cuda", ("export", "--to", "x"), ("export", "a.sonde", "--to", "x")),
     ],

@@ -86,7 +86,7 @@ def test_the_table_of_search(pages: Pages) -> None:
     assert table["nDCG@10"].tolist() == [f"{quality.measures['ndcg@10']:.3f}" for quality in found]
     assert table["judged@10"].tolist() == [f"{quality.measures['judged@10']:.0%}" for quality in found]
     assert table["p"].tolist() == table["95 % interval"].tolist() == ["–", "–"], "two queries are too few"
-    assert "the less judged one looks worse" in shown(page)
+    assert "a mode with a lower share looks worse than it is" in shown(page)
     assert "only 2 queries" in shown(page)
     for number in range(4):
         collection.judge(f"parcel {number}", ["0"])
@@ -155,3 +155,18 @@ def test_the_command_that_the_page_runs(pages: Pages, capsys: Any, monkeypatch: 
         ]
     )
     assert FakeEncoder.spec.name == "fake"
+
+
+def test_what_an_evaluation_found_is_not_dismissed_on_the_page_data(pages: Pages) -> None:
+    jobs = Jobs(pages.shelf / ".sonde-jobs")
+    pages.collection("reviews")
+    for number, command in enumerate((["info"], ["evaluate", "search"], ["compact"])):
+        folder = jobs.folder / f"{number:015d}-abcdef"
+        folder.mkdir(parents=True)
+        kept = {"title": "t", "collection": "reviews", "command": command, "started": 1, "pid": 0}
+        (folder / "job.json").write_text(json.dumps(kept))
+        (folder / "exit").write_text("0")
+    page = pages.open("data")
+    page.button(key="forget-000000000000002-abcdef").click().run()
+    page.button(key="forget-000000000000000-abcdef").click().run()
+    assert [job.command[0] for job in jobs.all()] == ["evaluate"]

@@ -39,7 +39,7 @@ def nli(monkeypatch: pytest.MonkeyPatch) -> PairModel:
 def test_nothing_yet(pages: Pages, nli: PairModel) -> None:
     pages.collection()
     page = pages.open("explain")
-    assert "Two texts, compared by every kind of model" in shown(page)
+    assert "Compare two texts with every kind of model" in shown(page)
     page.button(key="example0").click().run()
     assert page.query_params["a"] in ("The cat chased the dog.", ["The cat chased the dog."])
     assert "NLI" in [metric.label for metric in page.metric]

@@ -139,7 +139,7 @@ def test_an_address_that_names_no_collection_says_so_and_shows_no_other(pages: P
     unread(page)
     for name in ("../../etc", "/etc/passwd", "a\0b", ".", "x" * 5000):
         page = pages.open("search", collection=name)
-        assert "Choose one on the left." in shown(page)
+        assert "Choose another one in the sidebar." in shown(page)
         assert page.query_params["collection"] == name
     page.sidebar.selectbox(key="collection").set_value("reviews").run()
     assert page.query_params["collection"] == "reviews"
@@ -164,7 +164,7 @@ def test_without_a_key_nothing_is_shown(pages: Pages, tmp_path: Path, monkeypatc
     for wrong in ("", "sonde_wrong", read[:-1], "é\u2028"):
         page.text_input[0].set_value(wrong)
         page.button[0].click().run()
-        assert page.error[0].value == "This is no key of this server."
+        assert page.error[0].value == "This key is not valid for this server."
         assert not page.sidebar.selectbox
     page.text_input[0].set_value(f" {write} ")
     page.button[0].click().run()
@@ -182,7 +182,7 @@ def test_a_key_that_may_read_sees_nothing_that_writes(
         page.text_input[0].set_value(read)
         page.button[0].click().run()
         assert "3" in shown(page)
-        assert "Your key may read." in shown(page)
+        assert "Your key allows reading only." in shown(page)
         assert [button.label for button in page.button] == []
         assert not page.get("file_uploader")
         assert not page.text_input

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import served_ui
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 @pytest.fixture(autouse=True)
 def weightless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs take the encoder without weights."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "support" / "weightless"))
+    monkeypatch.setenv("PYTHONPATH", served_ui.weightless()["PYTHONPATH"])
 
 
 @pytest.fixture
@@ -182,7 +183,7 @@ def test_a_killed_job_says_so_and_is_resumed(
 def test_a_failed_job_has_its_one_line(jobs: Jobs, tmp_path: Path) -> None:
     job = ended(jobs.start("Index", "x", ["index", str(tmp_path / "no.csv"), "--to", str(tmp_path / "x.sonde")]))
     assert job.state == "failed"
-    assert job.error == f"{tmp_path / 'no.csv'} does not exist: check the path"
+    assert job.error == "no.csv does not exist: check the path"
     assert jobs.shortened(job.error) == job.error
     kept = f"{jobs.folder}/uploads/0a1b/no.csv does not exist, nor does {jobs.folder}/labels/77.txt"
     assert jobs.shortened(kept) == "no.csv does not exist, nor does 77.txt"
@@ -283,6 +284,14 @@ def test_a_long_run_tells_its_progress_in_few_lines(tmp_path: Path, monkeypatch:
     written = (tmp_path / "events").read_text().splitlines()
     assert 500 < len(written) < 1_500
     assert json.loads(written[-1])["done"] == 100_000
+
+
+def test_the_first_batch_is_told_however_soon_it_ends(tmp_path: Path) -> None:
+    tell = ProgressFile(tmp_path / "events")
+    for done in (0, 256, 300):
+        tell(Progress("embedding", done, None, "documents"))
+    written = (tmp_path / "events").read_text().splitlines()
+    assert [json.loads(line)["done"] for line in written] == [0, 256]
 
 
 def made(jobs: Jobs, number: int, command: list[str], state: str = "done") -> Path:

@@ -34,7 +34,7 @@ def test_labels_are_tried_on_a_sample_and_run(pages: Pages, started: Started, tm
     page.text_area(key="labels").set_value("parcel: a box that is sent\nbattery\n\nscreen\nrefund").run()
     next(button for button in page.button if button.label == "Try on a sample").click().run()
     said = shown(page)
-    assert "A sample of 50" in said and "Labels adapted to all documents" in said
+    assert "Sample of 50 documents" in said and "The labels are adapted to all documents" in said
     assert sum(int(line.split(" · ")[0].split("%")[-1]) for line in _bars(said)) == 50
     page.text_input(key="run_where").set_value("stars < 9").run()
     page.button(key="run_labels").click().run()
@@ -50,6 +50,27 @@ def _bars(said: str) -> list[str]:
 
     block = next(line for line in said.splitlines() if line.startswith(tuple(LABELS)) and "%" in line)
     return [f"{count} · x" for count in re.findall(r"(\d+) · \d", block)]
+
+
+def test_the_buttons_are_there_before_a_label_is_typed(pages: Pages, started: Started) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop")
+    assert "Try on a sample" in [button.label for button in page.button]
+    assert "Type the labels first, one per line." in shown(page)
+    assert not page.error
+    next(button for button in page.button if button.label == "Try on a sample").click().run()
+    assert page.error[0].value.replace("\\", "") == "Type the labels first, one per line."
+    assert started.commands == []
+
+
+def test_labels_by_similarity_over_a_static_model_have_a_warning(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop", labels=TYPED)
+    assert not page.warning
+    monkeypatch.setattr(Collection, "model", "static")
+    page = pages.open("labels", collection="shop", labels=TYPED)
+    assert "similarity labels are often wrong" in page.warning[0].value
+    assert not pages.open("labels", collection="shop", labels=TYPED, engine="nli").warning
 
 
 def test_a_judge_gets_a_budget(pages: Pages, started: Started) -> None:
@@ -71,7 +92,7 @@ def test_labels_are_replaced_only_where_the_checkbox_says_so(
     assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels-2"]
     page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
     page.text_input(key="run_name:labels-2").set_value("labels").run()
-    assert "The label run labels has this name: 120 documents" in shown(page)
+    assert "The label run labels already has this name: 120 documents" in shown(page)
     assert page.button(key="run_labels").disabled
     page.checkbox(key="run_name_replace:labels").check().run()
     page.button(key="run_labels").click().run()
@@ -100,14 +121,15 @@ def test_the_distribution_and_the_documents_of_a_label(pages: Pages, labelled: C
 def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled: Collection, started: Started) -> None:
     [first, second] = labelled.unsure(k=2)
     page = pages.open("labels", collection="shop", part="review")
-    assert first.text in shown(page) and f"{first.label} ({first.score:.2f}), else {first.other}" in shown(page)
+    assert first.text in shown(page) and f"{first.label} {first.score:.2f} · second: {first.other}" in shown(page)
     page.selectbox(key=f"right {first.id}").set_value(first.other).run()
     page.button(key=f"keep {first.id}").click().run()
     page.button(key=f"keep {second.id}").click().run()
     assert {each.id: each.labels for each in corrections(labelled.stored)} == {
         first.id: (first.other,), second.id: (second.label,),
     }  # fmt: skip
-    assert "2 corrections kept, 2 since this run" in shown(page)
+    assert "2 corrections stored, 2 since this run" in shown(page)
+    assert "Corrected 2" in shown(pages.open("labels", collection="shop", part="documents by label"))
     assert first.text not in shown(page)
     assert page.button(key="again_do").disabled
     page.checkbox(key="again_replace:labels").check().run()
@@ -118,7 +140,7 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     assert words[10::2] == ["--shortlist", "--device", "--dtype", "--replace"]
     labelled.label(LABELS, replace=True)
     page = pages.open("labels", collection="shop", part="review")
-    assert "2 corrections kept." in shown(page)
+    assert "2 corrections stored." in shown(page)
     page.multiselect(key="forget").set_value([first.id]).run()
     page.button(key="forget_do").click().run()
     assert [each.id for each in corrections(labelled.stored)] == [second.id]
@@ -169,7 +191,7 @@ def test_text_that_looks_like_markup_stays_text(pages: Pages) -> None:
     page = pages.open("labels", collection="shop", part="labels")
     next(button for button in page.button if button.label == "Try on a sample").click().run()
     unread(page)
-    assert "A sample of 50" in shown(page)
+    assert "Sample of 50 documents" in shown(page)
 
 
 def test_a_run_that_is_gone(pages: Pages, labelled: Collection) -> None:

@@ -62,7 +62,7 @@ def buttons(page: AppTest) -> dict[str, str]:
     return {key.split(":")[0]: key for key in reversed(kept)}
 
 
-CHANGES = {"new_start", "delete_run"}
+CHANGES = {"new_start", "delete_run", "make_taxonomy"}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ CHANGES = {"new_start", "delete_run"}
     [
         ("clusters", {"run": "cluster:k"}, set(), CHANGES),
         ("clusters", {"run": "topic:topics"}, set(), CHANGES),
-        ("labels", {"run": "labels"}, set(), {"label_delete"}),
-        ("map", {"area": box(-1, -1, 9, 9)}, {"clear"}, {"part_start"}),
-        ("search", {"q": "battery"}, {"like", "facet"}, {"good", "bad"}),
+        ("labels", {"run": "labels"}, {"open"}, {"label_delete"}),
+        ("map", {"area": box(-1, -1, 9, 9), "do": "cluster"}, set(), {"part_start"}),
+        ("search", {"q": "battery"}, {"like", "facet", "open"}, {"good", "bad"}),
         ("explain", {}, {"example0", "example1", "example2"}, set()),
         ("evaluate", {}, set(), set()),
     ],

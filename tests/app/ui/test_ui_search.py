@@ -66,9 +66,22 @@ def test_hits_with_their_reasons(pages: Pages) -> None:
     page.run()
     table = page.dataframe[0].value
     assert table["part"].tolist() == [
-        "Relevance", "Score for the order", "Cosine of query and passage", "BM25"
+        "Relevance", "Score for sorting", "Cosine of query and passage", "BM25"
     ]  # fmt: skip
     assert table["value"].tolist()[:2] == [f"{expected[0].relevance:.3f}", f"{expected[0].score:.3f}"]
+
+
+def test_a_hit_without_a_title_is_not_headed_by_a_hash(pages: Pages) -> None:
+    text = "The battery died after a week."
+    index([{"text": text}, {"text": "Great phone."}], pages.shelf / "bare.sonde", encoder=pages.encoder)  # type: ignore[arg-type]
+    page = pages.open("search", collection="bare", q="battery died")
+    assert hits(page) == ["", ""]
+    [id] = [hit.id for hit in Collection.open(pages.shelf / "bare.sonde", encoder=pages.encoder).search("battery", k=1)]  # type: ignore[arg-type]
+    assert len(id) == 32 and id not in shown(page)
+    page = pages.open("search", collection="bare", like=id)
+    assert text in page.info[0].value.replace("\\", "") and id not in page.info[0].value
+    pages.collection("own", [{"id": "T-1007", "text": text}])
+    assert hits(pages.open("search", collection="own", q="battery")) == ["T-1007"]
 
 
 def test_relevance_leads_and_weak_hits_are_marked(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,8 +91,11 @@ def test_relevance_leads_and_weak_hits_are_marked(pages: Pages, monkeypatch: pyt
     assert any(f"<span class='sonde-score'>{first.relevance:.2f}</span>" in each.value for each in page.html)
     assert "Nothing here seems to answer this" not in shown(page)
     monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
-    page = pages.open("search", q="the battery died")
+    page = pages.open("search", q="the battery exploded")
     assert page.info[0].value.startswith("Nothing here seems to answer this")
+    page = pages.open("search", q="the battery died")
+    assert page.info[0].value.startswith("No hit is close to this in meaning")
+    assert "But 1 hit has all words of the query" in page.info[0].value.replace("\\", "")
     assert any("<span class='sonde-score'>weak 0." in each.value for each in page.html)
 
 
@@ -144,7 +160,7 @@ def test_judging(pages: Pages) -> None:
     page.button(key="bad:3").click().run()
     assert collection.judgements().of("battery died") == {best: 1, "3": 0}
     assert "Tablet" not in hits(page)
-    assert "1 hit on this page hidden, because you judged them not relevant." in shown(page)
+    assert "1 hit on this page hidden: you judged them not relevant." in shown(page)
     page.toggle(key="hidden").set_value(True).run()
     assert "Tablet" in hits(page)
     page.button(key="bad:3").click().run()
@@ -204,7 +220,7 @@ def test_a_missing_model_is_a_sentence(pages: Pages, monkeypatch: pytest.MonkeyP
 def test_an_empty_collection(pages: Pages) -> None:
     collection = pages.collection()
     collection.delete(["1", "2", "3"])
-    assert "An empty collection" in shown(pages.open("search", q="battery"))
+    assert "This collection is empty" in shown(pages.open("search", q="battery"))
 
 
 def test_text_stays_text(pages: Pages) -> None:

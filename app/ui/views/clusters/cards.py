@@ -4,12 +4,12 @@ import html
 
 import streamlit as st
 
-from .....indexer.store.kinds import CLUSTER
+from .....indexer.store.kinds import CLUSTER, TAXONOMY
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from ....api import Collection
-from ...jobs.panel import may_start, start
-from ...page import chips, escape_markdown, link, sentences, shortened, show_text
+from ...jobs.panel import free_name, may_start, start
+from ...page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers
 from ...workspace import Workspace
 
 
@@ -17,20 +17,35 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
     """Show what can be changed, each behind a button."""
     idle = may_start(running)
     with st.container(horizontal=True):
-        with st.popover("Rename", icon=":material/edit:"), sentences():
+        with popover("Rename", "rename", icon=":material/edit:"), sentences():
             _rename(collection, run, items)
-        with st.popover("Merge", icon=":material/merge:", disabled=not idle), sentences():
+        with popover("Merge", "merge", icon=":material/merge:", disabled=not idle), sentences():
             _merge(shelf, collection, run, items)
         update = run.kind.update
         newer = len(collection) - run.documents if update and not run.parameters.get("where") else 0
-        if newer > 0 and st.button(f"Add {newer:,} newer documents", icon=":material/update:", disabled=not idle):
+        if newer > 0 and st.button(f"Add {newer:,} new documents", icon=":material/update:", disabled=not idle):
             with sentences():
-                start(shelf, collection, f"New documents into {run.name}", *update, run.name)
-        with st.popover("Delete", icon=":material/delete:"), sentences():
-            st.text(f"Delete the {run.kind} run {run.name}? The documents stay as they are.")
-            if st.button("Delete it", type="primary", key="delete_run"):
+                start(shelf, collection, f"Add new documents to {run.name}", *update, run.name)
+        if st.button("Make a taxonomy", icon=":material/account_tree:", key="make_taxonomy", help=KEEP):
+            with sentences():
+                _make_taxonomy(collection, run)
+        with popover("Delete", "delete", icon=":material/delete:"), sentences():
+            st.text(f"Delete the {run.kind} run {run.name}? The documents are not changed.")
+            if st.button("Delete", type="primary", key="delete_run"):
                 collection.delete_run(run.name, kind=run.kind)
+                shut_popovers()
                 st.rerun()
+
+
+KEEP = "A tree of groups that you can edit. Your edits stay when documents are added, and you can undo them."
+
+
+def _make_taxonomy(collection: Collection, run: Run) -> None:
+    """Make a taxonomy of a run, under a free name, and show it."""
+    name = free_name(str(TAXONOMY), {one.name for one in collection.uncounted_runs(TAXONOMY)})
+    collection.make_taxonomy(run.name, name, kind=str(run.kind), by="web UI")
+    st.session_state["_run"] = TAXONOMY.column(name)
+    st.rerun()
 
 
 def options_of(items: list[Item]) -> dict[str, int]:
@@ -49,13 +64,14 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
         if number is None:
             st.session_state["_run"] = run.kind.column(name.strip())
         st.toast(f"Renamed to {escape_markdown(name.strip())}")
+        shut_popovers()
         st.rerun()
 
 
 def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]) -> None:
     groups = options_of(items)
     chosen = st.multiselect(
-        "Merge these", list(groups), key="merge_which", help="The result has the number of the first one."
+        "Groups to merge", list(groups), key="merge_which", help="The result gets the number of the first one."
     )
     numbers = ",".join(str(groups[name]) for name in chosen)
     if st.button("Merge", type="primary", key="merge_do", disabled=len(chosen) < 2):
@@ -69,7 +85,7 @@ SHORT = 220
 ORDERS = {
     "size": "largest first",
     "number": "by number",
-    "cohesion": "tightest first",
+    "cohesion": "most cohesive first",
     "stability": "most stable first",
 }
 
@@ -78,7 +94,7 @@ ORDERS = {
 def show_group_cards(collection: Collection, run: Run, items: list[Item]) -> None:
     """Show a page of cards, in an order or as they answer a query."""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    query = left.text_input("Find groups by a query", key="q", bind="query-params", placeholder="late parcels")
+    query = left.text_input("Find groups for a query", key="q", bind="query-params", placeholder="late parcels")
     known = [name for name in ORDERS if name in ("size", "number") or any(item.data.get(name) for item in items)]
     order = right.selectbox("Order", known, format_func=ORDERS.__getitem__, key="order", disabled=bool(query.strip()))
     with sentences():
@@ -133,8 +149,10 @@ def _documents(collection: Collection, run: Run, item: Item) -> None:
         if title.strip():
             show_text(title)
         show_text(shortened(text, SHORT), small=True)
-    link("search", "Search within", where=f'"{run.kind}:{run.name.replace(chr(34), chr(34) * 2)}" = {item.number}')
-    link("map", "On the map", color=run.kind.column(run.name))
+    link(
+        "search", "Search in this group", where=f'"{run.kind}:{run.name.replace(chr(34), chr(34) * 2)}" = {item.number}'
+    )
+    link("map", "Show on the map", color=run.kind.column(run.name))
 
 
 def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, str]]:

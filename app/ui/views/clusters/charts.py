@@ -21,7 +21,7 @@ from ...workspace import Workspace, may_write
 from .cards import options_of
 
 SHORT = 300
-NMI = "Normalised mutual information: 1 is the same. Chance gives more than 0, and the more, the more groups there are."
+NMI = "Normalised mutual information: 1 means identical. Chance gives more than 0, and more for more groups."
 SAMPLE = 1_000
 """Documents of each side that terms are counted in."""
 
@@ -45,7 +45,7 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
         )
     others = [other.kind.column(other.name) for other in runs if other.number != run.number]
     if others:
-        st.subheader("Against another run", anchor=False)
+        st.header("Compare with another run", anchor=False)
         chosen = st.selectbox("Run to compare with", others, key="against", bind="query-params")
         other = next(each for each in runs if each.kind.column(each.name) == chosen)
         _two_runs(_comparison(collection, run.name, other.name, run.kind if run.kind is other.kind else None,
@@ -83,7 +83,7 @@ def _two_runs(found: RunComparison) -> None:
     cells = st.columns(3)
     cells[0].metric("Documents in both", f"{found.documents:,}")
     cells[1].metric("NMI", f"{found.nmi:.2f}", help=NMI)
-    cells[2].metric("ARI", f"{found.ari:.2f}", help="Adjusted Rand index: 1 is the same, 0 is what chance gives.")
+    cells[2].metric("ARI", f"{found.ari:.2f}", help="Adjusted Rand index: 1 means identical, 0 is expected by chance.")
     table = [
         {"what": what, "group": f"{change.number} {change.name}", "documents": change.size,
          "parts": ", ".join(f"{share:.0%} {number} {name}" for number, name, share in change.parts)}
@@ -92,7 +92,7 @@ def _two_runs(found: RunComparison) -> None:
     if table:
         st.dataframe(table, hide_index=True)
     else:
-        st.text(f"No group of {found.runs[0]} is split or merged in {found.runs[1]}.")
+        st.text(f"{found.runs[1]} splits or merges no group of {found.runs[0]}.")
 
 
 SHOWN = 12
@@ -105,8 +105,8 @@ def show_curve(run: Run) -> None:
     figure.update_layout(margin={"t": 20}, title=None)
     st.plotly_chart(figure, alt="Silhouette and stability by the number of clusters")
     st.caption(
-        f"k = {run.report['k']:,} is the smallest whose score, of silhouette and stability, is near the best. Where "
-        "the curve is flat, another k is as good: start a new run with a k of your own."
+        f"k = {run.report['k']:,} is the smallest k whose score (silhouette and stability) is close to the best. Where "
+        "the curve is flat, other values are as good. To use one, start a new run."
     )
 
 
@@ -134,12 +134,14 @@ def _cut(shelf: Workspace, collection: Collection, run: Run, topics: Topics, run
     leaves = len(topics.model.vectors)
     idle = may_start(running)
     left, one, middle, two = st.columns([3, 1, 3, 1], vertical_alignment="bottom")
-    count = left.slider("Topics", 1, leaves, min(max(len(topics), 1), leaves), help="Where the tree is cut.", key="cut")
-    if one.button("Cut here", disabled=not idle or count == len(topics), width="stretch"):
+    count = left.slider(
+        "Topics", 1, leaves, min(max(len(topics), 1), leaves), help="The number of topics after merging.", key="cut"
+    )
+    if one.button("Apply", disabled=not idle or count == len(topics), width="stretch"):
         start(shelf, collection, f"{count} topics", "topic", "--reduce-to", str(count), "--run", run.name)
     merged = {f"{t.number} {t.name}": t.number for t in topics if len(t.leaves) > 1}
     which = middle.selectbox(
-        "Split a merged topic", list(merged), key="split", disabled=not merged, placeholder="none is merged"
+        "Split a merged topic", list(merged), key="split", disabled=not merged, placeholder="no merged topics"
     )
     if two.button("Split", disabled=not idle or not merged, width="stretch"):
         start(shelf, collection, "Split a topic", "topic", "--split", str(merged[which]), "--run", run.name)
@@ -161,13 +163,13 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
     """Show how many documents each group has by period or class of a column."""
     fields = collection.fields()
     if not fields:
-        empty("No columns", "The documents have no metadata to count by.")
+        empty("No columns", "The documents have no metadata.")
         return
     dates = [name for name, type in fields.items() if type == "date"]
     names = [*dates, *(name for name in fields if name not in dates)]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     column = left.selectbox("Column", names, key="column", bind="query-params")
-    share = right.toggle("Shares of each part", key="share", bind="query-params")
+    share = right.toggle("Show shares", key="share", bind="query-params")
     found = _breakdown(
         collection, run.name, column, run.kind, (*collection.documents_state(), run.number, *_names(items))
     )

@@ -2,19 +2,20 @@
 
 import streamlit as st
 
-from .....indexer.store.kinds import CLUSTER, TOPIC
+from .....indexer.store.kinds import CLUSTER, TAXONOMY, TOPIC
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from ....api import Collection
 from ...jobs.panel import ask_name, may_start, show_work, start
-from ...page import empty, escape_markdown, sentences, show_members
+from ...page import empty, escape_markdown, popover, sentences, show_members
 from ...workspace import Workspace, may_write
 from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
+from .taxonomy import show_taxonomy
 
 METHODS = {
-    "topics": "Topics: groups at three nested levels, with names",
-    "kmeans": "KMeans: every document in one of k clusters",
+    "topics": "Topics: named groups at three nested levels",
+    "kmeans": "KMeans: every document is in one of k clusters",
     "density": "Density: clusters of any shape, and outliers",
 }
 
@@ -22,14 +23,14 @@ METHODS = {
 def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: bool = False) -> None:
     """Show the form of a new run."""
     if not may_write():
-        st.text("This key may read only.")
+        st.text("Your key allows reading only.")
         return
     method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
     kind = TOPIC if method == "topics" else CLUSTER
     name, replace = ask_name(collection, "Name", method, kind, f"new_name_{method}")
     options = _options(collection, method)
     where = st.text_input(
-        "Only documents that pass", key="new_where", placeholder="year >= 2020", disabled=method == "topics"
+        "Filter (optional)", key="new_where", placeholder="year >= 2020", disabled=method == "topics"
     )  # fmt: skip
     if where.strip() and method != "topics":
         options += ["--where", where.strip()]
@@ -45,16 +46,21 @@ def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: 
 
 def _options(collection: Collection, method: str) -> list[str]:
     if method == "kmeans":
-        if st.toggle("Choose k for me", value=True, key="new_auto", help="By silhouette and stability over many k."):
+        if st.toggle(
+            "Choose k for me",
+            value=True,
+            key="new_auto",
+            help="Tries many values of k and compares their silhouette and stability.",
+        ):
             return ["-k", "auto"]
         most = max(1, len(collection))
         return ["-k", str(st.number_input("k", 1, most, min(10, most), key="new_k"))]
     options = []
-    if st.toggle("Choose the smallest size for me", value=True, key="new_size_auto") is False:
-        options += ["--min-size", str(st.number_input("Smallest size", 2, 100_000, 10, key="new_size"))]
+    if st.toggle("Choose the minimum size for me", value=True, key="new_size_auto") is False:
+        options += ["--min-size", str(st.number_input("Minimum size", 2, 100_000, 10, key="new_size"))]
     keep = "nearest" if method == "topics" else "keep"
     ways = ["nearest", "keep"] if method == "topics" else ["keep", "nearest", "recluster"]
-    names = {"keep": "keep apart", "nearest": "put in the nearest group", "recluster": "cluster among themselves"}
+    names = {"keep": "keep separate", "nearest": "put in the nearest group", "recluster": "cluster among themselves"}
     outliers = st.selectbox("Outliers", ways, format_func=names.__getitem__, key=f"new_outliers_{method}")
     return options + (["--outliers", outliers] if outliers != keep else [])
 
@@ -70,7 +76,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
     if not runs:
         empty(
             "No clusters and no topics yet",
-            "Clusters part the documents by meaning. Topics find dense groups and name them.",
+            "Clusters divide the documents by meaning. Topics are groups with names, at three levels.",
             ":material/bubble_chart:",
         )
         with sentences():
@@ -79,9 +85,16 @@ def show(shelf: Workspace, collection: Collection) -> None:
     run, part = _chosen(shelf, collection, runs, running)
     run = run if part == TREE else _at_level(collection, run)
     found = collection.counted_run(run)
+    items = _sized(collection, found.run, found.items) if found.run.kind is TAXONOMY else found.items
     with sentences():
-        _facts(found.run, found.items)
-        _part(shelf, collection, runs, found.run, found.items, part, running)
+        _facts(found.run, items)
+        _part(shelf, collection, runs, found.run, items, part, running)
+
+
+def _sized(collection: Collection, run: Run, items: list[Item]) -> list[Item]:
+    """Return the groups of a taxonomy with their numbers of documents, which edits change."""
+    sizes = collection.item_sizes(run)
+    return [Item(item.number, item.name, {**item.data, "size": sizes.get(item.number, 0)}) for item in items]
 
 
 def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: bool) -> tuple[Run, str]:
@@ -92,10 +105,10 @@ def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: 
     chosen = left.selectbox("Run", list(by_name), key="run", bind="query-params")
     middle_part = TREE if by_name[chosen].kind is TOPIC else CURVE if by_name[chosen].report.get("curve") else None
     parts = [GROUPS, DOCUMENTS, *([middle_part] if middle_part else []), "by column", "compare"]
-    part = middle.segmented_control("Show", parts, default=GROUPS, key="part", bind="query-params")
+    part = middle.segmented_control("Show", parts, default=GROUPS, key="part", bind="query-params", wrap=True)
     with (
         right,
-        st.popover("New run", icon=":material/add:", width="stretch", disabled=not may_start(running)),
+        popover("New run", "new", icon=":material/add:", width="stretch", disabled=not may_start(running)),
         sentences(),
     ):
         show_new(shelf, collection, running)
@@ -109,11 +122,11 @@ def _at_level(collection: Collection, run: Run) -> Run:
         return run
     named = {f"{level} ({size:,})": level for level, size in sizes.items()}
     first = next(shown for shown, level in named.items() if level == run.report["level"])
-    nested = "Every fine group lies in one middle group, and every middle group in one coarse group."
+    nested = "Every fine group is part of one middle group, and every middle group of one coarse group."
     chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
     if not run.report["clear"]:
         low, high = run.report["equal"]
-        st.caption(f"How many groups there are is not clear: {low:,} to {high:,} are about equally good.")
+        st.caption(f"The number of groups is not clear: {low:,} to {high:,} are about equally good.")
     if chosen is None or chosen == first:
         return run
     return next(part for part in collection.uncounted_runs(named[chosen]) if part.name == run.name)
@@ -125,9 +138,10 @@ def _facts(run: Run, items: list[Item]) -> None:
     outliers = next((item.data.get("size", 0) for item in items if item.number < 0), 0)
     cells = st.columns(5)
     cells[0].metric("Documents", f"{run.documents:,}")
-    cells[1].metric(run.kind.heading, f"{groups:,}")
+    cells[1].metric(run.kind.items.capitalize() if run.kind.logged else run.kind.heading, f"{groups:,}")
     share = f"{outliers / max(run.documents, 1):.1%}" if outliers else "none"
-    cells[2].metric("Outliers", share, help="Documents that belong to no group." if outliers else None)
+    outside = "In no group" if run.kind.logged else "Outliers"
+    cells[2].metric(outside, share, help="Documents that are in no group." if outliers else None)
     for cell, name in zip(cells[3:], ("silhouette", "stability"), strict=True):
         if report.get(name) is not None:
             cell.metric(name.capitalize(), f"{report[name]:.2f}")
@@ -149,11 +163,14 @@ def _part(
         show_breakdown(collection, run, items)
     elif part == "compare":
         show_compare(collection, runs, run, items)
+    elif run.kind is TAXONOMY:
+        show_taxonomy(shelf, collection, run, running)
     else:
         if may_write() and not run.kind.part:
             show_change(shelf, collection, run, items, running)
         if not any(item.number >= 0 for item in items):
             empty(
-                "No group", f"{counted(run.documents, 'document')} lie in no dense region. Try a smaller smallest size."
+                "No groups",
+                f"None of {counted(run.documents, 'document')} is in a dense region. Try a smaller minimum size.",
             )
         show_group_cards(collection, run, items)

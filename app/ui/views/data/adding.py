@@ -1,6 +1,7 @@
 """Add texts to a collection, a new one or an existing one."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from .....indexer.errors import SondeError
 from .....indexer.ingest import BuildSettings, Estimate
 from .....indexer.readers import ReadOptions
 from ....api.functions import canonical_name, encoder_for, estimate_source, is_local, present, size
-from ...page import escape_markdown, failure
+from ...jobs.job import Chain
+from ...page import BEGUN, MADE, escape_markdown, failure, go_to
 from ...workspace import SUFFIX, Workspace
-from .columns import choose_columns, role_words, stamps
+from .columns import choose_columns, counted_rows, role_words, stamps
 from .health import model_missing
 
 UPLOAD, PATH = "Upload", "A path on this machine"
@@ -32,7 +34,7 @@ def choose_source(shelf: Workspace, key: str) -> list[Path]:
     how = UPLOAD
     if shelf.settings.local:
         how = st.segmented_control(
-            "Where from", [UPLOAD, PATH], default=UPLOAD, required=True, key=f"{key}-from", label_visibility="collapsed"
+            "Source", [UPLOAD, PATH], default=UPLOAD, required=True, key=f"{key}-from", label_visibility="collapsed"
         )
     return _named(key) if how == PATH else _sent(shelf, key)
 
@@ -74,54 +76,55 @@ def _named(key: str) -> list[Path]:
 
 DEFAULT, STATIC, OTHER = f"{DEFAULT_MODEL} (the default)", "static (fast, for drafts)", "another"
 ADD = "Add texts"
+OVERVIEWS = 50_000
+"""Rows up to which a map and topics are offered with a new collection: beyond it, they take many minutes."""
+FURTHER = "Runs in the background after indexing. Meanwhile, you can search and label."
 
 
 def show_making(shelf: Workspace) -> None:
     """Make a collection."""
-    st.subheader("New collection", anchor=False)
     paths = choose_source(shelf, "new")
     if not paths:
         return
+    first = st.container()  # above the columns, which most visitors need not change
     found, options = choose_columns(paths, "new")
-    name, model, language = _settings(shelf, paths)
-    if options is None or name is None or model is None:
-        return
-    settings = BuildSettings(model=None if model == DEFAULT_MODEL else model, device=shelf.settings.device)
-    place = st.empty()
-    extra = ["--model", model] if settings.model else []
-    extra += ["--language", language] if language else []
-    _start(
-        shelf,
-        name,
-        paths,
-        [*role_words(options), *extra],
-        "new",
-        f"Create {name}",
-        f"Index {found.count:,} {'files' if found.fixed else 'rows'}",
-    )
-    with place:
+    with first:
+        fields, button = st.columns([5, 2], vertical_alignment="bottom")
+        with fields:
+            name, model, language = _settings(shelf, paths)
+        if options is None or name is None or model is None:
+            return
+        settings = BuildSettings(model=None if model == DEFAULT_MODEL else model, device=shelf.settings.device)
+        extra = ["--model", model] if settings.model else []
+        extra += ["--language", language] if language else []
+        with button:
+            words = [*role_words(options), *extra]
+            few = found.count <= OVERVIEWS
+            further = few and st.checkbox("Also make a map and topics", value=True, key="new-further", help=FURTHER)
+            label = f"Index {counted_rows(found)}"
+            _start(shelf, name, paths, words, "new", f"Create {name}", label, further=further)
         _expect(paths, options, settings, found.count)
 
 
 def show_adding(shelf: Workspace, name: str) -> None:
-    """Add texts to a collection, or bring it in step with its files."""
+    """Add texts to a collection, or sync it with its files."""
     busy = shelf.jobs.running(name)
     if busy:
-        st.info(escape_markdown(f"{busy.title} is running. Texts can be added when it has ended."))
+        st.info(escape_markdown(f"{busy.title} is running. You can add texts when it has ended."))
         return
     if model_missing(shelf.open(name)):
         return
     paths = choose_source(shelf, "add")
     if not paths:
-        st.caption("Rows whose id is known replace those documents; what has not changed is not embedded again.")
+        st.caption("A row with a known id replaces that document. Unchanged texts are not embedded again.")
         return
     _, options = choose_columns(paths, "add")
     if options is None:
         return
-    sync = st.checkbox("Sync: delete the documents that are not in these files", key="add-sync")
+    sync = st.checkbox("Sync: delete documents that are not in these files", key="add-sync")
     if sync:
-        st.warning("The collection will then hold what these files hold, and nothing else.")
-    most = sync and st.checkbox("Also if more than half of the documents are deleted", key="add-delete-most")
+        st.warning("Afterwards, the collection contains only what is in these files.")
+    most = sync and st.checkbox("Allow this even if it deletes more than half of the documents", key="add-delete-most")
     extra = ["--sync", "--delete-most"] if most else ["--sync"] if sync else []
     _start(
         shelf,
@@ -155,7 +158,9 @@ def _name(shelf: Workspace, given: str) -> str | None:
     if not path.exists():
         return given
     cells = st.columns([4, 1], vertical_alignment="center")
-    cells[0].warning(f"There is a collection {escape_markdown(given)} already: choose another name, or add to it.")
+    cells[0].warning(
+        f"The collection {escape_markdown(given)} already exists. Choose another name, or add the texts to it."
+    )
     if given in shelf.names():
         cells[1].button("Add to it", key="add-instead", on_click=_add_instead, args=(given,))
     return None
@@ -176,7 +181,7 @@ def _other(shelf: Workspace) -> str | None:
     if not given:
         return None
     if not shelf.settings.local and (given[0] in "./~" or Path(given).is_dir()):
-        st.error("Folders can be named on the server's own machine alone: give the name of a model.")
+        st.error("You can give a folder only on the server's own machine. Give the name of a model.")
         return None
     try:
         name = canonical_name(given)
@@ -184,35 +189,54 @@ def _other(shelf: Workspace) -> str | None:
         st.error(failure(error))
         return None
     if not is_local(name):
-        st.info(f"{escape_markdown(name)} is not on this machine: the job will download it from the model hub.")
+        st.info(f"{escape_markdown(name)} is not on this machine. The job will download it from the model hub.")
     return name
 
 
 def _start(
-    shelf: Workspace, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str
-) -> None:
-    device = [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
-    command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *device, "--json"]
-    if st.button(escape_markdown(label), key=f"{key}-start", type="primary", icon=":material/play_arrow:"):
-        shelf.jobs.start(title, name, command)
+    shelf: Workspace, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str,
+    *, further: bool = False,
+) -> None:  # fmt: skip
+    command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *_device(shelf), "--json"]
+    if st.button(
+        escape_markdown(label), key=f"{key}-start", type="primary", icon=":material/play_arrow:", width="stretch"
+    ):
+        shelf.jobs.start(title, name, command, overviews(shelf, name) if further else ())
+        st.session_state.pop(BEGUN, None)
+        st.session_state[MADE] = name
         forget_source(key)
-        st.rerun()
+        st.session_state.pop("do", None)  # the task is done, and another visit begins with "About"
+        go_to("data")
+
+
+def _device(shelf: Workspace) -> list[str]:
+    return [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
+
+
+def overviews(shelf: Workspace, name: str) -> Chain:
+    """Return the jobs that make a map and topics of a new collection, as far as their libraries are installed."""
+    path, device = str(shelf.path(name)), _device(shelf)
+    wanted = (("Map", "map", "umap"), ("Topics", "topics", "evoc"))
+    return tuple((title, (word, path, *device)) for title, word, library in wanted if find_spec(library))
 
 
 def _expect(paths: Sequence[Path], options: ReadOptions, settings: BuildSettings, count: int) -> None:
     model = settings.model_name
     if not is_local(model):
-        st.caption("What it will take is said by the job, once it has the model.")
+        st.caption("The job shows how long it takes once it has the model.")
         return
     try:
         found = _estimate(tuple(map(str, paths)), stamps(paths), options, model, settings.device, count)
     except SondeError as error:
         st.error(failure(error))
         return
-    st.caption(escape_markdown(f"Expected, from a probe on this machine: {found.describe()}."))
+    if not found.passages:
+        st.error("The first rows contain no text. Choose another text column below, or another file.")
+        return
+    st.caption(escape_markdown(f"Estimate, from a test on this machine: {found.describe()}."))
 
 
-@st.cache_data(show_spinner="Estimating from a short probe …", max_entries=50, ttl=3600)
+@st.cache_data(show_spinner="Estimating from a short test …", max_entries=50, ttl=3600)
 def _estimate(
     paths: tuple[str, ...],
     stamp: tuple[tuple[int, float], ...],

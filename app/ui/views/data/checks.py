@@ -18,7 +18,7 @@ def show_checks(shelf: Workspace, name: str) -> None:
     """Offer a check, and show what the newest ones found."""
     nothing = (
         "Not checked yet",
-        "A check finds doubtful labels, duplicates, outliers, other languages, boilerplate and personal data.",
+        "A check finds doubtful labels, duplicates, outliers, texts in other languages, boilerplate and personal data.",
         ":material/fact_check:",
     )
     show_kept(shelf, name, CHECK, nothing, _new, _show)
@@ -26,11 +26,18 @@ def show_checks(shelf: Workspace, name: str) -> None:
 
 def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
     columns = [NONE, *(field for field, type in collection.fields().items() if type != "list")]
-    label = st.selectbox("Column with labels", columns, key="check-label", help="Finds labels that may be wrong.")
-    split = st.selectbox("Column with parts", columns, key="check-split", help="Finds copies in train and test.")
+    label = st.selectbox(
+        "Column with labels", columns, key="check-label", help="The check looks for labels that may be wrong."
+    )
+    split = st.selectbox(
+        "Column with splits",
+        columns,
+        key="check-split",
+        help="The check looks for texts that are in more than one split.",
+    )
     region = st.text_input(
         "Country of phone numbers", key="check-region", placeholder="US", autocomplete="off",
-        help="Two letters. Without it, only numbers that begin with + and a country code are found.",
+        help="Two letters. Without it, only numbers with + and a country code are found.",
     ).strip()  # fmt: skip
     name, replace = ask_name(collection, "Name", CHECK.name, CHECK, "check-name")
     given = {"--label": label, "--split": split, "--region": region}
@@ -43,7 +50,7 @@ def _show(collection: Collection, name: str) -> None:
     found = collection.run(name, CHECK)
     report = found.run.report
     st.caption(
-        f"{report['found']:,} of {counted(report['documents'], 'document')} have a finding · {found.run.seconds:,.1f} s"
+        f"Findings in {report['found']:,} of {counted(report['documents'], 'document')} · {found.run.seconds:,.1f} s"
     )
     for note in report["notes"]:
         st.caption(escape_markdown(note))

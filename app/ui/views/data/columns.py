@@ -1,6 +1,6 @@
 """What was found in the files: the first rows, and which column is what, for the visitor to change."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +11,8 @@ from ....api.functions import preview
 from ...page import escape_markdown
 
 NO_TITLE, HASH = "none", "a hash of the text"
+READABLE = 0.7
+"""Share of characters that can be printed, above which bytes count as text."""
 
 
 def choose_columns(paths: Sequence[Path], key: str) -> tuple[Preview, ReadOptions | None]:
@@ -20,16 +22,51 @@ def choose_columns(paths: Sequence[Path], key: str) -> tuple[Preview, ReadOption
         SondeError: The files cannot be read.
     """
     found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions())
-    about = "" if found.exact else "about "
-    unit = "file" if found.fixed else "row"
-    st.markdown(f"**{about}{counted(found.count, unit)}**" + _skipped(found))
-    st.dataframe(list(found.rows), height=220, hide_index=True)
+    names = list(found.types) or [name for row in found.rows for name in row]
+    texts = found.columns.text if found.fixed and found.columns else names
+    if any(_shown(name) != name for name in names) or not _has_text(found, texts):
+        _refuse("The file contains no text that can be read. Choose another file.")
+        return found, None
+    st.markdown(f"**{counted_rows(found)}**" + _skipped(found))
     if found.fixed:
-        st.caption("Each file is one document; its path is its id, so that the same file replaces it.")
+        st.caption(
+            "Each file is one document. Its path is the id. If you add the file again, it replaces that document."
+        )
+        _show_rows(found)
         return found, ReadOptions()
-    if found.columns:
-        st.caption(escape_markdown(found.columns.describe()))
-    return found, _roles(found, key)
+    options = _roles(found, key)
+    _show_rows(found)
+    return found, options
+
+
+def counted_rows(found: Preview) -> str:
+    """Return how many rows or files there are."""
+    return ("" if found.exact else "about ") + counted(found.count, "file" if found.fixed else "row")
+
+
+def _show_rows(found: Preview) -> None:
+    st.caption("The first rows")
+    rows = [{name: _shown(text) for name, text in row.items()} for row in found.rows]
+    st.dataframe(rows, height=220, hide_index=True)
+
+
+def _shown(text: str) -> str:
+    """Return a text without the bytes that are none, which no page can show."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _has_text(found: Preview, columns: Iterable[str]) -> bool:
+    """Return whether the first rows have a text in one of these columns."""
+    return not found.rows or any(_readable(row.get(name, "")) for row in found.rows for name in columns)
+
+
+def _refuse(why: str) -> None:
+    st.error(escape_markdown(why))
+
+
+def _readable(text: str) -> bool:
+    """Return whether a text is more than space, and not bytes that are no text at all."""
+    return bool(text.strip()) and sum(c.isprintable() or c.isspace() for c in text) > READABLE * len(text)
 
 
 def _skipped(found: Preview) -> str:
@@ -37,7 +74,7 @@ def _skipped(found: Preview) -> str:
         return ""
     first = found.skipped[0]
     return escape_markdown(
-        f" · {counted(len(found.skipped), 'row')} of the first cannot be read: {first.origin}: {first.reason}"
+        f" · {counted(len(found.skipped), 'row')} at the start cannot be read: {first.origin}: {first.reason}"
     )
 
 
@@ -51,20 +88,20 @@ def _roles(found: Preview, key: str) -> ReadOptions | None:
     )
     id = cells[2].selectbox(
         "Id", [HASH, *names], index=_place(names, columns.id if columns else None), key=f"{key}-id",
-        help="What tells documents apart: a row with an id that is known replaces that document.",
+        help="Identifies a document. A row with a known id replaces that document.",
     )  # fmt: skip
     language = columns.language if columns else None
     free = [name for name in names if name not in (*text, title, id, language) and found.types[name] != "empty"]
     kept = st.multiselect(
         "Metadata", free, default=free, key=f"{key}-metadata", format_func=lambda name: f"{name} ({found.types[name]})",
-        help="Columns to filter, colour and group by.",
+        help="Columns that you can filter, colour and group by.",
     )  # fmt: skip
     if not text:
-        st.warning(
-            "Choose the column that holds the text."
-            if not found.problem
-            else "No column looks like a text: choose one."
-        )
+        st.warning("Choose the column that contains the text." if not found.problem else
+                   "No column looks like text. Choose one.")  # fmt: skip
+        return None
+    if not _has_text(found, text):
+        _refuse(f"The first rows have no text in {', '.join(text)}. Choose another column or file.")
         return None
     chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
     left_out = tuple(name for name in free if name not in kept)

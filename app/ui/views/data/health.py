@@ -1,4 +1,4 @@
-"""What a collection holds, whether it is sound, and how to repair it."""
+"""What a collection holds, whether it is damaged, and how to repair it."""
 
 import json
 from itertools import islice
@@ -25,14 +25,16 @@ def show_damaged(shelf: Workspace, name: str) -> bool:
     if found.problem:
         st.error(escape_markdown(found.problem))
         if may_write():
-            st.markdown("Health finds what is wrong and rebuilds what it can. Delete removes the collection.")
+            st.markdown(
+                "Health finds problems and rebuilds anything that can be rebuilt. Delete removes the collection."
+            )
         return True
     if found.model is None:
         job = shelf.jobs.running(name)
         st.info(
-            "This collection is being created: nothing is committed yet."
+            "This collection is being created. Nothing is committed yet."
             if job
-            else "The run for this collection was stopped before it wrote anything. Add texts to it."
+            else "Indexing stopped before anything was written. Add texts."
         )
         return True
     return _unreadable(shelf, name)
@@ -43,7 +45,7 @@ def _unreadable(shelf: Workspace, name: str) -> bool:
         len(shelf.open(name))
     except SondeError as error:
         st.error(failure(error))
-        st.markdown("Health finds what is wrong and rebuilds what it can.")
+        st.markdown("Health finds problems and rebuilds anything that can be rebuilt.")
         return True
     return False
 
@@ -54,8 +56,8 @@ def model_missing(collection: Collection) -> bool:
         return False
     model = escape_markdown(collection.model)
     st.warning(
-        f"Its model, {model}, is not on this machine. Search by words (lexical) still works. Search by meaning and "
-        "adding texts need the model: restore its folder, or make sure that it can be downloaded."
+        f"The model of this collection, {model}, is not on this machine. Search by words (lexical) still works. "
+        "To search by meaning or to add texts, restore the model's folder or make sure that it can be downloaded."
     )
     return True
 
@@ -82,7 +84,7 @@ def show_about(shelf: Workspace, name: str) -> None:
         if found.fields:
             st.dataframe([{"Column": each, "Type": kind} for each, kind in found.fields.items()], hide_index=True)
         else:
-            st.caption("None: its documents have only texts.")
+            st.caption("None. The documents have only texts.")
         st.markdown("**Disk**")
         st.dataframe([{"Part": part, "Size": size(count)} for part, count in found.bytes.items()], hide_index=True)
     _skipped(path / "skipped.jsonl")
@@ -97,23 +99,25 @@ def _info(_collection: Collection, path: str, changed: float) -> Info:
 def _counts(found: Info) -> None:
     cells = st.columns(4)
     cells[0].metric("Documents", f"{found.documents:,}")
-    cells[1].metric("Passages", f"{found.passages:,}", help="Pieces of whole sentences that fit the model's window.")
+    cells[1].metric(
+        "Passages", f"{found.passages:,}", help="Parts of documents that fit the model's window; whole sentences."
+    )
     cells[2].metric("Size", size(sum(found.bytes.values())))
     cells[3].metric(
         "Recall@10",
         f"{found.ann['recall']:.3f}" if found.ann and found.ann["kind"] != "exact" else "exact",
-        help="Of the ten nearest by exact comparison, how many the FAISS index finds.",
+        help="The share of the ten nearest passages that the FAISS index finds.",
     )
 
 
 def _lines(found: Info) -> list[dict[str, str]]:
     lines = {
         "Model": found.model,
-        "Vectors": f"{found.dimension:,} dimensions, {found.model_settings['dtype']}",
+        "Embeddings": f"{found.dimension:,} dimensions, {found.model_settings['dtype']}",
         "Language": found.language or "not known",
         "FAISS index": _index(found.ann),
-        "Newer than it": f"{counted(found.newer, 'passage')}, compared exactly",
-        "Tombstones": f"{found.tombstones:,}",
+        "Not in the index yet": f"{counted(found.newer, 'passage')}, compared exactly",
+        "Deleted passages (Compact removes them)": f"{found.tombstones:,}",
     } | {_beside(other): size(other["bytes"]) for other in found.other_models}
     return [{"What": what, "Value": value} for what, value in lines.items()]
 
@@ -124,8 +128,8 @@ def _beside(other: dict[str, Any]) -> str:
 
 def _index(ann: dict[str, Any] | None) -> str:
     if ann is None:
-        return "none: vectors are compared exactly"
-    short = "" if ann["reached"] else f", short of the target {ann['target']}"
+        return "none: all passages are compared"
+    short = "" if ann["reached"] else f", below the target {ann['target']}"
     return f"{ann['kind']}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms"
 
 
@@ -136,17 +140,17 @@ def _skipped(path: Path) -> None:
     except (OSError, ValueError):
         return
     first = "The first " if len(rows) == SKIPPED else ""
-    with st.expander(escape_markdown(f"{first}{counted(len(rows), 'row')} that the last run skipped")):
+    with st.expander(escape_markdown(f"{first}{counted(len(rows), 'row')} skipped in the last run")):
         st.dataframe([{"Where": row["origin"], "Why": row["reason"]} for row in rows], hide_index=True)
 
 
 WORK = {
-    "verify": ("Verify", ":material/health_and_safety:", "Compute every digest again, and check both indexes."),
-    "repair": ("Repair", ":material/healing:", "Rebuild indexes from vectors, and lost vectors from texts."),
+    "verify": ("Verify", ":material/health_and_safety:", "Check every stored value and both indexes."),
+    "repair": ("Repair", ":material/healing:", "Rebuild indexes from embeddings, and lost embeddings from texts."),
     "compact": (
         "Compact",
         ":material/compress:",
-        "Drop what was deleted, and merge files. Searching goes on meanwhile.",
+        "Remove deleted rows and merge files. You can search meanwhile.",
     ),
 }
 
@@ -168,16 +172,16 @@ def show_health(shelf: Workspace, name: str) -> None:
 
 
 def _finding(shelf: Workspace, name: str, job: Job) -> None:
-    st.markdown(f"**The last check** · {duration(job.seconds)}")
+    st.markdown(f"**Last check** · {duration(job.seconds)}")
     found = findings(job)
     if job.state == "done":
         st.success(" ".join(told(job)))
     elif not found:
         st.error(escape_markdown(job.error))
     else:
-        st.warning(f"{counted(len(found), 'problem')}. Repair rebuilds what it can.")
+        st.warning(f"{counted(len(found), 'problem')} found. Repair rebuilds anything that can be rebuilt.")
         for sentence in found:
             st.text(sentence)
-    mended = [other for other in shelf.jobs.of(name) if other.started > job.started and other.command[0] == "repair"]
-    if found and any(other.state == "done" for other in mended):
-        st.caption("It has been repaired since: verify it again.")
+    repaired = [other for other in shelf.jobs.of(name) if other.started > job.started and other.command[0] == "repair"]
+    if found and any(other.state == "done" for other in repaired):
+        st.caption("The collection was repaired after this check. Verify it again.")

@@ -12,8 +12,8 @@ from .....indexer.wording import counted, per_second
 from ....api.functions import duration, size
 from ....stopped import goes_on
 from ...jobs import Job, Jobs
-from ...jobs.panel import command_line
-from ...page import escape_markdown, failure
+from ...jobs.panel import command_line, show_cancel
+from ...page import escape_markdown, failure, link
 from ...workspace import Workspace, may_write
 
 Report = Mapping[str, Any]
@@ -58,17 +58,17 @@ def _index(values: list[Report]) -> list[str]:
     ]
     sentences = [(", ".join(counts) or "Nothing to do") + "."]
     if report["duplicate_ids"]:
-        sentences.append(f"{counted(report['duplicate_ids'], 'id')} came again: the last one was kept.")
+        sentences.append(f"{counted(report['duplicate_ids'], 'id')} repeated: the last row was kept.")
     if report["cut_tokens"]:
         sentences.append(
-            f"{counted(report['cut_tokens'], 'token')} of {counted(report['cut_documents'], 'document')} cut off."
+            f"{counted(report['cut_tokens'], 'token')} of {counted(report['cut_documents'], 'document')} were cut off."
         )
     return sentences
 
 
 def _verify(values: list[Report]) -> list[str]:
     del values
-    return ["Everything is sound: every digest, every count, and both indexes."]
+    return ["No problems found. All checksums, counts and indexes are correct."]
 
 
 def _repair(values: list[Report]) -> list[str]:
@@ -78,8 +78,9 @@ def _repair(values: list[Report]) -> list[str]:
 def _compact(values: list[Report]) -> list[str]:
     report = values[-1]
     return [
-        f"{counted(report['removed'], 'tombstone')} removed, {counted(report['segments_before'], 'segment')} became "
-        f"{report['segments']:,}, vectors {size(report['bytes_before'])} became {size(report['bytes'])}."
+        f"Removed {counted(report['removed'], 'deleted passage')}. "
+        f"Merged {counted(report['segments_before'], 'segment')} into {report['segments']:,}. "
+        f"Embeddings: {size(report['bytes_before'])} before, {size(report['bytes'])} now."
     ]
 
 
@@ -97,15 +98,15 @@ _TOLD: dict[str, Callable[[list[Report]], list[str]]] = {
 
 EARLIER = 20
 AGAIN = {
-    True: ("Resume", "The same command goes on from there."),
-    False: ("Run again", "The same command starts from the beginning."),
+    True: ("Resume", "Continues from there with the same command."),
+    False: ("Run again", "Starts the same command from the beginning."),
 }
 NEWS = 600.0
 """Seconds for which the end of a job is shown whatever collection is looked at."""
 STOPPED = ("cancelled", "killed", "failed")
 SHOWN_WORDS = 12
 """Arguments of a command that a page shows; a delete may name thousands of ids."""
-KILLED = "Its process was killed. What was committed stays."
+KEPT, NOTHING = "What was committed is kept.", "Nothing was stored or changed."
 
 
 def show_job_cards(shelf: Workspace, jobs: list[Job], name: str | None) -> None:
@@ -135,6 +136,9 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
     for job in jobs:
         if job.is_result and job.state == "done":
             continue  # the page Evaluate shows it
+        if job.background:  # nobody waits for it; its page shows what it made
+            (current if job.state == "running" else earlier).append(job)
+            continue
         newest = job.collection not in seen
         seen.add(job.collection)
         news = job.state != "done" or job.collection == name or time.time() - job.started - job.seconds < NEWS
@@ -146,11 +150,9 @@ def _running_card(jobs: Jobs, job: Job) -> None:
     with st.container(border=True):
         with _line(job.title):
             _command(jobs, job)
-            if may_write() and st.button("Cancel", key=f"cancel-{job.id}", icon=":material/stop_circle:"):
-                with st.spinner("Stopping …"):
-                    jobs.cancel(job)
-                st.rerun()
-        st.progress(fraction(job), text=escape_markdown(_how_far(job)))
+            if may_write():
+                show_cancel(jobs, job, st.container(width="content"))
+        st.progress(fraction(job), text=escape_markdown(how_far(job)))
         said = [jobs.shortened(sentence) for sentence in job.said[-2:]]
         if said:
             st.caption(escape_markdown(" · ".join(said)))
@@ -163,10 +165,14 @@ def _line(title: str, more: str = "") -> DeltaGenerator:
     return line
 
 
-def _how_far(job: Job) -> str:
+def how_far(job: Job) -> str:
+    """Return what a running job does now and how far it is, as a sentence."""
     progress, pace = job.progress, job.pace
     if progress is None:
-        return f"starting, {duration(job.seconds)} so far"
+        first = "reading files and loading the model" if job.command[:1] == ("index",) else "starting"
+        return f"{first}, {duration(job.seconds)} so far"
+    if not progress.done:
+        return f"{progress.stage}: the first {progress.unit}, {duration(job.seconds)} so far"
     of = f" of {progress.total:,}" if progress.total else ""
     rate = f" · {per_second(pace.rate)} a second" if pace else ""
     left = f" · about {duration(pace.left)} left" if pace and pace.left else ""
@@ -188,7 +194,21 @@ def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
             st.button(
                 "Dismiss", key=f"forget-{job.id}", icon=":material/close:", on_click=shelf.jobs.forget, args=[job]
             )
-        _ending(job, shelf.jobs)
+        _ending(job, shelf)
+        if job.state == "done" and job.command[:1] == ("index",) and job.collection == name:
+            _lead_on(shelf.jobs, job)
+
+
+def _lead_on(jobs: Jobs, job: Job) -> None:
+    """Say what can be done with texts that have just been indexed, a click away."""
+    behind = jobs.behind(job.collection)
+    if behind:
+        st.caption(escape_markdown(f"{behind.title}: running in the background."))
+    with st.container(horizontal=True):
+        link("search", "Search")
+        link("map", "Map")
+        link("clusters", "Topics")
+        link("labels", "Label")
 
 
 def _resume(jobs: Jobs, job: Job) -> None:
@@ -199,18 +219,19 @@ def _resume(jobs: Jobs, job: Job) -> None:
         st.toast(failure(error))
 
 
-def _ending(job: Job, jobs: Jobs) -> None:
+def _ending(job: Job, shelf: Workspace) -> None:
     if job.state == "done":
         for sentence in told(job):
             st.text(sentence)
         _skipped(job)
     elif job.command[0] == "verify" and job.output:
-        st.warning(f"Found {counted(len(job.output), 'problem')}: see Health.")
+        st.warning(f"Found {counted(len(job.output), 'problem')}. See Health.")
     elif job.state == "failed":
-        st.error(escape_markdown(jobs.shortened(job.error)))
+        st.error(escape_markdown(shelf.jobs.shortened(job.error)))
     else:
-        kept = "What was committed stays." if goes_on(job.command) else "Nothing was stored or changed."
-        st.warning(KILLED if job.state == "killed" else f"Cancelled. {kept}")
+        # A first index run that stopped before its first commit leaves no collection.
+        kept = KEPT if goes_on(job.command) and job.collection in shelf.names() else NOTHING
+        st.warning(f"{'The process was killed' if job.state == 'killed' else 'Cancelled'}. {kept}")
 
 
 def _skipped(job: Job) -> None:
@@ -220,16 +241,16 @@ def _skipped(job: Job) -> None:
     with st.expander(f"{counted(count, 'row')} skipped"):
         st.dataframe(rows, hide_index=True, height=min(38 + 35 * len(rows), 250))
         if count > len(rows):
-            st.caption(f"These are the first {len(rows):,}. About shows more of them.")
+            st.caption(f"These are the first {len(rows):,}. About shows more.")
 
 
 def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
     rows: list[dict[str, Any]] = [
-        {"Job": job.title, "Ended": job.state, "Seconds": round(job.seconds), "Said": _last(job, jobs)}
+        {"Job": job.title, "Result": job.state, "Seconds": round(job.seconds), "Message": _last(job, jobs)}
         for job in earlier[:EARLIER]
     ]
     st.dataframe(rows, hide_index=True)
-    if st.button("Forget these", key="forget-earlier"):
+    if st.button("Clear", key="forget-earlier"):
         for job in earlier:
             jobs.forget(job)
         st.rerun()

@@ -7,7 +7,7 @@ import streamlit as st
 from .....indexer.store.kinds import RunKind
 from ....api import Collection
 from ...jobs.panel import may_start, show_work
-from ...page import empty
+from ...page import empty, popover
 from ...workspace import Workspace
 
 
@@ -38,6 +38,9 @@ def show_kept(
         return
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     chosen = left.selectbox(kind.capitalize(), runs, key=kind.name, bind="query-params")
-    with right, st.popover(f"New {kind}", icon=":material/add:", width="stretch", disabled=not may_start(running)):
+    with (
+        right,
+        popover(f"New {kind}", f"new-{kind}", icon=":material/add:", width="stretch", disabled=not may_start(running)),
+    ):
         new(shelf, collection, running)
     show(collection, chosen)

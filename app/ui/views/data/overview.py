@@ -29,7 +29,8 @@ def _overview(shelf: Workspace, name: str | None, before: list[str]) -> None:
     names = shelf.names()
     if names:
         _table(shelf, names, name, jobs)
-    show_job_cards(shelf, jobs, name)
+    with st.container(key="jobs"):
+        show_job_cards(shelf, jobs, name)
 
 
 def _running(jobs: list[Job]) -> list[str]:
@@ -54,7 +55,9 @@ def _table(shelf: Workspace, names: list[str], name: str | None, jobs: list[Job]
             "Documents": st.column_config.NumberColumn(format="localized"),
             "Passages": st.column_config.NumberColumn(format="localized"),
             "Size": st.column_config.NumberColumn(format="bytes"),
-            "Recall@10": st.column_config.TextColumn(help="Of the FAISS index, as measured; exact: all are compared."),
+            "Recall@10": st.column_config.TextColumn(
+                help="Measured on the FAISS index. exact: every passage is compared."
+            ),
             "Last change": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
             "Work": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
         },

@@ -7,13 +7,14 @@ import streamlit as st
 from .....indexer.wording import counted
 from ....api import Collection
 from ....api.functions import remove_collection
-from ...page import empty, escape_markdown, sentences
+from ...page import BEGUN, escape_markdown, sentences
 from ...workspace import Workspace, may_write
 from .adding import show_adding, show_making
 from .checks import show_checks
 from .health import show_about, show_damaged, show_health
 from .overview import show_overview
 from .watching import show_watching
+from .welcome import show_welcome
 
 EXAMPLES = 10
 """Documents that are shown."""
@@ -23,9 +24,9 @@ SHOWN = 200
 
 def show_deleting(shelf: Workspace, name: str) -> None:
     """Offer to delete documents by a filter or by ids, and the collection."""
-    busy = shelf.jobs.running(name)
+    busy = shelf.jobs.running(name) or shelf.jobs.behind(name)
     if busy:
-        st.info(escape_markdown(f"{busy.title} is running. Wait for it, or cancel it, before anything is deleted."))
+        st.info(escape_markdown(f"{busy.title} is running. Wait until it ends, or cancel it, before you delete."))
         return
     documents, whole = st.columns(2, gap="large")
     with documents:
@@ -52,13 +53,11 @@ def _by_filter(shelf: Workspace, name: str) -> None:
     where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
     if not where:
         known = [f"{field} ({type})" for field, type in collection.fields().items()]
-        st.caption(
-            escape_markdown(f"The condition of an SQL WHERE over: {', '.join(known) or 'no column: none is kept'}")
-        )
+        st.caption(escape_markdown(f"The condition of an SQL WHERE. Columns: {', '.join(known) or 'none'}."))
         return
     count, examples = _passing(collection, where)
     if not count:
-        st.info("No document passes this filter.")
+        st.info("No document matches this filter.")
         return
     st.dataframe(examples, hide_index=True)
     label = f"Delete {counted(count, 'document')}"
@@ -90,13 +89,13 @@ def _delete(shelf: Workspace, name: str, label: str, what: list[str]) -> None:
 
 
 def _whole(shelf: Workspace, name: str) -> None:
-    st.text("All its documents, vectors and runs. This cannot be undone.")
+    st.text("Deletes all its documents, embeddings and runs. You cannot undo this.")
     with st.form("delete-collection", border=False):
-        typed = st.text_input("Type its name to confirm", key="delete-name", autocomplete="off")
+        typed = st.text_input("Type the name of the collection to confirm", key="delete-name", autocomplete="off")
         if not st.form_submit_button("Delete the collection", icon=":material/delete_forever:"):
             return
     if typed.strip() != name:
-        st.warning(f"Not deleted: type {escape_markdown(name)}, the name of the collection.")
+        st.warning(f"Not deleted. Type {escape_markdown(name)} to confirm.")
         return
     remove_collection(shelf.path(name))
     for job in shelf.jobs.of(name):
@@ -119,6 +118,8 @@ TASKS: dict[str, Callable[[Workspace, str], None]] = {
 
 def show(shelf: Workspace, name: str | None) -> None:
     """Draw the page."""
+    if name is not None and st.session_state.pop(BEGUN, False):
+        st.session_state["do"] = NEW  # somebody else made the first collection: what was typed here goes on
     st.title("Data", anchor=False)
     show_overview(shelf, name)
     if name is None:
@@ -126,23 +127,21 @@ def show(shelf: Workspace, name: str | None) -> None:
         return
     tasks = [*TASKS, NEW] if may_write() else ["About"]
     if not may_write():
-        st.caption("Your key may read. To add or delete texts, or to repair, you need a key that may write.")
+        st.caption(
+            "Your key allows reading only. To add or delete texts or to repair, you need a key with the rights write."
+        )
     task = st.segmented_control(
         "Task", tasks, default=tasks[0], required=True, key="do", bind="query-params", label_visibility="collapsed"
     )
     with sentences():
         if task == NEW:
+            st.header("New collection", anchor=False)
             show_making(shelf)
             return
-        st.subheader(escape_markdown(name), anchor=False)
+        st.header(escape_markdown(name), anchor=False)
         TASKS[task or tasks[0]](shelf, name)
 
 
 def _first(shelf: Workspace) -> None:
-    if not may_write():
-        empty("No collection yet", "Whoever has a key that may write can make one.")
-        return
     if not any(job.state == "running" for job in shelf.jobs.all()):
-        empty("No collection yet", "Create one below: upload files and check the columns that were found.")
-    with sentences():
-        show_making(shelf)
+        show_welcome(shelf)

@@ -18,8 +18,8 @@ DATE = "a date"
 def show_watching(shelf: Workspace, name: str) -> None:
     """Offer a watch, and show what the newest ones found."""
     nothing = (
-        "Not watched yet",
-        "A watch compares new documents with old ones, and finds groups that grew, shrank or appeared.",
+        "Nothing compared yet",
+        "Compare new documents with old ones, and find groups that grew, shrank or appeared.",
         ":material/trending_up:",
     )
     show_kept(shelf, name, WATCH, nothing, _new, _show)
@@ -32,7 +32,7 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
     given = ["--since", since] if since else []
     if since == DATE:
         column = st.selectbox("Column with the dates", columns, key="watch-column")
-        day = st.date_input("First day that is new", key="watch-day", value=None)
+        day = st.date_input("New from this day on", key="watch-day", value=None)
         given = ["--since", day.isoformat(), "--date", column] if day else []
     name, replace = ask_name(collection, "Name", WATCH.name, WATCH, "watch-name")
     ready = bool(name and given and may_start(running))
@@ -52,7 +52,7 @@ def _show(collection: Collection, name: str) -> None:
     for note in report["notes"]:
         st.caption(escape_markdown(note))
     if not found.items:
-        st.info("Nothing changed beyond chance.")
+        st.info("No significant change.")
         return
     for item in found.items:
         label = escape_markdown(f"{item.name} · {_figures(item)}")

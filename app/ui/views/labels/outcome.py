@@ -9,16 +9,27 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from .....indexer.encoder.models import STATIC_MODEL
 from .....indexer.store.kinds import LABEL
 from .....indexer.store.runs import Item, Run
 from .....indexer.wording import counted
 from .....pipelines.evaluate.groups import LabelQuality
 from .....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
-from .....pipelines.label.engines import LATE
+from .....pipelines.label.engines import LATE, STATIC_NOTE
 from .....pipelines.plots.colors import one_line
 from ....api import Collection
 from ...jobs.panel import ask_replace, labels_file, may_start, start
-from ...page import HEAT, empty, escape_markdown, sentences, show_members, show_text, theme
+from ...page import (
+    HEAT,
+    empty,
+    escape_markdown,
+    popover,
+    sentences,
+    show_members,
+    show_text,
+    shut_popovers,
+    theme,
+)  # fmt: skip
 from ...workspace import Workspace, may_write
 
 BAR = (
@@ -52,15 +63,30 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
     cells = st.columns(4)
     cells[0].metric("Documents", f"{run.documents:,}")
     cells[1].metric("Labels", f"{sum(item.number >= 0 for item in items):,}")
-    cells[2].metric("Corrected", f"{report.get('corrected', 0):,}", help="Labels that a person gave.")
+    corrected = len(collection.corrections(run.name))
+    cells[2].metric("Corrected", f"{corrected:,}", help=_corrected(corrected, report.get("corrected", 0)))
     if report.get("agreement") is not None:
-        told = f"On {counted(report['held_back'], 'document')}, judged and held back."
+        told = f"On {counted(report['held_back'], 'document')}, judged and held out."
         cells[3].metric("Agreement", f"{report['agreement']:.0%}", help=told)
     st.caption(_made(run))
+    if run.parameters.get("engine") == "similarity":
+        warn_of_static(str(run.parameters.get("model")))
     show_counts({item.name: item.data.get("size", 0) for item in items}, report.get("documents", run.documents))
     show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
         _change(collection, run)
+
+
+def warn_of_static(model: str) -> None:
+    """Warn that labels by similarity are often wrong, if the model is the static one."""
+    if model.partition(":")[0] == STATIC_MODEL:
+        st.warning(STATIC_NOTE[:1].upper() + STATIC_NOTE[1:] + ".")
+
+
+def _corrected(kept: int, applied: int) -> str:
+    """Say what the number of corrections counts."""
+    waiting = kept - applied
+    return "Labels that you confirmed or changed." + (f" {waiting:,} since this run." if waiting > 0 else "")
 
 
 def _made(run: Run) -> str:
@@ -74,16 +100,18 @@ def _made(run: Run) -> str:
 
 def _change(collection: Collection, run: Run) -> None:
     with st.container(horizontal=True):
-        with st.popover("Rename", icon=":material/edit:"), sentences():
+        with popover("Rename", "rename", icon=":material/edit:"), sentences():
             name = st.text_input("New name of the run", key="label_rename")
             if st.button("Rename", type="primary", key="label_rename_do", disabled=not name.strip()):
                 collection.rename_run(run.name, name.strip(), kind=LABEL)
                 st.session_state["_label_run"] = name.strip()
+                shut_popovers()
                 st.rerun()
-        with st.popover("Delete", icon=":material/delete:"), sentences():
-            st.text(f"Delete the labels {run.name}? The documents and the corrections stay.")
-            if st.button("Delete them", type="primary", key="label_delete"):
+        with popover("Delete", "delete", icon=":material/delete:"), sentences():
+            st.text(f"Delete the labels {run.name}? The documents and the corrections are kept.")
+            if st.button("Delete", type="primary", key="label_delete"):
                 collection.delete_run(run.name, kind=LABEL)
+                shut_popovers()
                 st.rerun()
 
 
@@ -95,16 +123,16 @@ def show_truth(collection: Collection, run: Run) -> None:
     """Show how good the labels are where a column knows the truth."""
     columns = [name for name, type in collection.fields().items() if type in ("text", "list", "boolean", "integer")]
     if not columns:
-        empty("No column to compare with", "Index a column that holds the true label of some documents.")
+        empty("No column to compare with", "Index a column with the true labels of some documents.")
         return
-    truth = st.selectbox("Column that holds the truth", columns, key="truth", bind="query-params")
+    truth = st.selectbox("Column with the true labels", columns, key="truth", bind="query-params")
     found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")
     cells[1].metric("Accuracy", f"{found.accuracy:.3f}")
     cells[2].metric("Macro F1", f"{found.macro_f1:.3f}")
     for note in found.notes:
-        st.warning(escape_markdown(note))
+        st.warning(escape_markdown(note[:1].upper() + note[1:] + "."))
     if found.confusion:
         _confusion(found)
     table = [
@@ -142,10 +170,10 @@ def _confusion(found: LabelQuality) -> None:
     )  # fmt: skip
     figure.update_layout(
         height=140 + 30 * len(names), margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        xaxis={"type": "category", "title": "labelled", "side": "top"},
+        xaxis={"type": "category", "title": "assigned label", "side": "top"},
         yaxis={"type": "category", "title": "true label", "autorange": "reversed", "automargin": True},
     )  # fmt: skip
-    st.plotly_chart(figure, alt="Documents by true label and given label")
+    st.plotly_chart(figure, alt="Documents by true and assigned label")
 
 
 PAGE = 5
@@ -159,21 +187,22 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
     left, right = st.columns([4, 2], vertical_alignment="center")
     waiting = len(kept) - run.report.get("corrected", 0)
     left.markdown(
-        f"The documents whose label is least sure come first. {counted(len(kept), 'correction')} kept"
+        f"The least certain labels come first. {counted(len(kept), 'correction')} stored"
         + (f", {waiting:,} since this run. The next run learns from them." if waiting > 0 else ".")
     )
     repeatable = run.parameters.get("engine") in ENGINES
     if may_write() and kept and not repeatable:
-        right.caption("Made from examples: run its command again to apply the corrections.")
+        right.caption("These labels were made from examples. To apply the corrections, run the command again.")
     elif may_write() and kept:
         idle = may_start(running)
         with (
-            right.popover("Label again with corrections", icon=":material/play_arrow:", disabled=not idle),
+            right,
+            popover("Label again", "again", icon=":material/play_arrow:", disabled=not idle),
             sentences(),
         ):
             _label_again(shelf, collection, run)
     if not may_write():
-        st.text("This key may read only: labels cannot be corrected with it.")
+        st.text("Your key allows reading only. You cannot correct labels with it.")
     _unsure(collection, run, names)
     if kept:
         _kept(collection, run, kept)
@@ -181,8 +210,8 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
 
 def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
     st.text(
-        f"The corrections belong to the run {run.name}, so its labels are made again under this name. "
-        "The corrections stay. Labels that you renamed get their old names back."
+        f"All documents of the run {run.name} are labelled again with your corrections. "
+        "The corrections are kept. Labels that you renamed get their original names."
     )
     replace = ask_replace(run.name, "again")
     if st.button("Label again", type="primary", key="again_do", disabled=not replace):
@@ -194,7 +223,7 @@ def _unsure(collection: Collection, run: Run, names: list[str]) -> None:
     with sentences():
         found = collection.unsure(run.name, PAGE)
         if not found:
-            empty("Nothing to review", "Every document of this run was corrected.")
+            empty("Nothing to review", "You have reviewed every document of this run.")
         for document in found:
             with st.container(border=True, gap="small"):
                 _one(collection, run, names, document)
@@ -208,22 +237,22 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
         show_text(document.text if len(document.text) <= SHORT else document.text[:SHORT] + " …", small=True)
     with choice:
         given = ", ".join(document.labels) or NONE_NAME
-        show_text(f"{given} ({document.score:.2f}), else {document.other}, by {document.margin:.2f}", small=True)
+        show_text(f"{given} {document.score:.2f} · second: {document.other}, {document.margin:.2f} less", small=True)
         options = [*dict.fromkeys([*document.labels, document.other, *names]), NONE_NAME]
         several = bool(run.parameters.get("multi_label"))
         if several:
-            chosen = st.multiselect("Right labels", options[:-1], list(document.labels), key=f"right {document.id}")
+            chosen = st.multiselect("Correct labels", options[:-1], list(document.labels), key=f"right {document.id}")
         else:
             start_with = options.index(document.label)
-            chosen = st.selectbox("Right label", options, index=start_with, key=f"right {document.id}")
-        changed = "Keep" if (list(document.labels) if several else document.label) != chosen else "It is right"
+            chosen = st.selectbox("Correct label", options, index=start_with, key=f"right {document.id}")
+        changed = "Save" if (list(document.labels) if several else document.label) != chosen else "Confirm"
         if may_write() and st.button(changed, key=f"keep {document.id}", icon=":material/check:"):
             collection.correct({document.id: chosen or NONE_NAME}, run.name)
             st.rerun()
 
 
 def _kept(collection: Collection, run: Run, kept: list[Correction]) -> None:
-    with st.expander(f"{counted(len(kept), 'correction')} kept"):
+    with st.expander(f"{counted(len(kept), 'correction')} stored"):
         st.dataframe(
             [{"id": each.id, "label": ", ".join(each.labels) or NONE_NAME} for each in kept],
             hide_index=True,
@@ -232,7 +261,7 @@ def _kept(collection: Collection, run: Run, kept: list[Correction]) -> None:
         left, right = st.columns([2, 3], vertical_alignment="bottom")
         lines = io.StringIO()
         lines.writelines(f"{_json(each)}\n" for each in kept)
-        left.download_button("Download them", lines.getvalue(), "corrections.jsonl", on_click="ignore")
+        left.download_button("Download", lines.getvalue(), "corrections.jsonl", on_click="ignore")
         if may_write():
             chosen = right.multiselect("Forget", [each.id for each in kept], key="forget")
             if chosen and right.button(f"Forget {counted(len(chosen), 'correction')}", key="forget_do"):

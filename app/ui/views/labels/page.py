@@ -11,17 +11,18 @@ from .....pipelines.label.trial import Trial
 from ....api import Collection
 from ....api.texts import make_labels
 from ...jobs.panel import ask_name, labels_file, may_start, show_work, start
-from ...page import empty, sentences, show_text
+from ...page import empty, escape_markdown, popover, sentences, show_text
+from ...words import in_pages
 from ...workspace import Workspace, may_write
-from .outcome import show_counts, show_outcome, show_review, show_truth
+from .outcome import show_counts, show_outcome, show_review, show_truth, warn_of_static
 
 TRIED = 50
 SHORT = 160
 COSTS = {
-    "similarity": "Instant, by the stored vectors.",
-    "nli": "A model reads each text with each label: give a budget.",
-    "reranker": "A second stage reads labels as queries, texts as passages.",
-    "ensemble": "nli and similarity together.",
+    "similarity": "Uses the stored embeddings: takes seconds.",
+    "nli": "A model reads each text with each label. Set a budget.",
+    "reranker": "A reranker reads labels as queries and texts as passages.",
+    "ensemble": "Combines nli and similarity.",
 }
 ENGINES_HERE = sorted(ENGINES, key=list(COSTS).index)
 
@@ -33,36 +34,47 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         text = st.text_area(
             "Labels, one per line", _lines(run), height=200, key="labels", bind="query-params",
             placeholder="refund: the customer wants money back\ndelivery\npraise",
-            help="A description after a colon says what the name does not.",
+            help="Add a description after a colon if the name does not say enough.",
         )  # fmt: skip
     with right:
         engine = st.selectbox("Engine", ENGINES_HERE, key="engine", bind="query-params")
         st.caption(COSTS[engine])
-        several = st.toggle("A text may get several labels, or none", key="several", bind="query-params")
+        several = st.toggle("A text can have several labels, or none", key="several", bind="query-params")
         none = not several and st.toggle(
             "None of these", key="none", bind="query-params",
-            help="Texts that probably fit no label get none of these. A label is never forced on them.",
+            help="Texts that probably fit no label get the answer none of these.",
         )  # fmt: skip
-        least = st.slider("Least probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
-                          help="Below it a text gets none of these.")  # fmt: skip
+        least = st.slider("Minimum probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
+                          help="Below it, a text gets none of these.")  # fmt: skip
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    if not lines:
-        return
-    make_labels(lines, several=several)
     settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None, none=none)
-    cells = st.columns([1, 1, 3])
-    if cells[0].button("Try on a sample", icon=":material/science:", width="stretch"):
-        st.session_state["_tried"] = (engine, tuple(lines), several, least, none)
-    if may_write():
-        run_it = cells[1].popover("Run", icon=":material/play_arrow:", width="stretch", disabled=not may_start(running))
-        with run_it, sentences():
-            _run(shelf, collection, run, lines, settings)
-    if st.session_state.get("_tried") == (engine, tuple(lines), several, least, none):
-        _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
+    asked = (engine, tuple(lines), several, least, none)
+    problem = _problem(lines, several)
+    # The buttons are there before the box is left: a click that leaves it would otherwise hit nothing.
+    with st.container(horizontal=True):
+        if st.button("Try on a sample", icon=":material/science:", help="Label 50 random documents."):
+            st.session_state["_tried"] = asked
+        if may_write():
+            idle = may_start(running)
+            with popover("Run", "run", icon=":material/play_arrow:", disabled=not idle, type="primary"), sentences():
+                st.text(problem) if problem else _run(shelf, collection, run, lines, settings)
+    if problem and (lines or st.session_state.get("_tried") == asked):
+        st.error(escape_markdown(problem))
     elif engine == "similarity":
-        st.caption(
-            "Try shows what a random sample gets. Similarity answers at once; the others take seconds to minutes."
-        )
+        warn_of_static(collection.model)
+    if not problem and st.session_state.get("_tried") == asked:
+        _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
+
+
+def _problem(lines: list[str], several: bool) -> str:
+    """Return why documents cannot be labelled with these lines, "" if they can."""
+    if not lines:
+        return "Type the labels first, one per line."
+    try:
+        make_labels(lines, several=several)
+    except SondeError as error:
+        return in_pages(error.message)
+    return ""
 
 
 def _lines(run: Run | None) -> str:
@@ -79,18 +91,22 @@ def _trial(_collection: Collection, lines: tuple[str, ...], settings: LabelSetti
 
 
 def _show_trial(trial: Trial) -> None:
-    st.subheader(f"A sample of {len(trial.documents):,}", anchor=False)
+    st.header(f"Sample of {counted(len(trial.documents), 'document')}", anchor=False)
     show_counts(trial.counts, len(trial.documents))
     st.caption(
         f"{trial.engine}, {trial.seconds:,.1f} s. "
-        + ("Labels adapted to all documents, as a run does." if trial.adapted else "Each text was judged by itself.")
+        + (
+            "The labels are adapted to all documents, as in a run."
+            if trial.adapted
+            else "Each text was judged separately."
+        )
     )
     for document in trial.documents:
         with st.container(border=True, gap="small"):
             one, two = st.columns([1, 3])
             with one:
                 show_text(", ".join(document.labels) or "none of these")
-                show_text(f"{document.score:.2f} · else {document.other}", small=True)
+                show_text(f"{document.score:.2f} · second: {document.other}", small=True)
             with two:
                 shown = f"{document.title}\n{document.text}".strip()
                 show_text(shown if len(shown) <= SHORT else shown[:SHORT] + " …", small=True)
@@ -98,10 +114,15 @@ def _show_trial(trial: Trial) -> None:
 
 def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[str], settings: LabelSettings) -> None:
     name, replace = ask_name(collection, "Name", run.name if run else "labels", LABEL, "run_name")
-    where = st.text_input("Only documents that pass", key="run_where", placeholder="stars <= 2")
+    where = st.text_input("Filter (optional)", key="run_where", placeholder="stars <= 2")
     budget = ""
     if settings.engine != "similarity":
-        budget = st.text_input("Budget", "5m", key="budget", help="5000 judgements, 90s, 5m or 1h. Empty: every text.")
+        budget = st.text_input(
+            "Budget",
+            "5m",
+            key="budget",
+            help="A number of judgements or a time: 5000, 90s, 5m, 1h. If empty, every text is judged.",
+        )
     applied = _applies(collection, name)
     if st.button("Label all documents", type="primary", key="run_labels", disabled=not name):
         options = ["--engine", str(settings.engine), "--name", name, *replace]
@@ -145,8 +166,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             if run is None:
                 empty(
                     "No labels yet",
-                    "Type labels below, one per line. Every document gets the one that fits best. "
-                    "Only the labels' names are used: no examples are needed.",
+                    "Type labels below, one per line. Every document gets the label that fits best.",
                     ":material/label:",
                 )
             show_typed(shelf, collection, run, running)
@@ -172,5 +192,5 @@ def _chosen(runs: list[Run]) -> tuple[Run | None, str]:
         st.session_state["part"] = wanted_part
     if "part" not in st.session_state and "part" not in st.query_params:
         st.session_state["part"] = "documents by label"
-    part = right.segmented_control("Show", PARTS, key="part", bind="query-params")
+    part = right.segmented_control("Show", PARTS, key="part", bind="query-params", wrap=True)
     return by_name[name], part or "documents by label"

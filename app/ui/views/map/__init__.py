@@ -1,4 +1,4 @@
-"""The page Map: all documents as points, and what can be done with those that one selects."""
+"""The page Explore: map, search, table and charts of a collection that narrow each other."""
 
 from .page import show
 

@@ -1,6 +1,7 @@
-"""The selection: how many documents, what tells them from the rest, their texts, and what to do with them."""
+"""What can be done with a selection: tag it, cluster it, label it, export it, and see what sets it apart."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ from .....pipelines.analysis.corpus import Change
 from ....api import Collection
 from ...jobs.panel import ask_name, free_name, labels_file, may_start, start
 from ...page import QUOTED, chips, escape_markdown, sentences, shortened, show_text
-from ...workspace import Workspace, may_write
+from ...workspace import Workspace
 
 SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""
@@ -23,24 +24,75 @@ SHORT = 300
 FORMATS = {"CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
 
 
-@st.fragment
-def show_selection(shelf: Workspace, collection: Collection, docs: np.ndarray, total: int, running: bool) -> None:
-    """Show what is selected; what happens here does not redraw the map."""
-    st.subheader(f"{len(docs):,} of {counted(total, 'document')}", anchor=False)
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something to do with a selection.
+
+    Attributes:
+        name: In the address.
+        label: Of its button.
+        title: Of its dialog.
+        writes: Whether it changes the collection.
+        job: Whether it starts a job, which only one at a time may do.
+    """
+
+    name: str
+    label: str
+    title: str
+    writes: bool = True
+    job: bool = False
+
+
+ACTIONS = (
+    Action("apart", "Distinctive terms", "Distinctive terms", writes=False),
+    Action("tag", "Tag", "Tag the selection"),
+    Action("cluster", "Cluster", "Cluster the selection", job=True),
+    Action("label", "Label", "Label the selection", job=True),
+    Action("export", "Export", "Export the selection", writes=False),
+)
+
+
+def show_action(
+    shelf: Workspace, collection: Collection, docs: np.ndarray, action: Action, running: bool, leave: Callable[[], None]
+) -> None:
+    """Show an action for documents by number, in a panel beside the workbench, which stays as it is."""
+
+    @st.dialog(action.title, position="right", width=480, on_dismiss=leave)
+    def panel() -> None:
+        with sentences():
+            _show(shelf, collection, docs, action, running)
+
+    panel()
+
+
+def _show(shelf: Workspace, collection: Collection, docs: np.ndarray, action: Action, running: bool) -> None:
+    total, _ = collection.counts()
+    st.markdown(f"**{len(docs):,} of {counted(total, 'document')}**")
     if not len(docs):
-        st.text("No document is inside the selection.")
+        st.text("No document is selected. Change the selection first.")
         return
-    with sentences():
-        words = st.container()
-        if may_write():
-            _actions(shelf, collection, docs, running)
-        else:
-            _export(collection, docs)
-        _texts(collection, docs)
-        with words:  # filled at last: counting them takes longest
-            terms = _terms(collection, docs, collection.documents_state())
-            if terms:
-                chips(("", term) for term in terms)
+    if action.job and not may_start(running):
+        st.text("Another job is working on this collection. Wait until it ends.")
+        return
+    if action.name == "tag":
+        _name(collection, docs)
+    elif action.name == "cluster":
+        _cluster(shelf, collection, docs)
+    elif action.name == "label":
+        _label(shelf, collection, docs)
+    elif action.name == "export":
+        _export(collection, docs)
+    else:
+        _apart(collection, docs)
+
+
+def _apart(collection: Collection, docs: np.ndarray) -> None:
+    terms = _terms(collection, docs, collection.documents_state())
+    if terms:
+        chips(("", term) for term in terms)
+    else:
+        st.text("No term is much more frequent here than in the other documents.")
+    _texts(collection, docs)
 
 
 @st.cache_data(show_spinner="Reading the selection …", max_entries=32)
@@ -49,29 +101,17 @@ def _terms(_collection: Collection, docs: np.ndarray, key: tuple[object, ...]) -
     return [term for term, score in _collection.contrast_with_rest(docs, SAMPLE) if score >= 2]
 
 
-def _actions(shelf: Workspace, collection: Collection, docs: np.ndarray, running: bool) -> None:
-    idle = may_start(running)
-    with st.container(horizontal=True):
-        with st.popover("Name", icon=":material/sell:"), sentences():
-            _name(collection, docs)
-        with st.popover("Cluster", icon=":material/bubble_chart:", disabled=not idle), sentences():
-            _cluster(shelf, collection, docs)
-        with st.popover("Label", icon=":material/label:", disabled=not idle), sentences():
-            _label(shelf, collection, docs)
-        with st.popover("Export", icon=":material/download:"), sentences():
-            _export(collection, docs)
-
-
 def _name(collection: Collection, docs: np.ndarray) -> None:
-    st.text("Save these documents under a name. Filters, exports and this map can then use it as a tag.")
+    st.text("Save these documents under a name. Filters, exports and this page can then use it as a tag.")
     name = st.text_input("Name", key="tag_name", placeholder="late deliveries").strip()
     change: Change | None = "new"
     known = next((run for run in collection.runs(TAG) if run.name == name), None)
     if known is not None:
         change = _asked(known)
-    if st.button("Keep", type="primary", key="tag_keep", disabled=not name or change is None):
+    if st.button("Save", type="primary", key="tag_keep", disabled=not name or change is None):
         found = collection.tag_numbered(name, docs, change or "new")
-        st.session_state["_map_color"] = TAG.column(found.tag)
+        st.query_params["color"] = TAG.column(found.tag)
+        st.query_params.pop("do", None)
         st.toast(f"{escape_markdown(found.tag)}: {counted(found.documents, 'document')}")
         st.rerun()
 
@@ -93,9 +133,10 @@ def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None
         most = max(2, min(200, len(docs)))
         k = str(st.number_input("k", 1, most, min(5, most), key="part_k"))
     options = ["--method", method or "kmeans", *(["-k", k] if method == "kmeans" else [])]
-    if st.button("Cluster just these", type="primary", key="part_start", disabled=not name):
+    if st.button("Cluster these documents", type="primary", key="part_start", disabled=not name):
         keep()
-        st.session_state["_map_color"] = CLUSTER.column(name)
+        st.query_params["color"] = CLUSTER.column(name)
+        st.query_params.pop("do", None)
         start(
             shelf,
             collection,
@@ -117,9 +158,10 @@ def _label(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     name, replace = ask_name(collection, "Name of the labels", "selection", LABEL, "part_label_name")
     where, keep = _kept(collection, docs, name)
     labels = [line.strip() for line in lines.splitlines() if line.strip()]
-    if st.button("Label just these", type="primary", key="part_label", disabled=not (labels and name)):
+    if st.button("Label these documents", type="primary", key="part_label", disabled=not (labels and name)):
         keep()
-        st.session_state["_map_color"] = LABEL.column(name)
+        st.query_params["color"] = LABEL.column(name)
+        st.query_params.pop("do", None)
         start(
             shelf, collection, "Labels of a selection", "label", "--labels-file", labels_file(shelf, labels),
             "--name", name, *replace, "--where", where,

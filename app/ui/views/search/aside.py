@@ -35,9 +35,9 @@ def show_places(collection: Collection, asked: SearchForm, every: Results) -> No
     on = [hit for hit in every if rows[hit.id] < len(docs) and docs[rows[hit.id]] == numbers.get(hit.id)]
     texts = [html.escape(f"{hit.rank}. {(hit.title.strip() or hit.passage.text.strip() or hit.id)[:60]}") for hit in on]
     figure = _figure(places, places[[rows[hit.id] for hit in on]], texts)
-    st.plotly_chart(figure, key="places", config={"displayModeBar": False}, alt="The hits on the map")
+    st.plotly_chart(figure, key="places", config={"displayModeBar": False}, alt="Positions of the hits on the map")
     if asked.like is None:
-        link("map", "On the map", q=asked.query)
+        link("map", "Show on the map", q=asked.query)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -85,7 +85,7 @@ def _show_facets(collection: Collection, every: Results) -> None:
     counted = collection.choices_among([hit.id for hit in every], known)
     shown = [facet for facet in known if len(counted.get(facet.name, ())) > 1 or chosen_of(collection, facet)]
     if shown:
-        st.caption(f"Among the best {len(every)} hits" if len(every) >= WIDE else "Among these hits")
+        st.caption(f"In the best {len(every)} hits" if len(every) >= WIDE else "In these hits")
     for facet in shown[:FACETS]:
         st.markdown(f"**{escape_markdown(facet.name)}**")
         held = chosen_of(collection, facet)
@@ -103,7 +103,7 @@ def _short(text: str) -> str:
 
 
 def _show_export(collection: Collection, asked: SearchForm) -> None:
-    st.caption(f"Export the best hits, {MOST:,} at most")
+    st.caption(f"Export the best hits (up to {MOST:,})")
     name = f"{name_of(collection)}-hits"
     with st.container(horizontal=True):
         for suffix, write in (("csv", to_csv), ("jsonl", to_jsonl)):

@@ -48,16 +48,17 @@ def ask(collection: Collection) -> SearchForm:
         mode = st.segmented_control(
             "Mode", MODES, default="hybrid", required=True, key="mode", bind="query-params",
             label_visibility="collapsed", disabled=like is not None,
-            help="Hybrid joins search by meaning (dense) and by words (lexical).",
+            help="Hybrid combines search by meaning (dense) and by words (lexical).",
         )  # fmt: skip
         rerank = st.toggle(
             "Rerank", key="rerank", bind="query-params", disabled=like is not None,
-            help="A second stage reads the best 50 hits again: slower, and usually better.",
+            help="A second model reads the best 50 hits again. This is slower and usually better.",
         )  # fmt: skip
-        size = st.selectbox(
-            "Hits a page", SIZES, key="k", bind="query-params", label_visibility="collapsed", width=90
-        )  # fmt: skip
-        st.text("hits a page")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            size = st.selectbox(
+                "Hits per page", SIZES, key="k", bind="query-params", label_visibility="collapsed", width=90
+            )  # fmt: skip
+            st.text("hits per page", width="content")
     where, threshold = show_filters(collection)
     chosen = cast(Mode, mode or "hybrid")
     settings = SearchSettings(

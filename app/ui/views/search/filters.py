@@ -46,11 +46,11 @@ def show_filters(collection: Collection) -> tuple[str | None, float | None]:
         left, right = st.columns([2, 1])
         own = left.text_input(
             "Condition", key="where", bind="query-params", placeholder="stars <= 2 AND date >= '2024-01-01'",
-            help="As in `sonde search --where`: the condition of an SQL WHERE.",
+            help="The condition of an SQL WHERE.",
         )  # fmt: skip
         threshold = right.number_input(
-            "Least similarity", value=None, step=0.05, format="%.2f", key="threshold", bind="query-params",
-            help="Cosine of query and passage; BM25 in the mode lexical.",
+            "Minimum similarity", value=None, step=0.05, format="%.2f", key="threshold", bind="query-params",
+            help="Cosine of query and passage. In the mode lexical: BM25.",
         )  # fmt: skip
     where = every([*conditions, own or ""])
     if where:

@@ -9,7 +9,8 @@ import streamlit as st
 from .....pipelines.search.results import Hit, Results
 from ....api import Collection
 from ....api.functions import shown_metadata, telling_fields
-from ...page import MARK, chips, escape_markdown, joined_markdown, link, marked, sentences, show_text
+from ...drawer import show_opener
+from ...page import MARK, chips, escape_markdown, is_digest, joined_markdown, link, marked, sentences, show_text
 from ...workspace import may_write
 from .ask import LIKE, SearchForm
 
@@ -19,8 +20,8 @@ Span = tuple[int, int]
 
 
 def title_html(hit: Hit) -> str:
-    """Return rank, title and relevance in one line; a document without a title shows its id."""
-    title = hit.title.strip() or hit.id
+    """Return rank, title and relevance in one line; without a title, a document shows an id that somebody gave it."""
+    title = hit.title.strip() or ("" if is_digest(hit.id) else hit.id)
     marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
     name = marked(title, marks) if marks else html.escape(title)
     weak = "weak " if hit.weak else ""
@@ -82,7 +83,7 @@ def show_hits(collection: Collection, asked: SearchForm, results: Results) -> No
     if hidden:
         said, control = st.columns([3, 1], vertical_alignment="center")
         many = "1 hit" if len(hidden) == 1 else f"{len(hidden)} hits"
-        said.caption(f"{many} on this page hidden, because you judged them not relevant.")
+        said.caption(f"{many} on this page hidden: you judged them not relevant.")
         seen = control.toggle("Show", key="hidden", bind="query-params")
     fields = telling_fields(results)
     for hit in results:
@@ -99,6 +100,7 @@ def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | 
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if asked.like is None and may_write():
                 _show_judging(collection, asked.query, hit, grade)
+            show_opener(collection, hit.id, "hit", asked.query if asked.like is None else "")
             st.button("More like this", key=f"like:{hit.id}", on_click=_more, args=(hit.id,), type="tertiary")
             _show_why(asked, hit)
         if len(hit.text) > len(hit.excerpt.text.strip()) + 20:
@@ -106,13 +108,13 @@ def _show_hit(collection: Collection, asked: SearchForm, hit: Hit, grade: int | 
 
 
 def _show_judging(collection: Collection, query: str, hit: Hit, grade: int | None) -> None:
-    """Draw the two buttons; pressed once more, a button takes back what was said."""
+    """Draw the two buttons; pressing a button again removes the judgement."""
     for label, value, icon in (("Relevant", 1, ":material/thumb_up:"), ("Not relevant", 0, ":material/thumb_down:")):
         said = grade is not None and bool(grade) == bool(value)
         st.button(
             label, key=f"{'good' if value else 'bad'}:{hit.id}", icon=icon, type="primary" if said else "secondary",
             on_click=_say, args=(collection, query, hit.id, None if said else value),
-            help="Kept in the collection, and used on the page Evaluate.",
+            help="Stored in the collection. The page Evaluate uses it.",
         )  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def _show_reasons(asked: SearchForm, hit: Hit) -> None:
     parts = {"relevance": hit.relevance, "score": hit.score, "dense": hit.scores.dense, "lexical": hit.scores.lexical}
     names = {
         "relevance": "Relevance",
-        "score": "Score for the order",
+        "score": "Score for sorting",
         "dense": "Cosine of query and passage",
         "lexical": "BM25",
     }
@@ -149,21 +151,21 @@ def _show_reasons(asked: SearchForm, hit: Hit) -> None:
         hide_index=True,
     )  # fmt: skip
     if hit.why and hit.why.matches:
-        st.caption("Words of the query, and what they matched")
+        st.caption("Words of the query and what they matched")
         st.dataframe(
             {"query": [m.query for m in hit.why.matches], "passage": [m.word for m in hit.why.matches],
              "cosine": [f"{m.similarity:.2f}" for m in hit.why.matches]},
             hide_index=True,
         )  # fmt: skip
     if hit.why and hit.why.sentences:
-        st.caption("Sentences of the passage, the closest first")
+        st.caption("Sentences of the passage, closest first")
         for sentence in hit.why.sentences:
             show_text(f"{sentence.similarity:.3f}  {sentence.text}", small=True)
     st.caption(f"id {escape_markdown(hit.id)}")
     if hit.copies:
-        st.caption(f"the same text: {escape_markdown(', '.join(hit.copies[:COPIES]))}")
+        st.caption(f"Same text: {escape_markdown(', '.join(hit.copies[:COPIES]))}")
     if asked.like is None:
-        link("explain", "Explain in full", a=asked.query, id=hit.id)
+        link("explain", "Explain in detail", a=asked.query, id=hit.id)
 
 
 def _show_whole(hit: Hit) -> None:

@@ -9,11 +9,14 @@ from .....indexer.wording import counted
 from .....pipelines.search.results import Results
 from ....api import Collection
 from ....api.looks import State
-from ...page import empty, escape_markdown, sentences
+from ...browser import show_top
+from ...page import empty, escape_markdown, is_digest, sentences, shortened
 from ...workspace import Workspace
 from .aside import show_aside
 from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
 from .hits import show_hits
+
+SHORT = 80
 
 
 def show_start(collection: Collection) -> None:
@@ -21,16 +24,16 @@ def show_start(collection: Collection) -> None:
     documents, passages = collection.counts()
     fields = list(collection.fields())
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.subheader(":material/search: Ask in your own words", anchor=False, text_alignment="center")
+        st.header(":material/search: Ask in your own words", anchor=False, text_alignment="center")
         held = f"{counted(documents, 'document')} in {counted(passages, 'passage')}"
-        said = f"{held}, encoded by {collection.model}."
+        said = f"{held}, embedded with {collection.model}."
         if fields:
             named = ", ".join(fields[:8]) + (" …" if len(fields) > 8 else "")
             said += f" Filters: {named}."
         st.markdown(escape_markdown(said), text_alignment="center")
         found = _examples(str(collection.path), collection.state(), collection)
         if found:
-            st.caption("Phrases that its texts use:", text_alignment="center")
+            st.caption("Phrases from these texts:", text_alignment="center")
             with st.container(horizontal=True, horizontal_alignment="center"):
                 for place, example in enumerate(found):
                     st.button(escape_markdown(example), key=f"example{place}", on_click=_ask, args=(example,))
@@ -40,7 +43,7 @@ def _ask(query: str) -> None:
     st.session_state["q"] = query
 
 
-@st.cache_data(show_spinner="Reading some texts …", max_entries=32)
+@st.cache_data(show_spinner="Reading texts …", max_entries=32)
 def _examples(path: str, at: State, _collection: Collection) -> list[str]:
     del path, at
     return _collection.example_queries()
@@ -55,15 +58,18 @@ def show(shelf: Workspace, collection: Collection) -> None:
         show_start(collection)
         return
     if asked.like is not None:
-        _show_like(asked.like)
+        _show_like(collection, asked.like)
     with sentences(), st.spinner("Searching …", show_time=True):
         every = wide(collection, asked)
         _show_found(collection, asked, every)
 
 
-def _show_like(id: str) -> None:
+def _show_like(collection: Collection, id: str) -> None:
+    shown = id
+    if is_digest(id) and id in (found := collection.documents([id])):
+        shown = found[id].title.strip() or shortened(found[id].text, SHORT)
     said, back = st.columns([5, 1], vertical_alignment="center")
-    said.info(f"Documents that are like **{escape_markdown(id)}**, by meaning.", icon=":material/content_copy:")
+    said.info(f"Documents similar to **{escape_markdown(shown)}**, by meaning.", icon=":material/content_copy:")
     back.button("Back", key="back", on_click=_back, width="stretch", icon=":material/arrow_back:")
 
 
@@ -92,6 +98,7 @@ def _show_page(collection: Collection, asked: SearchForm, every: Results, pages:
         _show_how(results, every)
     with hits:
         show_hits(collection, asked, results)
+    show_top(f"{hashlib.sha256(repr(asked.key).encode()).hexdigest()[:16]}{number}")
 
 
 def _number(asked: SearchForm, pages: int) -> int:
@@ -127,6 +134,7 @@ def _show_how(results: Results, every: Results) -> None:
 def _show_nothing(every: Results) -> None:
     why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
     ways = (
-        "Try other words, the mode Hybrid or Dense, or open the filters: they and the least similarity leave hits out."
+        "Try other words, or the mode hybrid or dense. "
+        "Or open Filters: a filter or the minimum similarity may exclude hits."
     )
     empty("Nothing found", f"{why}\n\n{ways}", ":material/search_off:")

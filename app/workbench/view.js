@@ -1,9 +1,10 @@
 // Which part of the map is seen: the middle of the canvas lies at (x, y) of the map, a unit is `scale` pixels, y points up.
 
+const TOP = 42; // pixels at the top where the tools lie: the whole map begins below them
 const ROOM = 1.08; // around the points, as a share of what they take
-const NEAREST = 4000; // times the whole map
+const NEAREST = 20_000; // times the whole map
 
-class View {
+export class View {
   constructor([left, low, right, high]) {
     this.bounds = [left, low, right, high];
     [this.width, this.height] = [1, 1];
@@ -13,19 +14,42 @@ class View {
   /** Show all of it. */
   whole() {
     const [left, low, right, high] = this.bounds;
-    [this.x, this.y] = [(left + right) / 2, (low + high) / 2];
     const across = Math.max(right - left, 1e-6), up = Math.max(high - low, 1e-6);
-    this.least = Math.min(this.width / across, this.height / up) / ROOM;
+    this.least = Math.min(this.width / across, Math.max(this.height - TOP, 1) / up) / ROOM;
     this.scale = this.least;
+    [this.x, this.y] = this.middle;
   }
 
   /** Take another size in pixels; what was in the middle stays there. */
   resize(width, height) {
     if (width === this.width && height === this.height) return;
-    const { x, y, least, scale } = this;
+    const { x, y, least, scale } = this, whole = !this.write();
     [this.width, this.height] = [width, height];
     this.whole();
-    [this.x, this.y, this.scale] = [x, y, (scale / least) * this.least];
+    if (!whole) [this.x, this.y, this.scale] = [x, y, (scale / least) * this.least];
+  }
+
+  /** Return the text that an address holds, "" for the whole map; `read` takes it back. */
+  write() {
+    if (Math.abs(this.zoomed - 1) < 1e-3 && this.centred) return "";
+    return [this.x.toPrecision(6), this.y.toPrecision(6), this.zoomed.toPrecision(4)].map(Number).join(",");
+  }
+
+  read(text) {
+    const [x, y, zoomed] = (text || "").split(",").map(Number);
+    this.whole();
+    if ([x, y, zoomed].every(Number.isFinite) && zoomed > 0) [this.x, this.y, this.scale] = [x, y, zoomed * this.least];
+  }
+
+  get centred() {
+    const [x, y] = this.middle;
+    return Math.hypot(this.x - x, this.y - y) * this.scale < 2;
+  }
+
+  /** What lies in the middle of the canvas where all of the map is shown. */
+  get middle() {
+    const [left, low, right, high] = this.bounds;
+    return [(left + right) / 2, (low + high) / 2 + TOP / 2 / this.least];
   }
 
   get zoomed() {

@@ -1,10 +1,10 @@
-// What mouse, fingers and keys do on the map: move it, come nearer, draw a lasso or a box around points.
+// What mouse, fingers and keys do on the map: move it, come nearer, draw a lasso or a box, open a point.
 
 const STEP = 3; // pixels between two corners of a lasso
 const SMALL = 5; // pixels below which a drag was a click
 
-class Hand {
-  /** Listen on an element; `acts` has moved(), hovered(place), drawing(line), drawn(outline, more) and cleared(). */
+export class Hand {
+  /** Listen on an element; `acts` has moved(), hovered(place), clicked(place), drawing(line), drawn(outline, how), cleared(). */
   constructor(element, view, acts) {
     Object.assign(this, { element, view, acts, tool: "lasso", line: [], at: new Map() });
     for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel", "pointerleave", "dblclick", "wheel", "keydown"]) {
@@ -21,6 +21,7 @@ class Hand {
     if (event.button > 1) return;
     this.element.setPointerCapture(event.pointerId);
     this.at.set(event.pointerId, this.place(event));
+    this.began = this.at.size > 1 ? null : this.place(event);
     this.moving = this.tool === "move" || event.button === 1 || this.at.size > 1;
     this.line = this.moving ? [] : [this.place(event)];
     this.acts.hovered(null);
@@ -34,7 +35,7 @@ class Hand {
     this.at.set(event.pointerId, place);
     if (this.moving) return this.acts.moved();
     const last = this.line.at(-1);
-    if (this.tool === "box") this.line = boxOf(this.line[0], place);
+    if (this.tool === "box") this.line = corners(this.line[0], place);
     else if (Math.hypot(place[0] - last[0], place[1] - last[1]) >= STEP) this.line.push(place);
     this.acts.drawing(this.line);
   }
@@ -48,11 +49,14 @@ class Hand {
 
   pointerup(event) {
     this.at.delete(event.pointerId);
-    const line = this.line;
+    const line = this.line, place = this.place(event), began = this.began;
     this.line = [];
     this.acts.drawing([]);
+    if (began && Math.hypot(place[0] - began[0], place[1] - began[1]) < SMALL && !(line.length > 2 && Math.max(...spread(line)) >= SMALL)) {
+      return this.acts.clicked(place);
+    }
     if (line.length < 3 || Math.max(...spread(line)) < SMALL) return;
-    this.acts.drawn(line.map((place) => this.view.toMap(place)), event.shiftKey);
+    this.acts.drawn(line.map((at) => this.view.toMap(at)), event.altKey ? "both" : event.shiftKey ? "more" : "new");
   }
 
   pointercancel(event) {
@@ -65,8 +69,9 @@ class Hand {
     this.acts.hovered(null);
   }
 
-  dblclick() {
-    this.view.whole();
+  /** Come nearer; the whole map has a button and the key 0. */
+  dblclick(event) {
+    this.view.zoom(event.shiftKey ? 0.5 : 2, this.place(event));
     this.acts.moved();
   }
 
@@ -82,6 +87,7 @@ class Hand {
     if (event.key in moves) this.view.move(...moves[event.key]);
     else if (event.key === "+" || event.key === "-") this.view.zoom(event.key === "+" ? 1.4 : 1 / 1.4);
     else if (event.key === "0") this.view.whole();
+    else if (event.key === "Enter") return this.acts.clicked([this.view.width / 2, this.view.height / 2]);
     else if (event.key === "Escape") return this.acts.cleared();
     else return;
     event.preventDefault();
@@ -89,7 +95,7 @@ class Hand {
   }
 }
 
-function boxOf([left, top], [right, bottom]) {
+function corners([left, top], [right, bottom]) {
   return [[left, top], [right, top], [right, bottom], [left, bottom]];
 }
 

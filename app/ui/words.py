@@ -1,0 +1,79 @@
+"""The words of the pages for what errors and notices name: arguments, options, commands and files."""
+
+import re
+
+from ...indexer.errors import Message
+
+LABELS = {
+    "annotations": "Labels",
+    "budget": "Budget",
+    "date": "Column with the dates",
+    "delete_most": "Allow this even if it deletes more than half of the documents",
+    "id": "Id",
+    "k": "Number of clusters",
+    "keep": "Repeated ids",
+    "labels": "Labels",
+    "labels_file": "Labels",
+    "language": "Language",
+    "leave_out": "Metadata",
+    "min_size": "Minimum size",
+    "min_cluster_size": "Minimum size",
+    "model": "Model",
+    "name": "Name",
+    "none": "None of these",
+    "outliers": "Outliers",
+    "reduce_to": "Topics",
+    "region": "Country of phone numbers",
+    "replace": "Replace the run",
+    "since": "New since",
+    "split": "Column with splits",
+    "text": "Text",
+    "threshold": "Minimum probability",
+    "title": "Title",
+    "truth": "Column with the true labels",
+    "where": "Filter",
+}
+"""Labels of widgets, by the Python name of the argument that they give. Any other argument keeps its own words."""
+PLACES = {
+    "cluster": "New run (page Clusters and topics)",
+    "compact": "Compact (page Data, Health)",
+    "delete": "Delete (page Data)",
+    "evaluate": "the page Evaluate",
+    "index": "Add texts (page Data)",
+    "label": "the page Labels",
+    "map": "the page Explore",
+    "repair": "Repair (page Data, Health)",
+    "search": "the page Search",
+    "topics": "New run (page Clusters and topics)",
+    "verify": "Verify (page Data, Health)",
+}
+"""Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")
+_CODE = re.compile(r"(`[^`\n]*`)")
+_COMMAND = re.compile(r"`sonde (" + "|".join(PLACES) + r")\b[^`]*`")
+_PATH = re.compile(r"""(?<![\w./:~-])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s:'"`,;()]+)*[/\\]([^/\\\s:'"`,;()]+)""")
+
+
+def label(field: str) -> str:
+    """Return an argument or a setting as the pages call it: "Minimum size" for `min_size`."""
+    return LABELS.get(field, field.replace("_", " "))
+
+
+def in_pages(sentence: str) -> str:
+    """Return a sentence of the library as the pages say it.
+
+    Marked names and options of the command line become labels of widgets, and commands become pages.
+    """
+    said = sentence.render(label) if isinstance(sentence, Message) else sentence
+    said = _COMMAND.sub(lambda found: PLACES[found[1]], said)
+    parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(said)]
+    return "".join(parts)
+
+
+def _prose(text: str) -> str:
+    return _OPTION.sub(lambda found: label(found[1].replace("-", "_")), text)
+
+
+def without_paths(sentence: str) -> str:
+    """Return a sentence with server paths cut to their last part, because anybody may read a job's messages."""
+    return _PATH.sub(r"\1", sentence)

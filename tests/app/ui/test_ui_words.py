@@ -1,0 +1,145 @@
+"""What jobs and errors say on a page: the pages' own words, no options of the command line, no paths of the server."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from served_ui import weightless
+
+from sonde.app.ui.jobs import Job, Jobs
+from sonde.app.ui.views.data.jobs import how_far
+from sonde.app.ui.words import in_pages, label, without_paths
+from sonde.indexer.errors import Message, arg
+from sonde.indexer.ingest import source as source_module
+from sonde.indexer.progress import Progress
+from sonde.indexer.readers.reading import ReadProgress
+
+PATIENCE = 60.0
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (Message(f"{arg('min_size')} is 1: give 2 or more"), "Minimum size is 1: give 2 or more"),
+        (Message(f"{arg('max_chars')} is 0"), "max chars is 0"),
+        ("a run of this name exists: give --name NAME", "a run of this name exists: give Name"),
+        ("cannot read /srv/data/reviews.csv: damaged", "cannot read reviews.csv: damaged"),
+        ("'C:\\data\\reviews.csv' is empty", "'reviews.csv' is empty"),
+        ("the index is lost: run `sonde repair shop.sonde`", "the index is lost: run Repair (page Data, Health)"),
+        ("switch back with `sonde model --undo`", "switch back with `sonde model --undo`"),
+        ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
+    ],
+)
+def test_a_sentence_of_the_library_has_the_words_of_the_pages(said: str, shown: str) -> None:
+    assert without_paths(in_pages(said)) == shown
+
+
+@given(st.text(alphabet="ab /.-`:\\~'", max_size=40))
+def test_no_text_keeps_a_path_with_folders(text: str) -> None:
+    assert "/a/b" not in f" {without_paths(f' /a/b {text}')}".replace(text, "")
+    assert in_pages("") == "" and label("where") == "Filter"
+
+
+def ended(job: Job) -> Job:
+    end = time.monotonic() + PATIENCE
+    while Job.read(job.folder).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return Job.read(job.folder)
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    monkeypatch.setenv("PYTHONPATH", weightless()["PYTHONPATH"])
+    return Jobs(tmp_path / "shelf" / ".sonde-jobs")
+
+
+def test_a_failed_job_names_widgets_and_files_and_keeps_what_is_wrong_as_data(jobs: Jobs, tmp_path: Path) -> None:
+    rows = tmp_path / "secret" / "rows.jsonl"
+    rows.parent.mkdir()
+    rows.write_text('{"text": "a parcel came late"}\n' * 9)
+    to = str(tmp_path / "shelf" / "rows.sonde")
+    assert ended(jobs.start("Index", "rows", ["index", str(rows), "--to", to])).state == "done"
+    job = ended(jobs.start("Cluster", "rows", ["cluster", to, "--method", "density", "--min-size", "1"]))
+    assert job.state == "failed"
+    assert "Minimum size" in job.error and "--" not in job.error and "min" not in job.error.replace("Minimum", "")
+    kept = json.loads((job.folder / "error.json").read_text())
+    assert (kept["field"], kept["value"]) == ("min_size", "1")
+    gone = ended(jobs.start("Index", "rows", ["index", str(rows.with_name("no.csv")), "--to", to]))
+    assert gone.error == "no.csv does not exist: check the path"
+
+
+def test_a_killed_job_ran_until_the_last_that_it_wrote(tmp_path: Path) -> None:
+    folder = tmp_path / "000000000000001-abcdef"
+    folder.mkdir()
+    kept = {"title": "Index", "collection": "x", "command": ["index"], "started": 1_000.0, "pid": 0}
+    (folder / "job.json").write_text(json.dumps(kept))
+    assert Job.read(folder).seconds == 0
+    for name, at in (("stdout.jsonl", 1_000), ("events.jsonl", 1_042), ("stderr.txt", 1_001)):
+        (folder / name).write_text("")
+        os.utime(folder / name, (at, at))
+    job = Job.read(folder)
+    assert (job.state, job.seconds) == ("killed", 42)
+    (folder / "exit").write_text("1")
+    os.utime(folder / "exit", (1_007, 1_007))
+    assert Job.read(folder).seconds == 7
+
+
+def test_asking_to_stop_returns_at_once_and_stops_the_job(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = jobs.start("Wait", "x", ["info", "nowhere"])
+    process = psutil.Process(job.pid)
+    process.send_signal(signal.SIGSTOP)
+    asked: list[Job] = []
+    monkeypatch.setattr(Jobs, "cancel", lambda _, each: asked.append(each))
+    began = time.monotonic()
+    jobs.ask_to_stop(job)
+    assert time.monotonic() - began < 2
+    assert Job.read(job.folder).asked_to_stop
+    process.kill()
+    assert [each.id for each in asked] == [job.id]
+
+
+class Rows:
+    """A file of 1,000 documents of 10 bytes, whose reader tells how far it is."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def __iter__(self):
+        for number in range(1, 1_001):
+            self.at = number * 10 + (number * 37 % 200 if number < 1_000 else 0)  # it reads whole blocks
+            yield number
+
+    def progress(self) -> ReadProgress:
+        return ReadProgress(min(self.at, 10_000), 10_000, "bytes")
+
+
+def test_the_total_of_an_index_run_counts_what_was_read_and_stands_still() -> None:
+    told: list[Progress] = []
+    followed = source_module._Followed(Rows(), told.append)  # type: ignore[arg-type]
+    items = iter(followed)
+    for committed in range(200, 601, 40):  # what is read runs 400 documents ahead of what is committed
+        while followed._read < committed + 400 and next(items, None) is not None:
+            pass
+        followed.notify(Progress("embedding", committed, None, "documents"))
+    totals = [event.total or 0 for event in told]
+    assert len(set(totals[:-1])) == 1
+    assert all(abs(total - 1_000) <= 50 for total in totals)
+    list(items)
+    followed.notify(Progress("embedding", 1_000, None, "documents"))
+    assert told[-1].total == 1_000
+
+
+def test_an_index_job_says_what_it_does_before_its_first_batch(tmp_path: Path) -> None:
+    kept = {"title": "t", "collection": "c", "command": ["index", "x.csv"], "started": time.time(), "pid": 0}
+    (tmp_path / "job.json").write_text(json.dumps(kept))
+    assert how_far(Job.read(tmp_path)).startswith("reading files and loading the model, ")
+    event = {"stage": "embedding", "done": 0, "total": None, "unit": "documents", "at": time.time()}
+    (tmp_path / "events.jsonl").write_text(json.dumps(event) + "\n")
+    assert how_far(Job.read(tmp_path)).startswith("embedding: the first documents, ")
