@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,14 @@ from ..store.lock import writer_lock
 from ..store.patience import Patience
 from ..wording import counted
 from . import COLLECTION, is_sharded
+from .bucket import bucket_of
 from .layout import (
     MOST_SHARDS,
     ShardedGeneration,
     Sharding,
     ShardState,
     newest_generation,
+    remove_old_versions,
     work_folder,
 )
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
@@ -49,8 +51,6 @@ Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardD
 
 SEED = 0
 """Of the hash of new collections: the same sources always give the same shards."""
-KEPT = 2
-"""Generations whose versions stay on disk: a reader may have opened the one before the newest."""
 
 
 def in_turn(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify = silent) -> Iterator[ShardDone]:
@@ -138,7 +138,7 @@ def run_tasks(
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
     _commit(folder, sharding, base, done, fields, read)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
-    _remove_old_versions(folder)
+    remove_old_versions(folder)
     return done
 
 
@@ -205,6 +205,8 @@ def _sharding(
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
         assert shards is not None
         new = Sharding(shards, SEED, encoder.spec.to_dict(), language, id_column)
+        if (bucket := bucket_of(folder)) and not bucket.create(COLLECTION, new.to_bytes()):
+            raise WriterBusyError(f"another run has just created {bucket.address}: run the same command again")
         LocalTruth(folder).create(COLLECTION, new.to_bytes())
         return new, encoder
     if settings.language and normalise(settings.language) != known.language:
@@ -250,7 +252,7 @@ def _resume(folder: Path, version: str) -> None:
     for path in work.iterdir():
         if path.name != "spool":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    _remove_old_versions(folder)
+    remove_old_versions(folder)
     write_durably(note, lambda stream: stream.write(version.encode()))
 
 
@@ -270,19 +272,10 @@ def _commit(
         states[shard] = state
     number = (base.number if base else 0) + 1
     new = ShardedGeneration(number, tuple(states), fields, (base.read if base else 0) + read)
+    if bucket := bucket_of(folder):
+        bucket.publish(new)
     if not LocalTruth(folder).create(new.name, new.to_bytes()):
         raise WriterBusyError(
             f"another run committed generation {number} of {folder} first: this run has committed nothing; "
             "run the same command again"
         )
-
-
-def _remove_old_versions(folder: Path) -> None:
-    """Remove versions that none of the newest generations names."""
-    truth = LocalTruth(folder)
-    generations = [ShardedGeneration.load(truth, folder, name) for name in truth.names("generations")[-KEPT:]]
-    kept = {(shard, state.version) for each in generations for shard, state in enumerate(each.shards) if state}
-    for place in folder.glob("shards/*/*"):
-        with suppress(ValueError):
-            if (int(place.parent.name), place.name) not in kept:
-                shutil.rmtree(place, ignore_errors=True)

@@ -55,7 +55,7 @@ def _order(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, EOFError, SyntaxError) as error:
-        raise SondeError(f"{path} is damaged ({error}): restore the collection from a copy") from None
+        raise SondeError(f"{path} is damaged ({error}): restore the collection from a backup") from None
 
 
 class ShardedCollection(StoredCollection):
@@ -184,4 +184,6 @@ class ShardedCollection(StoredCollection):
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename
-            raise SondeError(f"{missing} is missing: restore {self.path} from a copy, or index it again")
+            raise SondeError(
+                f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
+            )

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +17,8 @@ from .truth import LocalTruth, Truth
 
 FORMAT = 1
 MOST_SHARDS = 1_000
+KEPT = 2
+"""Generations whose versions are kept: a reader may have opened the one before the newest."""
 _VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
 _GENERATION = re.compile(r"generations/(\d{6})\.json")
 
@@ -156,6 +160,17 @@ def generation_number(folder: Path) -> int:
     return max((int(match[1]) for match in found if match), default=0)
 
 
+def remove_old_versions(folder: Path) -> None:
+    """Remove versions that none of the newest generations names."""
+    truth = LocalTruth(folder)
+    generations = [ShardedGeneration.load(truth, folder, name) for name in truth.names("generations")[-KEPT:]]
+    kept = {(shard, state.version) for each in generations for shard, state in enumerate(each.shards) if state}
+    for place in folder.glob("shards/*/*"):
+        with suppress(ValueError):
+            if (int(place.parent.name), place.name) not in kept:
+                shutil.rmtree(place, ignore_errors=True)
+
+
 def shard_folder(folder: Path, shard: int) -> Path:
     """Return the folder of a shard's versions."""
     return folder / "shards" / f"{shard:02d}"
@@ -178,4 +193,4 @@ def _loaded(content: bytes, path: Path, names: tuple[str, ...]) -> dict[str, Any
 
 
 def _damaged(path: Path, error: Exception) -> SondeError:
-    return SondeError(f"{path} is damaged ({type(error).__name__}: {error}): restore the collection from a copy")
+    return SondeError(f"{path} is damaged ({type(error).__name__}: {error}): restore the collection from a backup")

@@ -72,7 +72,7 @@ class JoinedGeneration(Generation):
         for shard, (folder, part) in parts.items():
             if len(part.owners) != len(numbers.rows[shard]):
                 said = f"{folder} has {len(part.owners):,} passages, and its order.npy {len(numbers.rows[shard]):,}"
-                raise SondeError(f"{said}: restore the collection from a copy")
+                raise SondeError(f"{said}: restore the collection from a backup")
             owners[numbers.rows[shard]] = numbers.documents(shard, part.owners)
         segments = {shard: part.segments for shard, (_, part) in parts.items()}
         super().__init__(number, 1, spec, owners, JoinedSegments(segments, numbers, spec.dimension), loaded)

@@ -242,7 +242,9 @@ def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
 
 def test_a_missing_shard_is_one_line(folder: Path):
     shutil.rmtree(folder / "shards" / "03")
-    with pytest.raises(SondeError, match=r"shards/03/.* is missing: restore .* from a copy, or index it again"):
+    with pytest.raises(
+        SondeError, match=r"shards/03/.* is missing: restore .* from a backup, or index its sources into a new"
+    ):
         Collection.open(folder)
 
 
@@ -251,7 +253,7 @@ def test_a_damaged_order_is_one_line(folder: Path, content: bytes):
     [path, *_] = folder.glob("shards/02/*/order.npy")
     path.write_bytes(content)
     with pytest.raises(
-        SondeError, match=r"shards/02/.*/order.npy is damaged \(.*\): restore the collection from a copy"
+        SondeError, match=r"shards/02/.*/order.npy is damaged \(.*\): restore the collection from a backup"
     ):
         Collection.open(folder)
 

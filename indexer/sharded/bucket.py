@@ -1,0 +1,362 @@
+"""A sharded collection in an object store (S3), and its copy in a local folder.
+
+The store holds the truth. A reader brings its copy up to the newest generation and opens that. A writer builds in the
+copy, uploads the versions of the shards that changed, and creates the generation's file: the store refuses it if
+another run has committed first. Credentials come from the environment, and are kept nowhere.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import MissingExtraError, SondeError, WriterBusyError
+from ..files import make_folder, sha256, sync_folder
+from ..store.lock import PUBLISHED as MANIFEST
+from . import COLLECTION, address_of
+from .layout import KEPT, ShardedGeneration, ShardState, newest_generation, shard_folder
+from .truth import LocalTruth
+
+CACHE = "SONDE_CACHE"
+"""Environment variable: the folder of the copies."""
+PATIENCE = 20
+"""Seconds in which a request is tried again if the store does not answer."""
+NAMED = 12
+"""Digits of a manifest's digest in the name of a version in the store: two runs never write to the same place."""
+
+
+def cache_folder() -> Path:
+    """Return the folder of the copies: `SONDE_CACHE`, or `sonde` in the user's cache folder."""
+    given = os.environ.get(CACHE)
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sonde"
+    return base.absolute() / "stores"
+
+
+def local_folder(address: str) -> Path:
+    """Return the folder of the copy of the collection at an address."""
+    name = PurePosixPath(address).name
+    return cache_folder() / hashlib.sha256(address.encode()).hexdigest()[:16] / name
+
+
+def bucket_of(folder: Path) -> "Bucket | None":
+    """Return the object store that a folder is the copy of; None for any other folder.
+
+    Only folders of the cache have one. So a collection that came from somebody else cannot name a store to write to.
+    """
+    whole = folder.absolute()
+    note = whole.parent / "address"
+    if whole.parent.parent != cache_folder() or not note.is_file():
+        return None
+    address = note.read_text("utf-8")
+    return Bucket(address) if local_folder(address) == whole else None
+
+
+class Bucket:
+    """A sharded collection in an object store.
+
+    Attributes:
+        address: "s3://BUCKET/PATH/NAME.sonde".
+        folder: Its local copy.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.folder = local_folder(address)
+
+    @cached_property
+    def _store(self) -> Any:
+        try:
+            from obstore.store import from_url
+        except ImportError:
+            raise MissingExtraError("obstore", "distributed", "a collection in an object store") from None
+        with _errors(self.address):
+            patience = {"max_retries": 5, "retry_timeout": timedelta(seconds=PATIENCE)}
+            return from_url(self.address, retry_config=patience)  # type: ignore[arg-type]
+
+    def read(self, name: str) -> bytes | None:
+        """Return an object's content, None if there is none."""
+        import obstore
+
+        with _errors(self.address):
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError:
+                return None
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object that must not exist yet; return whether it now has this content.
+
+        If the store's answer is lost, the request is sent again and refused, although it was this one that wrote it.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        with _errors(self.address):
+            try:
+                obstore.put(self._store, name, content, mode="create")
+            except AlreadyExistsError:
+                return self.read(name) == content
+            return True
+
+    def names(self, prefix: str) -> Sequence[str]:
+        """Return the names of the objects directly below a prefix, sorted."""
+        import obstore
+
+        with _errors(self.address):
+            return sorted(each["path"] for each in obstore.list_with_delimiter(self._store, prefix)["objects"])
+
+    def pull(self) -> Path | None:
+        """Bring the local copy up to the newest generation and return its folder; None if the store holds nothing.
+
+        Files that the copy has already are not downloaded. Every other file must have the digest that the store's
+        manifest gives.
+
+        Raises:
+            SondeError: The store does not answer, or an object is damaged.
+        """
+        shared = self.read(COLLECTION)
+        if shared is None:
+            return None
+        with self._pulling():
+            newest = newest_generation(self, self.folder)
+            self._forget_others(shared, newest)
+            LocalTruth(self.folder).create(COLLECTION, shared)
+            if newest is None:
+                return self.folder
+            for shard, state in enumerate(newest.shards):
+                if state is not None:
+                    self._download(shard, state)
+            LocalTruth(self.folder).create(newest.name, newest.to_bytes())
+        return self.folder
+
+    def begin(self) -> Path:
+        """Return the folder for a run to write to: an up-to-date copy, or an empty folder if the store holds nothing.
+
+        Raises:
+            SondeError: The store does not answer, or an object is damaged.
+        """
+        if self.pull() is None:
+            with self._pulling():
+                if LocalTruth(self.folder).read(COLLECTION) is not None:  # of what the store held before
+                    shutil.rmtree(self.folder)
+                    make_folder(self.folder)
+        return self.folder
+
+    def publish(self, generation: ShardedGeneration) -> None:
+        """Upload the versions that a generation names, then commit it.
+
+        Raises:
+            WriterBusyError: Another run has committed first.
+            SondeError: The store does not answer.
+        """
+        before = newest_generation(self, self.folder)
+        for shard, state in enumerate(generation.shards):
+            if state is not None:
+                self._upload(shard, state, before.shards[shard] if before else None)
+        if not self.create(generation.name, generation.to_bytes()):
+            raise WriterBusyError(
+                f"another run committed generation {generation.number} of {self.address} first: this run has "
+                "committed nothing; run the same command again"
+            )
+        with suppress(SondeError):  # the generation is committed; the next run removes what is left
+            self._remove_old()
+
+    @contextmanager
+    def _pulling(self) -> Iterator[None]:
+        """One process at a time changes the copy."""
+        from filelock import FileLock
+
+        place = self.folder.parent
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(place / "pull.lock"):
+            make_folder(self.folder)
+            (place / "address").write_text(self.address, "utf-8")
+            for left in place.glob("part-*"):
+                shutil.rmtree(left)
+            yield
+
+    def _forget_others(self, shared: bytes, newest: ShardedGeneration | None) -> None:
+        """Empty a copy of what was in the store before: another collection, or generations that are not there."""
+        local = LocalTruth(self.folder)
+        known = newest_generation(local, self.folder)
+        same = local.read(COLLECTION) in (None, shared)
+        if same and known and (newest is None or known.number >= newest.number):
+            same = self.read(known.name) == local.read(known.name)
+        if not same:
+            shutil.rmtree(self.folder)
+            make_folder(self.folder)
+
+    def _download(self, shard: int, state: ShardState) -> None:
+        final = shard_folder(self.folder, shard) / state.version
+        if _manifest_is(final / MANIFEST, state):
+            return
+        place = _place(shard, state)
+        manifest = self._get(f"{place}/{MANIFEST}")
+        if hashlib.sha256(manifest).hexdigest() != state.sha256:
+            raise self._damaged(f"{place}/{MANIFEST}")
+        part = self.folder.parent / f"part-{shard:02d}-{state.version}"
+        known = _known_files(final.parent)
+        for name, digest in _files(manifest, place).items():
+            path = part / name
+            make_folder(path.parent)
+            if digest in known:
+                _linked(known[digest], path)
+            if not path.is_file() or sha256(path) != digest:
+                path.unlink(missing_ok=True)
+                self._fetch(f"{place}/{name}", path)
+                if sha256(path) != digest:
+                    raise self._damaged(f"{place}/{name}")
+        (part / MANIFEST).write_bytes(manifest)
+        shutil.rmtree(final, ignore_errors=True)
+        make_folder(final.parent)
+        part.rename(final)
+        sync_folder(final.parent)
+
+    def _get(self, name: str) -> bytes:
+        content = self.read(name)
+        if content is None:
+            raise SondeError(f"{self.address} lacks {name}: restore it from a backup, or index the sources again")
+        return content
+
+    def _fetch(self, name: str, path: Path) -> None:
+        import obstore
+
+        with _errors(self.address), path.open("wb") as stream:
+            try:
+                for chunk in obstore.get(self._store, name).stream():
+                    stream.write(chunk)
+            except FileNotFoundError:
+                said = f"{self.address} lacks {name}: restore it from a backup, or index the sources again"
+                raise SondeError(said) from None
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _upload(self, shard: int, state: ShardState, before: ShardState | None) -> None:
+        """Upload a version whose manifest is not in the store; the manifest last. The store copies what it has."""
+        import obstore
+
+        place = _place(shard, state)
+        if self.read(f"{place}/{MANIFEST}") is not None:
+            return
+        folder = shard_folder(self.folder, shard)
+        manifest = (folder / state.version / MANIFEST).read_bytes()
+        old = _place(shard, before) if before else ""
+        content = self.read(f"{old}/{MANIFEST}") if before else None
+        known = {digest: name for name, digest in _files(content, old).items()} if content else {}
+        with _errors(self.address):
+            for name, digest in _files(manifest, place).items():
+                if digest in known:
+                    obstore.copy(self._store, f"{old}/{known[digest]}", f"{place}/{name}")
+                else:
+                    obstore.put(self._store, f"{place}/{name}", folder / state.version / name)
+            obstore.put(self._store, f"{place}/{MANIFEST}", manifest)
+
+    def _remove_old(self) -> None:
+        """Remove versions that none of the newest generations names, but none of a run that has not committed."""
+        import obstore
+
+        names = self.names("generations")[-KEPT:]
+        generations = [ShardedGeneration.load(self, self.folder, name) for name in names]
+        kept = {_place(shard, state) for each in generations for shard, state in enumerate(each.shards) if state}
+        newest = generations[-1].number
+        with _errors(self.address):
+            stored = [each["path"] for batch in obstore.list(self._store, "shards") for each in batch]
+            places = {"/".join(path.split("/")[:3]) for path in stored} - kept
+            old = {place for place in places if place.split("/")[-1][:6] <= f"{newest:06d}"}
+            gone = [path for path in stored if "/".join(path.split("/")[:3]) in old]
+            if gone:
+                obstore.delete(self._store, gone)
+
+    def _damaged(self, name: str) -> SondeError:
+        return SondeError(f"{name} in {self.address} is damaged: restore it from a backup, or index the sources again")
+
+
+def opened_copy(path: str | Path) -> Path | None:
+    """Return the folder of an up-to-date copy if a path is the address of a store; None for any other path.
+
+    Raises:
+        SondeError: There is no collection at the address, or the store does not answer.
+    """
+    address = address_of(path)
+    if address is None:
+        return None
+    folder = Bucket(address).pull()
+    if folder is None:
+        raise SondeError(f"there is no collection at {address}", code="no-collection")
+    if newest_generation(LocalTruth(folder), folder) is None:
+        raise SondeError(f"{address} is empty: its first `sonde index` was stopped; run it again")
+    return folder
+
+
+def _place(shard: int, state: ShardState) -> str:
+    return f"shards/{shard:02d}/{state.version}-{state.sha256[:NAMED]}"
+
+
+def _manifest_is(path: Path, state: ShardState) -> bool:
+    return path.is_file() and sha256(path) == state.sha256
+
+
+def _files(manifest: bytes, place: str) -> Mapping[str, str]:
+    """Return the digests of a version's files by name, each name checked to lie below the version's folder."""
+    try:
+        found = dict(json.loads(manifest)["files"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise SondeError(f"{place}/{MANIFEST} is damaged: restore it, or index the sources again") from None
+    for name in found:
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts or "\\" in name or name == MANIFEST:
+            raise SondeError(
+                f"{place} names the file {name!r}, which is outside its folder: nothing was downloaded; "
+                "restore the collection from a backup"
+            )
+    return found
+
+
+def _known_files(folder: Path) -> dict[str, Path]:
+    """Return the files of the versions at hand by digest."""
+    found = {}
+    for manifest in folder.glob(f"*/{MANIFEST}"):
+        for name, digest in _files(manifest.read_bytes(), str(manifest.parent)).items():
+            found[digest] = manifest.parent / name
+    return found
+
+
+def _linked(path: Path, there: Path) -> None:
+    """Link a segment of embeddings, which never changes; copy any other file."""
+    if path.is_file() and not there.exists():
+        shutil.copy2(path, there) if path.parent.name != "vectors" else _link(path, there)
+
+
+def _link(path: Path, there: Path) -> None:
+    try:
+        os.link(path, there)
+    except OSError:
+        shutil.copy2(path, there)
+
+
+_METADATA = "169.254.169.254"
+"""The address of a cloud's service that tells its machines their credentials."""
+
+
+@contextmanager
+def _errors(address: str) -> Iterator[None]:
+    """Say in one line what an object store answers; its library adds pages of details."""
+    from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+    try:
+        yield
+    except BaseError as error:
+        reason = " ".join(str(error).split("Debug source")[0].split())[:300]
+        if _METADATA in reason:  # where obstore asks for credentials if the environment has none
+            said = "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        elif isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
+            said = "the store refuses access; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+        else:
+            said = "the store gives no usable answer; check AWS_ENDPOINT_URL, AWS_ALLOW_HTTP and the network"
+        raise SondeError(f"{address}: {said} ({reason})") from None
