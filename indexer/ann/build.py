@@ -12,7 +12,7 @@ from .devices import out_of_memory, search_device
 from .exact import VectorSource
 from .gpu import Gpu, fill, free_bytes, gpu_of
 from .index import AnnIndex
-from .kinds import PQ_LEAST, OnGpu, choose_kind
+from .kinds import PQ_LEAST, PRODUCT_KINDS, OnGpu, choose_kind
 from .library import faiss, faiss_gpu, threads
 from .place import place_for
 from .settings import GPU_KINDS, TARGET, AnnInfo, AnnSettings, Kind
@@ -129,7 +129,7 @@ def _trained(
     if size:
         notify("training", 0, size)
         sample = vectors.read(np.sort(random.choice(nodes.first, size, replace=False)))
-        sample = np.resize(sample, (max(PQ_LEAST, size), vectors.dimension)) if kind == "ivf-pq" else sample
+        sample = np.resize(sample, (max(PQ_LEAST, size), vectors.dimension)) if kind in PRODUCT_KINDS else sample
         if gpu is not None:
             return fill(gpu, kind, index, sample, vectors, nodes.first), size
         index.train(sample)

@@ -14,7 +14,7 @@ from .gpu import Found
 from .place import IN_MEMORY, SMALL_SUBSET, Place, place_for
 from .settings import AnnInfo
 from .storage import Admitted, Nodes, read_index, write_index
-from .tuning import Notify, grow, held_out, say_nothing, timed
+from .tuning import K, Notify, grow, held_out, say_nothing, timed
 
 QUERIES = 512
 SAMPLE = 1_000
@@ -25,6 +25,9 @@ SPARE = 4
 """Candidates beyond those asked for, since FAISS rounds its sums otherwise and may swap near ties at the end."""
 DEPTH = 0.25
 """Recall@k stays level when the breadth grows with this power of k (200,000 vectors, k from 10 to 100)."""
+CODES = 0.6
+"""Recall@k stays level when the candidates that short codes find grow with this power of k (100,000 and 500,000
+vectors, k from 10 to 200)."""
 
 _NOTHING: tuple[np.ndarray | None, Admitted] = (None, Admitted(None, None, 0, 0))
 
@@ -131,7 +134,9 @@ class AnnIndex:
             return found
         if not self._scans(k, admitted.nodes):
             breadth = self._breadth(k, admitted.nodes / len(self.nodes))
-            return Found(kinds.candidates(kind, self.index, queries, wanted, breadth, admitted.bitmap), everything)
+            factor = max(1.0, self.info.k_factor * (wanted / (K + SPARE)) ** (CODES - 1))
+            found = kinds.candidates(kind, self.index, queries, wanted, breadth, admitted.bitmap, factor)
+            return Found(found, everything)
         if admitted.nodes and (kind == "exact" or kinds.is_graph(kind)):
             return Found(kinds.scan(kind, self.index, queries, wanted, admitted.bitmap), everything)
         return Found(np.empty((len(queries), 0), dtype=np.int64), everything)
@@ -179,8 +184,9 @@ class AnnIndex:
             best.scores[short], best.rows[short] = exact_search(vectors, queries[short], k, rows=rows)
         return best.scores, best.rows
 
-    def tuned(self, breadth: int, factor: int) -> "AnnIndex":
-        """The same index searched with other parameters."""
+    def tuned(self, breadth: int, factor: int | None = None) -> "AnnIndex":
+        """The same index searched with other parameters; a `factor` of None keeps the number of candidates."""
+        factor = self.info.parameters.get("k_factor", self.info.factor) if factor is None else factor
         parameters = kinds.parameters(self.info.kind, self.index, breadth, factor)
         return self.over(self.nodes, replace(self.info, parameters=parameters))
 

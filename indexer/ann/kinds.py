@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import psutil
 
-from .library import faiss
+from .library import faiss, threads
 from .settings import AnnSettings, Kind
 
 LINKS = 32
@@ -20,12 +19,16 @@ BREADTHS = tuple(
 """Values of efSearch that the tuning may choose."""
 
 _CODE_BITS: dict[Kind, int] = {
-    "exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-rabitq": 1, "cagra": 32
+    "exact": 16, "hnsw": 16, "hnsw-sq8": 8, "ivf": 16, "ivf-sq8": 8, "ivf-fastscan": 10, "ivf-rabitq": 1, "cagra": 32
 }  # fmt: skip
 PQ_CODES = (96, 64, 56, 48, 40, 32, 28, 24, 20, 16, 12, 8, 4, 3, 2, 1)
 """Bytes of a product quantiser's code for which FAISS has GPU code with and without cuVS."""
 PQ_LEAST = 256
 """Values that a product quantiser learns for each byte; it needs a vector for each."""
+PRODUCT_KINDS: tuple[Kind, ...] = ("ivf-pq", "ivf-fastscan")
+"""Kinds with a product quantiser."""
+ROTATED: tuple[Kind, ...] = ("ivf-fastscan", "ivf-rabitq")
+"""Kinds that turn the vectors at random first, so that each part of a short code has as much to tell as the others."""
 
 
 def is_lossless(kind: Kind) -> bool:
@@ -56,18 +59,26 @@ def create_index(kind: Kind, dimension: int, vectors: int, seed: int) -> Any:
     if is_graph(kind):
         code = quantizer.QT_fp16 if kind == "hnsw" else quantizer.QT_8bit
         return module.IndexHNSWSQ(dimension, code, LINKS, metric)
-    index = module.index_factory(dimension, _factory(kind, dimension, lists(vectors)), metric)
-    seed_clustering(module.extract_index_ivf(index), seed + 1)
-    if kind == "ivf-pq":
-        index.pq.cp.seed, index.pq.cp.min_points_per_centroid = seed + 1, 1
+    index = module.index_factory(dimension, _factory(kind, dimension, lists(vectors, kind)), metric)
+    seed_clustering(inverted_file(index), seed + 1)
+    if kind in PRODUCT_KINDS:
+        clustering = inverted_file(index).pq.cp
+        clustering.seed, clustering.min_points_per_centroid = seed + 1, 1
     return index
+
+
+def inverted_file(index: Any) -> Any:
+    """The inverted file within an index of an `ivf` kind."""
+    module = faiss()
+    found = module.extract_index_ivf(module.downcast_index(getattr(index, "base_index", index)))
+    return module.downcast_index(found)
 
 
 def layers(index: Any) -> list[str]:
     """The names of FAISS's classes that an index consists of: itself, what it stores its codes in, and its lists."""
     module = faiss()
     found = [type(module.downcast_index(index)).__name__]
-    for name in ("index", "storage"):
+    for name in ("index", "storage", "base_index", "refine_index"):
         if getattr(index, name, None) is not None:
             found += layers(module.downcast_index(getattr(index, name)))
     if isinstance(index, module.IndexIVF):
@@ -80,9 +91,13 @@ def seed_clustering(index: Any, seed: int) -> None:
     index.cp.seed, index.cp.niter, index.cp.min_points_per_centroid = seed, 10, 1
 
 
-def lists(vectors: int) -> int:
-    """Cells of an inverted file: the power of two near four square roots, with 39 vectors or more in each."""
-    wanted = 2 ** round(np.log2(4 * np.sqrt(max(vectors, 1))))
+def lists(vectors: int, kind: Kind = "ivf") -> int:
+    """Cells of an inverted file: the power of two near four square roots, with 39 vectors or more in each.
+
+    Short codes are scanned so fast that fewer and larger cells serve better: 1.5 square roots (benchmarks/README.md).
+    """
+    roots = 1.5 if kind == "ivf-fastscan" else 4
+    wanted = 2 ** round(np.log2(roots * np.sqrt(max(vectors, 1))))
     return int(max(1, min(wanted, vectors // 39)))
 
 
@@ -90,22 +105,27 @@ def training_size(kind: Kind, vectors: int) -> int:
     """Vectors that the training wants to see; 0 where nothing is learnt."""
     if is_lossless(kind):
         return 0
-    return min(vectors, 10_000 if is_graph(kind) else max(10_000, 64 * lists(vectors)))
+    return min(vectors, 10_000 if is_graph(kind) else max(10_000, 64 * lists(vectors, kind)))
 
 
 def bytes_needed(kind: Kind, dimension: int, vectors: int) -> int:
     """Memory of an index, in bytes, from its layout."""
     code = code_bytes(kind, dimension) + 16
     links = 4 * (2 * LINKS + 2) + 16 if is_graph(kind) else 0
-    cells = 4 * dimension * lists(vectors) if kind.startswith("ivf") else 0
+    cells = 4 * dimension * lists(vectors, kind) if kind.startswith("ivf") else 0
     return vectors * (code + links + 16) + cells
 
 
 def bytes_on_gpu(kind: Kind, dimension: int, vectors: int) -> int:
     """Memory of an index on a GPU, in bytes, from its layout."""
     beside = {"exact": 0, "cagra": 4 * DEGREE}.get(kind, 8)
-    cells = 4 * dimension * lists(vectors) if kind.startswith("ivf") else 0
+    cells = 4 * dimension * lists(vectors, kind) if kind.startswith("ivf") else 0
     return vectors * (code_bytes(kind, dimension) + beside) + cells
+
+
+def factors(kind: Kind) -> Sequence[int]:
+    """The numbers of candidates per answer to choose from, ascending; one value where the codes lose nothing."""
+    return (1,) if is_lossless(kind) else FACTORS
 
 
 def breadths(kind: Kind, index: Any) -> Sequence[int]:
@@ -114,16 +134,23 @@ def breadths(kind: Kind, index: Any) -> Sequence[int]:
         return (0,)
     if is_graph(kind):
         return BREADTHS
-    cells = faiss().extract_index_ivf(index).nlist
-    return sorted({min(cells, round(2 ** (step / 2))) for step in range(25)})
+    cells = inverted_file(index).nlist
+    return sorted({min(cells, round(2 ** (step / 4))) for step in range(49)})
 
 
 def candidates(
-    kind: Kind, index: Any, queries: np.ndarray, count: int, breadth: int, bitmap: np.ndarray | None
+    kind: Kind,
+    index: Any,
+    queries: np.ndarray,
+    count: int,
+    breadth: int,
+    bitmap: np.ndarray | None,
+    k_factor: float = 1.0,
 ) -> np.ndarray:
     """The nodes that the index finds nearest, int64 [m, count], best first, -1 where there are none.
 
-    `bitmap` (uint8, one bit a node) holds those that may be found.
+    `bitmap` (uint8, one bit a node) holds those that may be found. Where short codes find candidates for longer ones,
+    they find `k_factor` times as many.
     """
     module = faiss()
     selector = None if bitmap is None else module.IDSelectorBitmap(bitmap)
@@ -132,8 +159,10 @@ def candidates(
     elif is_graph(kind):
         params = module.SearchParametersHNSW(efSearch=max(breadth, count), sel=selector)
     else:
-        params = _inverted_file_parameters(kind, breadth, selector)
-    return index.search(queries, count, params=params)[1]
+        params = _inverted_file_parameters(kind, breadth, selector, k_factor)
+    alone = kind == "ivf-fastscan" and len(queries) == 1  # starting threads takes longer than its one or two ms
+    with threads(1 if alone else None):
+        return index.search(queries, count, params=params)[1]
 
 
 def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, bitmap: np.ndarray | None) -> np.ndarray:
@@ -144,33 +173,39 @@ def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, bitmap: np.nda
 
 def _factory(kind: Kind, dimension: int, cells: int) -> str:
     product = f"PQ{code_bytes('ivf-pq', dimension)}"
-    codes = {"ivf": "SQfp16", "ivf-sq8": "SQ8", "ivf-pq": product, "ivf-rabitq": "RaBitQ"}[kind]
-    return f"{'RR,' if kind == 'ivf-rabitq' else ''}IVF{cells},{codes}"
+    short = f"PQ{dimension // 2 if dimension % 2 == 0 else dimension}x4fs,Refine(SQ8)"
+    codes = {"ivf": "SQfp16", "ivf-sq8": "SQ8", "ivf-fastscan": short, "ivf-pq": product, "ivf-rabitq": "RaBitQ"}[kind]
+    return f"{'RR,' if kind in ROTATED else ''}IVF{cells},{codes}"
 
 
-def _inverted_file_parameters(kind: Kind, probes: int, selector: Any) -> Any:
+def _inverted_file_parameters(kind: Kind, probes: int, selector: Any, k_factor: float) -> Any:
     module = faiss()
-    if kind != "ivf-rabitq":
+    if kind not in ROTATED:
         return module.SearchParametersIVF(nprobe=probes, sel=selector)
-    inner = module.IVFRaBitQSearchParameters(nprobe=probes, sel=selector, qb=8)
-    return module.SearchParametersPreTransform(index_params=inner)
+    if kind == "ivf-rabitq":
+        inner = module.IVFRaBitQSearchParameters(nprobe=probes, sel=selector, qb=8)
+        return module.SearchParametersPreTransform(index_params=inner)
+    inner = module.SearchParametersPreTransform(index_params=module.SearchParametersIVF(nprobe=probes, sel=selector))
+    return module.IndexRefineSearchParameters(k_factor=k_factor, base_index_params=inner)
 
 
 def parameters(kind: Kind, index: Any, breadth: int, factor: int) -> dict[str, int]:
-    """What the index was built and is searched with, under FAISS's names; `factor` is candidates per answer."""
+    """What the index was built and is searched with, under FAISS's names; `factor` is candidates per answer.
+
+    Those are rescored from the stored vectors; in the kind of short codes, from the longer codes beside them.
+    """
     if kind == "exact":
         return {"factor": 1}
     if kind == "cagra":
         return {"graph_degree": DEGREE, "itopk_size": breadth, "factor": factor}
     if is_graph(kind):
         return {"M": LINKS, "efConstruction": index.hnsw.efConstruction, "efSearch": breadth, "factor": factor}
-    return {"nlist": faiss().extract_index_ivf(index).nlist, "nprobe": breadth, "factor": factor}
+    cells = {"nlist": inverted_file(index).nlist, "nprobe": breadth}
+    return cells | ({"k_factor": factor, "factor": 1} if kind == "ivf-fastscan" else {"factor": factor})
 
 
 EXACT_BYTES = 40 << 20
 """A scan of this many bytes takes about 2 ms on 2 cores (measured: 38 MB, 50,000 x 384 float16, in 1.6 ms)."""
-GRAPH_VECTORS = 2_000_000
-"""Above this many vectors a graph takes the better part of an hour to build on 2 cores; inverted files do not."""
 GPU_SCAN_VECTORS = 5_000_000
 BUDGET_SHARE = 0.25
 GPU_SHARE = 0.5
@@ -190,6 +225,8 @@ def choose_kind(settings: AnnSettings, dimension: int, vectors: int, gpu: OnGpu 
     if settings.kind not in (None, "auto"):
         kind, why = settings.kind, "as asked"
     else:
+        import psutil
+
         budget = settings.memory_budget or int(BUDGET_SHARE * psutil.virtual_memory().available)
         kind, why = _on_gpu(dimension, vectors, budget, gpu) if gpu else _on_cpu(dimension, vectors, budget)
     return kind, f"{vectors:,} vectors: {kind}, {bytes_needed(kind, dimension, vectors) / 1e6:,.0f} MB; {why}"
@@ -204,11 +241,7 @@ def _on_cpu(dimension: int, vectors: int, budget: int) -> tuple[Kind, str]:
     limit = f"{budget / 1e6:,.0f} MB"
     if 2 * dimension * vectors <= EXACT_BYTES:
         return "exact", "small enough to compare with every vector"
-    if vectors <= GRAPH_VECTORS:
-        for kind in ("hnsw", "hnsw-sq8"):
-            if bytes_needed(kind, dimension, vectors) <= budget:
-                return kind, f"a graph, within the budget of {limit}"
-    for kind in ("ivf-sq8", "ivf-rabitq"):
+    for kind in ("ivf-fastscan", "ivf-rabitq"):
         if bytes_needed(kind, dimension, vectors) <= budget:
             return kind, f"an inverted file, within the budget of {limit}"
     return "ivf-rabitq", f"the smallest kind, and still above the budget of {limit}"

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import SondeError, UsageError, arg
 
-Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-pq", "ivf-rabitq", "cagra"]
+Kind = Literal["exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-fastscan", "ivf-pq", "ivf-rabitq", "cagra"]
 Metric = Literal["cosine", "dot"]
 GPU_KINDS: tuple[Kind, ...] = ("exact", "ivf", "ivf-sq8", "ivf-pq", "cagra")
 """Kinds that FAISS can build on a GPU."""
@@ -95,6 +95,11 @@ class AnnInfo:
     def factor(self) -> int:
         """Candidates that are rescored for each answer."""
         return self.parameters["factor"]
+
+    @property
+    def k_factor(self) -> int:
+        """Candidates of the short codes that the longer ones rescore, for each that these pass on."""
+        return self.parameters.get("k_factor", 1)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""

@@ -33,11 +33,11 @@ def tune(index: "AnnIndex", vectors: VectorSource, queries: np.ndarray, target: 
     def reached(breadth: int, factor: int) -> float:
         return _recall(index.tuned(breadth, factor), vectors, queries, truth)
 
-    factor = 1
-    if not kinds.is_lossless(index.info.kind):
-        wide = ladder[len(ladder) * 3 // 4]
-        bearable = reached(wide, kinds.FACTORS[-1]) - (1 - goal) / 2
-        factor = _least(kinds.FACTORS, lambda step: reached(wide, step), bearable)
+    factors, wide = kinds.factors(index.info.kind), ladder[len(ladder) * 3 // 4]
+    factor = factors[0]
+    if len(factors) > 1:
+        bearable = reached(wide, factors[-1]) - (1 - goal) / 2
+        factor = _least(factors, lambda step: reached(wide, step), bearable)
     return index.tuned(_least(ladder, lambda step: reached(step, factor), goal), factor)
 
 

@@ -109,6 +109,24 @@ def test_unnormalised_vectors_by_inner_product(queries: np.ndarray) -> None:
         assert (scores >= naive(source, queries, 10)[0][:, -1:] - 1e-5).mean() >= 0.97, kind
 
 
+def test_another_breadth_keeps_the_number_of_candidates(source: ArraySource) -> None:
+    for kind in KINDS[1:]:
+        index = build(source, AnnSettings(kind=kind))
+        kept = dict(index.tuned(7).info.parameters)
+        before = dict(index.info.parameters)
+        name = "efSearch" if kind.startswith("hnsw") else "nprobe"
+        assert kept.pop(name) == 7 and before.pop(name)
+        assert kept == before, kind
+
+
+def test_short_codes_find_more_for_the_longer_ones_to_rescore(source: ArraySource, queries: np.ndarray) -> None:
+    index = build(source, AnnSettings(kind="ivf-fastscan"))
+    truth = naive(source, queries, 10)[0][:, -1:] - 1e-5
+    found = [(index.tuned(1_000, k).search(queries, 10, vectors=source)[0] >= truth).mean() for k in (1, 2, 8, 64)]
+    assert found == sorted(found) and found[0] < 0.97 and found[-1] > 0.99, found
+    assert index.info.parameters["factor"] == 1, "stored vectors are read for the answers and few more"
+
+
 def test_an_unreachable_target_is_reported(monkeypatch: pytest.MonkeyPatch, source: ArraySource) -> None:
     monkeypatch.setattr(sys.modules["sonde.indexer.ann.kinds"], "BREADTHS", (1,))
     info = build(source, AnnSettings(kind="hnsw", target_recall=1.0)).info
@@ -123,14 +141,13 @@ def test_the_choice_follows_size_and_budget(source: ArraySource) -> None:
         return choose(AnnSettings(memory_budget=megabytes * 10**6), 384, vectors)[0]
 
     assert chosen(40_000, 2_000) == "exact"
-    assert chosen(500_000, 2_000) == "hnsw"
-    assert chosen(500_000, 400) == "hnsw-sq8"
-    assert chosen(500_000, 250) == "ivf-sq8"
+    assert chosen(500_000, 2_000) == "ivf-fastscan"
+    assert chosen(500_000, 300) == "ivf-fastscan"
     assert chosen(500_000, 80) == "ivf-rabitq"
     assert chosen(500_000, 10) == "ivf-rabitq"
-    assert chosen(5_000_000, 20_000) == "ivf-sq8"
+    assert chosen(5_000_000, 20_000) == "ivf-fastscan"
     assert choose(AnnSettings(memory_budget=600 * 10**6), 384, 500_000)[1] == (
-        "500,000 vectors: hnsw, 540 MB; a graph, within the budget of 600 MB"
+        "500,000 vectors: ivf-fastscan, 258 MB; an inverted file, within the budget of 600 MB"
     )
     assert build(source, AnnSettings()).info.kind == "exact"
 

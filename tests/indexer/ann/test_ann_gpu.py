@@ -55,7 +55,7 @@ def test_without_the_gpu_build_the_extra_is_named(tmp_path: Path) -> None:
         assert load_index(tmp_path, device="cuda").place.name == "cpu"
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "hnsw-sq8", "ivf-rabitq"])
+@pytest.mark.parametrize("kind", ["hnsw", "hnsw-sq8", "ivf-fastscan", "ivf-rabitq"])
 def test_a_kind_without_a_gpu_form_is_refused(kind: Kind) -> None:
     with pytest.raises(UsageError, match=f"FAISS has no GPU form of '{kind}'; with device 'cuda' use exact, ivf"):
         AnnSettings(kind=kind, device="cuda")

@@ -178,7 +178,7 @@ def test_an_hnsw_graph_of_a_cpu_is_a_scan_on_a_gpu(cuvs: GpuFaiss, tmp_path: Pat
     assert index.scans(10, ROWS) and [call.more["filtered"] for call in cuvs.of("search")] == [True]
 
 
-@pytest.mark.parametrize("kind", ["hnsw-sq8", "ivf-rabitq"])
+@pytest.mark.parametrize("kind", ["hnsw-sq8", "ivf-fastscan", "ivf-rabitq"])
 def test_kinds_without_a_gpu_form_stay_in_main_memory(kind: Kind, cuvs: GpuFaiss, tmp_path: Path) -> None:
     saved(kind, tmp_path, device="cpu")
     load_index(tmp_path, device="cuda").search(QUERIES, 10, vectors=SOURCE)
