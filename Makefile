@@ -32,9 +32,9 @@ test: check ## check, then every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Apart from `make test`, since it installs Ray (380 MB), which nothing else needs.
-test-distributed: .venv/.distributed build/types/sonde ## build shards on Ray, also after kills (10 minutes at most)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray
+# Apart from `make test`, since it installs Ray (380 MB) and an S3 server, which nothing else needs.
+test-distributed: .venv/.distributed build/types/sonde ## shards on Ray and in S3, also after kills (10 minutes at most)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray tests/indexer/sharded
 
 check: .venv/.tested build/types/sonde ## lint, format and types
 	$(BIN)/ruff check .
@@ -64,7 +64,7 @@ wheel: weights ## build dist/sonde-*.whl
 	@ls dist/*.whl
 
 # Start from a fresh .venv, so that nothing is pinned which nothing asks for.
-constraints: .venv/.tested ## write constraints.txt anew from .venv
+constraints: .venv/.tested ## write constraints.txt again from .venv
 	@{ sed '/^[^#]/,$$d' constraints.txt; $(PIP) freeze --all --exclude pip --exclude-editable | sed 's/+[a-z0-9]*$$//'; } >build/constraints.txt
 	@mv build/constraints.txt constraints.txt && touch .venv/.installed .venv/.tested
 
@@ -84,7 +84,7 @@ constraints: .venv/.tested ## write constraints.txt anew from .venv
 	@mkdir -p build && touch $@
 
 .venv/.distributed: .venv/.tested
-	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test,distributed]'
+	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test,distributed]' 'moto[s3]>=5' flask flask-cors
 	@touch $@
 
 .venv/.bench: .venv/.tested

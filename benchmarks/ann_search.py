@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--vectors", type=Path, help="a .npy matrix to use instead of embedding")
-    parser.add_argument("--kinds", default="exact,hnsw,hnsw-sq8,ivf,ivf-sq8,ivf-rabitq")
+    parser.add_argument("--kinds", default="exact,hnsw,hnsw-sq8,ivf,ivf-sq8,ivf-fastscan,ivf-rabitq")
     parser.add_argument("--target", type=float, default=0.98)
     parser.add_argument("--runs", type=int, default=5, help="passes over the queries beside raw FAISS, in turn")
     arguments = parser.parse_args()

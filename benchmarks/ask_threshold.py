@@ -48,7 +48,7 @@ def main() -> None:
     for name, point in (("threshold", found.checked), ("none", found.curve[0])):
         print(
             f"{name} {point.threshold:.3f}: precision {point.precision:.3f}, recall {point.recall:.3f}, "
-            f"F1 {point.f1:.3f}, answers where there is none {point.false_answers:.3f}"
+            f"F1 {point.f1:.3f}, answers to unanswerable questions {point.false_answers:.3f}"
         )
     for point in found.curve[:: max(1, len(found.curve) // 12)]:
         print(

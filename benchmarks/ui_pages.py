@@ -23,7 +23,7 @@ from _side_by_side import DATA, machine
 
 import sonde
 
-PAGES = ("Search", "Map", "Clusters and topics", "Labels", "Explain", "Evaluate", "Data")
+PAGES = ("Search", "Explore", "Clusters and topics", "Labels", "Explain", "Evaluate", "Data")
 LOOK = """() => [
     !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner], [data-stale=true]'),
     document.querySelector('[data-testid=stMain]').innerHTML.length,
@@ -70,7 +70,7 @@ def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
             began = monotonic()
             page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()
             page.get_by_role("heading", name=name).first.wait_for()
-            if name == "Map":  # the page stands still for a moment before the chart is drawn
+            if name == "Explore":  # the page is idle for a moment before the chart is drawn
                 page.locator("[data-drawn]").wait_for()
             if turn:
                 times[name].append(settled(page) - began)

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner
 
-from sonde.app.cli.main import app
+from sonde.app.cli.commands import app_for
 
 WIDTH = 110
 HEAD = f"""<!-- made by docs/make_cli.py with Typer {typer.__version__}; tests/test_docs.py compares -->
@@ -46,7 +46,7 @@ Old names of commands still work:
 
 def commands() -> Iterator[list[str]]:
     """Yield the words after `sonde` of every command but old names, groups before what they hold."""
-    waiting = [([], typer.main.get_command(app))]
+    waiting = [([], typer.main.get_command(app_for()))]
     while waiting:
         words, command = waiting.pop(0)
         yield words
@@ -57,7 +57,7 @@ def commands() -> Iterator[list[str]]:
 def help_of(words: list[str]) -> str:
     """Return what `sonde WORDS --help` prints, at a fixed width."""
     environment = {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH), "NO_COLOR": "1"}
-    ran = CliRunner().invoke(app, [*words, "--help"], prog_name="sonde", env=environment, terminal_width=WIDTH)
+    ran = CliRunner().invoke(app_for(), [*words, "--help"], prog_name="sonde", env=environment, terminal_width=WIDTH)
     if ran.exit_code:
         raise SystemExit(f"sonde {' '.join(words)} --help failed: {ran.output}")
     return "\n".join(line.rstrip() for line in ran.output.strip("\n").splitlines())

@@ -30,6 +30,8 @@ PAGES: dict[str, dict[str, str]] = {
     "explain": {"a": "how do robots learn to grasp", "b": "A robot arm learns to pick up objects."},
     "evaluate": {"what": "Clusters", "run": "kmeans", "truth": "area"},
 }
+WARM, FAST = 12, 500
+"""Searches before the pictures, at most, and the milliseconds below which one counts as fast."""
 SETTLED = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
 
 
@@ -58,10 +60,20 @@ def main(shelf: Path, collection: str = "papers") -> None:
 
 
 def _warm(page: Page, url: str) -> None:
-    """Search once, so that the time that a page says is not that of loading the model."""
-    page.goto(url)
-    page.get_by_text("The best 100 hits ·").wait_for(timeout=120_000)
-    page.close()
+    """Search with other words until a search is fast: the time that a page shows is not that of loading the model."""
+    for number in range(WARM):
+        page.goto(f"{url}+{number}")
+        said = page.get_by_text("The best 100 hits ·")
+        said.wait_for(timeout=120_000)
+        if _milliseconds(said.inner_text()) < FAST:
+            page.close()
+            return
+    raise SystemExit("searches stay slow: try again on an idle machine")
+
+
+def _milliseconds(said: str) -> int:
+    """Return the time at the end of a line such as "The best 100 hits · hybrid · 1,234 ms"."""
+    return int(said.rsplit("·", 1)[1].replace("ms", "").replace(",", ""))
 
 
 def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
@@ -73,12 +85,12 @@ def _take(page: Page, url: str, address: dict[str, str], scheme: str) -> None:
         quiet = quiet + 1 if page.evaluate(SETTLED) else 0
     if (
         page.get_by_role("button", name="Measure", exact=True).is_visible()
-        and not page.get_by_text("Without a truth").is_visible()
+        and not page.get_by_text("Without true classes").is_visible()
     ):
         page.get_by_role("button", name="Measure", exact=True).click()
-        page.get_by_text("Without a truth").wait_for(timeout=120_000)
+        page.get_by_text("Without true classes").wait_for(timeout=120_000)
         page.goto(page.url)  # without the message that it is done
-        page.get_by_text("Without a truth").wait_for()
+        page.get_by_text("Without true classes").wait_for()
     path = IMAGES / f"ui-{url.rpartition('/')[2]}-{scheme}.png"
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     image.save(path, optimize=True)

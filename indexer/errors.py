@@ -97,10 +97,15 @@ def out_of_range(field: str, value: object, advice: str) -> UsageError:
     return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
 
 
+LONGEST_SHOWN = 200
+"""Characters of a value that a message shows whole."""
+
+
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:
     """Return the error for a value that is not among a setting's valid values."""
     names = tuple(known)
-    said = f"{arg(field)} is {value!r}: use {', '.join(names)}"
+    shown = repr(value) if len(str(value)) <= LONGEST_SHOWN else reprlib.repr(value)
+    said = f"{arg(field)} is {shown}: use {', '.join(names)}"
     return UsageError(said, code="unknown-option", field=field, value=value, alternatives=names)
 
 

@@ -1,5 +1,6 @@
 """Durable files: a kill or a full disk leaves either the old content or the new one."""
 
+import codecs
 import errno
 import gzip
 import hashlib
@@ -28,7 +29,7 @@ def text_of(path: Path, what: str) -> str:
     """Return the text of a file that is read as a whole; one whose name ends in .gz is decompressed.
 
     Args:
-        path: Of the file, in UTF-8.
+        path: Of the file, in UTF-8, or in UTF-16 with a byte order mark, as spreadsheets write it.
         what: What it holds, for messages: "the queries".
 
     Raises:
@@ -43,7 +44,7 @@ def text_of(path: Path, what: str) -> str:
     if len(data) > LARGEST_TEXT:
         raise SondeError(f"cannot read {what} in {path}: it is larger than {size(LARGEST_TEXT)}; split it")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise SondeError(f"cannot read {what} in {path}: it is not UTF-8 (byte {error.start + 1:,})") from None
 
@@ -152,7 +153,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-CHECK_DISK = "check that the disk is sound and not full, then run the same command again"
+CHECK_DISK = "check that the disk is not damaged or full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
 FORBIDDEN = ("readonly", "read-only", "permission", "not permitted", "unable to open")
 

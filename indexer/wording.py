@@ -13,7 +13,7 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def existing(names: Iterable[object], nothing: str = "there is none") -> str:
+def existing(names: Iterable[object], nothing: str = "there are none") -> str:
     """Return what there is instead, for an error: "there are a, b", "there is only a", or `nothing`."""
     known = [str(name) for name in names]
     if len(known) < 2:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..indexer.errors import SondeError, Texts, UsageError, as_texts
+from ..indexer.errors import SondeError, Texts, UsageError, arg, as_texts
 from ..indexer.store.collection import StoredCollection
 from ..indexer.store.documents import document_numbers
-from ..indexer.store.kinds import CLUSTER
-from ..indexer.store.runs import assignments_of, find_run, items_of
+from ..indexer.store.kinds import CLUSTER, group_kind_names
+from ..indexer.store.members import items_inside
+from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_runs
 from ..indexer.store.view import View, document_vectors, normalized
+from ..indexer.wording import existing
 from .analysis.corpus import texts_of
 from .analysis.describe import agreement, ids_of, languages
 from .analysis.runs import named
@@ -66,23 +68,45 @@ class Contrast:
 
 
 def compare_clusters(collection: StoredCollection, numbers: Sequence[int], run: str | None = None) -> Contrast:
-    """Return what tells two clusters of a run apart.
+    """Return what tells two groups of a run apart; in a taxonomy, each with all groups under it.
+
+    Args:
+        collection: Where the run is.
+        numbers: Of both groups.
+        run: Name of a cluster or topic run or of a taxonomy; the newest cluster run if None.
 
     Raises:
         SondeError: There is no such run.
-        UsageError: It has no such cluster, or one is empty.
+        UsageError: Its items are not numbered groups, it has no such group, or one is empty.
     """
     with collection.view() as view:
-        found = find_run(view.catalog, CLUSTER, run)
+        found = _run_of_groups(view, run)
         docs, labels, _ = assignments_of(view.catalog, found)
         items = {item.number: item.name for item in items_of(view.catalog, found)}
         for number in numbers:
             if number not in items:
-                raise UsageError(
-                    f"the run {found.name!r} has no cluster {number}: its numbers go from 0 to {max(items)}"
-                )
+                known = existing(number for number in items if number >= 0)
+                said = f"the {found.kind} run {found.name!r} has no {found.kind.item} {number}: {known}"
+                raise UsageError(said, code="not-found", field="clusters", value=number)
         names = [f"{number} ({items[number]})" for number in numbers]
-        return _contrast(view, names, [docs[labels == number] for number in numbers])
+        inside = [items_inside(view.catalog, found, number) for number in numbers]
+        return _contrast(view, names, [np.unique(docs[np.isin(labels, each)]) for each in inside])
+
+
+def _run_of_groups(view: View, name: str | None) -> Run:
+    """Return the run of this name; a cluster run before others of the name, and the newest one if it is None.
+
+    Raises:
+        SondeError: There is none.
+        UsageError: It has no groups, or it is not clear which run is meant.
+    """
+    if name is None or any(run.name == name for run in list_runs(view.catalog, CLUSTER, count=False)):
+        return find_run(view.catalog, CLUSTER, name)
+    run = named(view.catalog, name)
+    if not run.kind.groups:
+        said = f"the {run.kind} run {name!r} has no groups to compare: give a {group_kind_names()} run"
+        raise UsageError(said, code="bad-kind", field="run", value=name)
+    return run
 
 
 def compare_filters(collection: StoredCollection, filters: Sequence[str], sample: int = SAMPLE) -> Contrast:
@@ -294,7 +318,7 @@ def compare(
     run: str | None = None,
     k: int = DEPTH,
 ) -> Contrast | RunComparison:
-    """Compare two clusters (of `run`), two filters, two queries (by their k best documents) or two runs.
+    """Compare two groups of `run`, two filters, two queries (by their k best documents) or two runs.
 
     Raises:
         UsageError: Not exactly two of one of these were given, or one of them holds no document.
@@ -308,7 +332,7 @@ def compare(
         wanted = "give two clusters, two filters, two queries or two runs"
         raise UsageError(f"{wanted}, and nothing else, not {said}" if said else wanted)
     if run is not None and not clusters:
-        raise UsageError("a run is named for its clusters: give two of them")
+        raise UsageError(f"{arg('run')} is for two groups of a run: give their numbers with {arg('clusters')}")
     if clusters:
         return compare_clusters(collection, clusters, run)
     if where:

@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 
-from sonde.app.cli.main import app
+from sonde.app.cli.commands import app_for
 
 FILES = ("Dockerfile", "Dockerfile.gpu")
 
@@ -31,7 +31,7 @@ def last(path: Path, name: str) -> str:
 
 def parse(words: list[str]) -> dict[str, Any]:
     """What the command line makes of words, without running them."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app_for())
     command = group.commands[words[0]]
     rest = words[1:]
     if default := getattr(command, "default", None):  # a group whose first command may be left out

@@ -17,6 +17,7 @@ def script(checkout: Path, *given: str, **environment: str) -> subprocess.Comple
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | variables | environment)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not default_model(), reason="needs the default model")
 def test_every_stage_runs(checkout: Path, tmp_path: Path) -> None:
     ran = script(checkout, str(tmp_path), SONDE_GPU_WORK=str(tmp_path))

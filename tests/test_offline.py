@@ -22,7 +22,7 @@ from fake_encoder import FakeEncoder
 from pytest_socket import SocketConnectBlockedError
 
 from sonde.app.api import index
-from sonde.app.cli.main import app
+from sonde.app.cli.commands import app_for
 
 # An audit hook sees every connection and look-up that Python starts, whichever library asks, and cannot be undone.
 # It writes each down before it raises, so that a library which swallows the error is found all the same.
@@ -181,7 +181,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_command_tries_a_connection(collection: Path) -> None:
     """Run every command on a small collection; many then fail on an argument, after their imports and checks."""
-    found = [words for words in commands(typer.main.get_command(app)) if words[0] not in SERVERS]
+    found = [words for words in commands(typer.main.get_command(app_for())) if words[0] not in SERVERS]
     assert len(found) > 30
     asked: list[list[str]] = []
     for words in found:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from weights_script import FILES, WEIGHTS
 
-from sonde.app.ui.views.map.chart.mount import SCRIPTS
 from sonde.pipelines.pairs.bundled import BUNDLED
 
 HEAVY = re.compile(
@@ -85,11 +84,12 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
         for name in BUNDLED
         for file in ("README.md", "weights.safetensors")
     }
-    chart = {"chart.html", "chart.css", *SCRIPTS}
     pages = {
         "sonde/app/ui/style.css",
         "sonde/app/ui/icon.svg",
-        *(f"sonde/app/ui/views/map/chart/{name}" for name in chart),
+        "sonde/app/ui/views/map/host.js",
+        "sonde/app/workbench/style.css",
+        *(f"sonde/app/workbench/{path.name}" for path in (checkout / "app" / "workbench").glob("*.js")),
     }
     present = (checkout / "indexer/encoder/minilm/model.safetensors").is_file()  # `make weights` puts them there
     weights = {f"sonde/indexer/encoder/minilm/{file}" for file in FILES} if present else set()

@@ -25,7 +25,7 @@ COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
 UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 """Errors that mean a fault of Sonde's, or that a collection holds what no writer puts there."""
 OUT_OF_MEMORY = "OutOfMemoryError"
-"""What PyTorch calls an error of a graphics card's memory; PyTorch is not imported for it."""
+"""PyTorch's name for an out-of-memory error of a GPU; PyTorch is not imported for it."""
 CHECKED = 20_000
 """Passages up to which a collection is checked after an unexpected error: that takes about two seconds."""
 _WANTED = {
@@ -94,8 +94,8 @@ def checked(method: F) -> F:
         known[:] = [signature]
         try:
             bound = signature.bind(*given, **options)
-        except TypeError:
-            return method(*given, **options)  # Python's own message says what is missing
+        except TypeError as error:  # Python's own message would name a class
+            raise _not_bound(method.__name__, str(error)) from None
         for name, value in bound.arguments.items():
             if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = conformed(name, value, _evaluated(method, name))
@@ -104,6 +104,16 @@ def checked(method: F) -> F:
         return _iterated(found, bound.arguments) if inspect.isgenerator(found) else found
 
     return call  # type: ignore[return-value]
+
+
+class CallError(UsageError, TypeError):
+    """A method was called without an argument that it needs, or with one that it does not have."""
+
+    code = "wrong-call"
+
+
+def _not_bound(method: str, said: str) -> CallError:
+    return CallError(f"{method}: {said}")
 
 
 @contextmanager

@@ -61,7 +61,7 @@ class Checking(Opened):
 
         Args:
             since: A date such as "2026-11-01": documents of that day or later are new. Or the name of a cluster, topic,
-                map or label run: documents that it does not know are new.
+                map or label run or a taxonomy: documents that it does not know are new.
             name: The run's name.
             replace: Whether to replace an existing run of this name.
             settings: Base settings; `since` and each option override the field of the same name.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
-from ...indexer.sharded import is_sharded, open_stored
+from ...indexer.sharded import address_of, is_sharded, open_stored
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .checks import Checking
@@ -22,7 +22,9 @@ from .opened import check_device
 from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
+from .taxonomy import Editing
 from .upkeep import Upkeep
+from .views import Viewing
 
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from ...indexer.sharded.build import Runner
 
 
-class Collection(Searching, Grouping, Checking, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting):
+class Collection(
+    Searching, Grouping, Editing, Checking, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting, Viewing
+):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 
     Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works
@@ -53,7 +57,7 @@ def open(path: str | Path, *, device: str = "auto") -> Collection:
     """Open an existing collection; its model is loaded by the first search that needs it.
 
     Args:
-        path: The folder, `NAME.sonde`.
+        path: The folder, `NAME.sonde`, or "s3://BUCKET/NAME.sonde".
         device: Where to encode queries, search, cluster and so on: "auto", "cpu", "cuda", "cuda:1" …
 
     Raises:
@@ -89,7 +93,7 @@ def index(
         source: A path or several (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text, Markdown, HTML
             and PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an Arrow table, a
             dataset.
-        to: The collection's folder, `NAME.sonde`.
+        to: The collection's folder, `NAME.sonde`, or "s3://BUCKET/NAME.sonde" for a collection in shards.
         text: Column or columns with the text. If None, it is detected by name and content, like `title` and `id`.
         title: Column with the title.
         id: Column with the document's id. Without one, a hash of the text identifies a document.
@@ -114,15 +118,20 @@ def index(
     """
     from ...indexer.ingest import BuildSettings, index_source
     from ...indexer.readers import ReadOptions
+    from ...indexer.sharded.bucket import Bucket
     from ...indexer.sharded.build import index_sharded
 
     _refuse_address(to)
+    address = address_of(to)
     columns = (text,) if isinstance(text, str) else tuple(text) if text else None
     _check_reading(options, read, {"text": text, "title": title, "id": id})
     reading = read or ReadOptions(text=columns, title=title, id=id)
     building = settings_from(BuildSettings, settings, options, "index", ("text", "title", "id", "read", *PROGRESS))
     check_device(building.device)
     sharded = shards is not None or is_sharded(Path(to))
+    if address:
+        to = Bucket(address).begin()
+        shards = shards or (None if is_sharded(to) else 1)
     runner = _runner(on, sharded)
     with computing_on(building.device):
         if sharded:
@@ -166,14 +175,14 @@ def estimate(
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     if is_sharded(Path(to)):
-        raise SondeError(f"estimate does not support sharded collections yet: {to} has shards", code="sharded")
+        raise SondeError(f"sharded collections do not support estimates yet: {to} has shards", code="sharded")
     return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
 
 
 def _refuse_address(to: str | Path) -> None:
-    """Refuse what looks like an address, of which a path would make folders here."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(to)):
-        said = f"{arg('to')} is {str(to)!r}: a collection is a folder on this machine; addresses are not supported yet"
+    """Refuse what looks like an address, of which a path would make folders here, unless it names an object store."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(to)) and not address_of(to):
+        said = f"{arg('to')} is {str(to)!r}: give a folder on this machine, or s3://BUCKET/NAME.sonde"
         raise UsageError(said, code="wrong-type", field="to", value=str(to))
 
 

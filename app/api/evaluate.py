@@ -92,10 +92,10 @@ class Evaluating(Opened):
         return evaluate_labels(self.stored, run, truth)
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
-        """Measure a cluster or topic run.
+        """Measure a cluster, topic or taxonomy run.
 
         Args:
-            run: The run's name; the newest cluster or topic run if None.
+            run: The run's name; the newest run of these kinds if None.
             truth: A metadata column with each document's class, for NMI, ARI, V-measure and purity.
 
         Raises:

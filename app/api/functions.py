@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
-    from ...indexer.sharded import is_sharded
+    from ...indexer.sharded import address_of, is_sharded
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
     from ...indexer.store.lock import being_written
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ...pipelines.cluster import read_candidates
     from ...pipelines.label import NONE_NAME, read_labels
     from ...pipelines.label.corrections import read_corrections, write_corrections
-    from ...pipelines.map.regions import density, inside, read_outlines, spread_sample, write_outlines
+    from ...pipelines.map.regions import read_outlines
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
-    from ...pipelines.search.results import NOTHING_ANSWERS
+    from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS
     from ...pipelines.search.shown import shown_metadata, telling_fields
     from ...pipelines.search.tables import to_csv, to_jsonl
     from ...pipelines.topics import seed_words
@@ -45,7 +45,7 @@ _HOMES = {
     "indexer.ingest.report": ("duration", "size"),
     "indexer.readers": ("preview",),
     "indexer.readers.read": ("present",),
-    "indexer.sharded": ("is_sharded",),
+    "indexer.sharded": ("address_of", "is_sharded"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
@@ -56,10 +56,10 @@ _HOMES = {
     "pipelines.cluster": ("read_candidates",),
     "pipelines.label": ("NONE_NAME", "read_labels"),
     "pipelines.label.corrections": ("read_corrections", "write_corrections"),
-    "pipelines.map.regions": ("density", "inside", "read_outlines", "spread_sample", "write_outlines"),
+    "pipelines.map.regions": ("read_outlines",),
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
-    "pipelines.search.results": ("NOTHING_ANSWERS",),
+    "pipelines.search.results": ("NOT_CLOSE", "NOTHING_ANSWERS"),
     "pipelines.search.shown": ("shown_metadata", "telling_fields"),
     "pipelines.search.tables": ("to_csv", "to_jsonl"),
     "pipelines.topics": ("seed_words",),
@@ -71,7 +71,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "NONE_NAME",
     "NOTHING_ANSWERS",
+    "NOT_CLOSE",
     "Patience",
+    "address_of",
     "among",
     "being_written",
     "between",
@@ -80,12 +82,10 @@ __all__ = [
     "check_origin",
     "check_plot_target",
     "containing",
-    "density",
     "duration",
     "encoder_for",
     "estimate_source",
     "every",
-    "inside",
     "is_local",
     "is_sharded",
     "json_value",
@@ -104,7 +104,6 @@ __all__ = [
     "seed_words",
     "shown_metadata",
     "size",
-    "spread_sample",
     "telling_fields",
     "to_csv",
     "to_jsonl",
@@ -112,7 +111,6 @@ __all__ = [
     "train_nli",
     "train_reranker",
     "write_corrections",
-    "write_outlines",
     "write_plot",
 ]
 

@@ -296,6 +296,21 @@ class Grouping(Opened):
 
         return kept.assignments(self.stored, run, kind)
 
+    def memberships(self, id: str) -> "list[kept.Membership]":
+        """Return the groups, labels and tags of one document: those of the newest run first.
+
+        Raises:
+            SondeError: No document has this id.
+
+        Example:
+            >>> id = next(fruit.rows())["id"]
+            >>> [(found.run.name, found.number) for found in fruit.memberships(id)]
+            [('kmeans', 0)]
+        """
+        from ...pipelines.analysis import runs as kept
+
+        return kept.memberships(self.stored, id)
+
     def breakdown(self, run: str, column: str, kind: str | None = None) -> "kept.RunBreakdown":
         """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ...indexer.errors import Ids, Texts
+from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
-from ...indexer.store.kinds import LABEL
+from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import items_of, list_runs
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
@@ -145,7 +145,10 @@ class Labelling(Opened):
         return correct(self.stored, given, self.corrected_run(run, said))
 
     def corrections(self, run: str | None = None) -> "list[Correction]":
-        """Return the corrections of a label run, in document order.
+        """Return the corrections of a label run, in document order; without a name, of the only run that has any.
+
+        Raises:
+            UsageError: No run is named, and several have corrections.
 
         Example:
             >>> [correction.labels for correction in fruit.corrections("kinds")]
@@ -153,7 +156,7 @@ class Labelling(Opened):
         """
         from ...pipelines.label import corrections
 
-        return corrections(self.stored, self.corrected_run(run))
+        return corrections(self.stored, self._run_with_corrections(run))
 
     def save_corrections(self, path: Path, run: str | None = None, progress: Notify = silent) -> int:
         """Write the corrections of a label run to a .csv or .jsonl file; return how many there are.
@@ -188,7 +191,7 @@ class Labelling(Opened):
         """
         from ...pipelines.label import forget_corrections
 
-        return forget_corrections(self.stored, ids, self.corrected_run(run))
+        return forget_corrections(self.stored, ids, self._run_with_corrections(run))
 
     def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> "list[Unsure]":
         """Return the documents with the least certain labels, least certain first; leave out corrected documents.
@@ -300,3 +303,19 @@ class Labelling(Opened):
                 if wanted <= {item.name.casefold() for item in items_of(view.catalog, each)}:
                     return each.name
         return runs[-1].name if runs else "labels"
+
+    def _run_with_corrections(self, run: str | None) -> str:
+        """Return the named run, else the only one that has corrections, else the one that corrections would apply to.
+
+        Raises:
+            UsageError: No run is named, and several have corrections.
+        """
+        with self.stored.view() as view:
+            known = {each.name: each.documents for each in list_runs(view.catalog, CORRECTION)}
+        if run is not None or not known:
+            return self.corrected_run(run)
+        if len(known) > 1:
+            counts = ", ".join(f"{name} ({count:,})" for name, count in known.items())
+            said = f"several runs have corrections: choose one with {arg('run')}: {counts}"
+            raise UsageError(said, code="ambiguous", field="run", alternatives=known)
+        return next(iter(known))

@@ -39,7 +39,8 @@ def check_bitext(files: int, histogram: Path | None, map: Path | None, seed: int
     """Check the plots requested from `evaluate_bitext` before any file is read.
 
     Raises:
-        UsageError: The seed is negative, a plot's suffix is neither .html nor .png, or a plot would show several files.
+        UsageError: The seed is negative, a plot's suffix is none of .html, .png and .svg, or a plot would show several
+            files.
         SondeError: A plot's folder does not exist.
         MissingExtraError: The library that draws it is not installed.
     """
@@ -72,8 +73,8 @@ def evaluate_bitext(
         files: Pairs, as `read_pair_file` reads them.
         model: The bi-encoder.
         k: Number of neighbours from which a margin is computed.
-        histogram: Where to save a histogram of the similarities, .html or .png; for a single file only.
-        map: Where to save a map of both languages, .html or .png; for a single file only.
+        histogram: Where to save a histogram of the similarities, .html, .png or .svg; for a single file only.
+        map: Where to save a map of both languages, .html, .png or .svg; for a single file only.
         seed: Random seed of the map and of the random pairs.
         prompt: Text to put before every sentence.
         device: "auto", "cpu", "cuda" …

@@ -35,7 +35,7 @@ def _without_shards(method: FunctionType) -> Callable[..., Any]:
     def call(self: "Opened", *given: Any, **options: Any) -> Any:
         if self.stored.sharded:
             advice = f"to use it, index the same sources without {arg('shards')}"
-            said = f"{method.__name__} does not support sharded collections yet: {advice}"
+            said = f"sharded collections do not support this yet: {advice}"
             raise UsageError(said, code="sharded")
         return method(self, *given, **options)
 

@@ -151,6 +151,23 @@ class WatchOptions(TypedDict, total=False):
     seed: int
 
 
+class EditOptions(TypedDict, total=False):
+    """Options of `Collection.edit_taxonomy`: see `sonde.EditSettings`."""
+
+    groups: Sequence[int | str]
+    name: str | None
+    description: str | None
+    to: int | str | None
+    level: int | None
+    ids: Sequence[str]
+    where: str | None
+    k: int | None
+    run: str | None
+    examples: Sequence[str]
+    near: float
+    lock: bool
+
+
 class LabelOptions(TypedDict, total=False):
     """Options of labelling: see `sonde.LabelSettings`."""
 

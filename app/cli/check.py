@@ -25,7 +25,8 @@ def register(app: typer.Typer) -> None:
 def check(
     collection: CollectionPath,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="Column with the labels whose mistakes to find.")
+        str | None,
+        typer.Option("--label", metavar="COLUMN", help="Column with labels; the check looks for wrong ones."),
     ] = None,
     split: Annotated[
         str | None,

@@ -18,12 +18,14 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     collection: CollectionPath,
-    cluster: Annotated[list[int] | None, typer.Option("--cluster", metavar="N", help="A cluster; give two.")] = None,
+    cluster: Annotated[
+        list[int] | None, typer.Option("--cluster", metavar="N", help="Number of a cluster, topic or group; give two.")
+    ] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; give two.")] = None,
     query: Annotated[list[str] | None, typer.Option("--query", help="A query; give two.")] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="RUN", help="The run that holds the clusters; or give two runs to compare."),
+        typer.Option("--run", metavar="RUN", help="The run of --cluster; or give two runs to compare."),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="With --query: number of documents found by each query.")] = 100,
     device: Device = "auto",
@@ -31,9 +33,13 @@ def compare(
 ) -> None:
     """Compare two clusters, two filters (such as time windows), two queries or two runs.
 
+    With --run, two groups of that cluster or topic run or taxonomy are compared. A group of a taxonomy includes the
+    groups under it.
+
     \b
     Examples:
       sonde compare themes.sonde --cluster 0 --cluster 1
+      sonde compare themes.sonde --run kmeans --cluster 0 --cluster 1
       sonde compare themes.sonde --where "stars <= 2" --where "stars > 2"
       sonde compare themes.sonde --query "late delivery" --query "noisy fan" -k 4
       sonde compare themes.sonde --run kmeans --run other

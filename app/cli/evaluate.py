@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def evaluate_clusters(
     collection: CollectionPath,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="NAME", help="A cluster or topic run; the newest by default.")
+        str | None, typer.Option("--run", metavar="NAME", help="Cluster, topic or taxonomy run; default: the newest.")
     ] = None,
     truth: Annotated[
         str | None, typer.Option("--truth", metavar="COLUMN", help="Metadata column with each document's class.")

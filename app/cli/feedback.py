@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from ..api import Collection
 
 
+def register(app: typer.Typer) -> None:
+    """Add the commands, and the old name of one part of `judge`."""
+    app.command("tag")(tag)
+    app.command("judge")(judge)
+    app.command("judgements", hidden=True)(judgements)
+
+
 def correct(
     collection: CollectionPath,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
@@ -47,8 +54,9 @@ def correct(
 ) -> None:
     """Correct labels. The next `sonde label` with the same run name applies the corrections and learns from them.
 
-    With only a collection, list the stored corrections. A .jsonl file can hold several labels per document, as a list
-    under `labels`. An empty label is refused; write 'none of these' if no label fits.
+    With only a collection, list the stored corrections; if several runs have some, add --run. A .jsonl file can hold
+    several labels per document, as a list under `labels`. An empty label is refused; write 'none of these' if no
+    label fits.
 
     \b
     Examples:
@@ -72,17 +80,17 @@ def correct(
         check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
     corrections = read_corrections(file) if file else dict.fromkeys(ids or (), label) if label else {}
-    run = opened.corrected_run(run, [name for names in corrections.values() for name in names])
     if unsure:
+        run = opened.corrected_run(run)
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
         for found in opened.unsure(run, k):
             print_json(found.to_dict()) if json else print_unsure(found)
         return
     if forget:
-        left = opened.forget_corrections(ids or (), run)
-        say(f"{run}: {counted(left, 'correction')} kept")
+        say(f"{counted(opened.forget_corrections(ids or (), run), 'correction')} kept")
     elif label or file is not None:
+        run = opened.corrected_run(run, [name for names in corrections.values() for name in names])
         count = opened.correct(corrections, run)
         say(f"{run}: {counted(len(corrections), 'document')} corrected, {counted(count, 'correction')} kept")
         _say_missing(opened, run)
@@ -94,12 +102,9 @@ def correct(
 
 def _say_missing(opened: "Collection", run: str) -> None:
     """Say that a label run does not exist yet, which is allowed but may be a slip."""
-    from difflib import get_close_matches
-
     names = [each.name for each in opened.runs(LABEL.name)]
     if run not in names:
-        near = get_close_matches(run, names, 1)
-        say(f"note: there is no label run {run!r} yet: {f'did you mean {near[0]!r}?' if near else existing(names)}")
+        say(f"note: there is no label run {run!r} yet: {existing(names)}")
 
 
 def _list(found: "list[Correction]", json: bool) -> None:
@@ -116,14 +121,9 @@ def _list(found: "list[Correction]", json: bool) -> None:
 
 
 def print_unsure(found: "Unsure") -> None:
-    """Print a document, its label, the runner-up and the margin between them."""
+    """Print a document, its label with its score, the runner-up, and before them the margin: 0 is undecided."""
     print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {found.other}  {snippet(found.id, 40)}")
     print(f"        {snippet(found.text, 140)}")
-
-
-def register_tag(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("tag")(tag)
 
 
 def tag(
@@ -174,12 +174,6 @@ def _lines(path: Path) -> list[str]:
 
     text = standard_input() if str(path) == "-" else text_of(path, "the ids")
     return [line for line in text.splitlines() if line.strip()]
-
-
-def register_judge(app: typer.Typer) -> None:
-    """Add the command, and the old name of one part of it."""
-    app.command("judge")(judge)
-    app.command("judgements", hidden=True)(judgements)
 
 
 Qrels = Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write the judgements as TREC qrels.")]

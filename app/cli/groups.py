@@ -23,6 +23,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Results": {
         "runs": "Show, name, merge, correct, draw or delete results",
+        "taxonomy": "Edit groups, and keep them as documents change",
         "tag": "Tag documents",
         "export": "Write documents and results to CSV, Parquet or JSONL",
         "get": "Print documents by id",

@@ -1,6 +1,7 @@
 """`sonde index`: sources into a collection."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -133,6 +134,7 @@ def index(
     from ..api import index as run
     from ..api.collection import estimate as estimate_run
     from ..api.collection import index_device
+    from ..api.functions import address_of
     from .target import default_target
 
     options = ReadOptions(
@@ -151,6 +153,7 @@ def index(
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     to = to or default_target(paths)
+    named = address_of(to) or str(to)
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
         if estimate:
@@ -161,12 +164,12 @@ def index(
             return
         report = run(source, to, read=options, settings=settings, shards=shards, on=on, progress=notify).report
     assert report is not None
-    print_json(report.to_dict()) if json else _print_report(report, to)
+    print_json(report.to_dict()) if json else _print_report(report, named)
     if report.mostly_unusable:
         raise SondeError(report.mostly_unusable)
 
 
-def _print_report(report: "BuildReport", to: Path) -> None:
+def _print_report(report: "BuildReport", to: str) -> None:
     counts = [
         f"{count:,} {name}"
         for name in ("added", "replaced", "unchanged", "deleted")
@@ -184,4 +187,4 @@ def _print_report(report: "BuildReport", to: Path) -> None:
         print(f"skipped: {report.skipped:,}, listed in {report.skipped_file}")
         for row in report.skipped_rows[:5]:
             say(f"  {row.origin}: {row.reason}")
-    print(f'try: sonde search {to} "what you are looking for"')
+    print(f'try: sonde search {quote(str(to))} "what you are looking for"')

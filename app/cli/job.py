@@ -8,11 +8,13 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from ...indexer.errors import SondeError
 from ...indexer.files import write_durably
-from ..ui.jobs.job import STOPPED
-from ..ui.jobs.queue import Uploads
+from ..ui.jobs.job import STOPPED, Job
+from ..ui.jobs.queue import Jobs, Uploads
 
 
 def main(folder: Path) -> None:
@@ -39,6 +41,15 @@ def main(folder: Path) -> None:
         if not code:
             Uploads(folder.parent / "uploads").drop(command)
         write_durably(folder / "exit", lambda stream: stream.write(str(code or 0).encode()))
+        _go_on(folder, code)
+
+
+def _go_on(folder: Path, code: object) -> None:
+    """Start what is to follow; after a job in the background also if that failed, but not if it was cancelled."""
+    with suppress(OSError, ValueError, KeyError, SondeError):  # without its folder, or while another is being started
+        job = Job.read(folder)
+        if not code or (job.background and code != STOPPED):
+            Jobs(folder.parent).go_on(job)
 
 
 if __name__ == "__main__":

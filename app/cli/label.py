@@ -204,7 +204,7 @@ def _print_report(report: "LabelReport") -> None:
     if report.corrected:
         judged += f" · {counted(report.corrected, 'document')} as corrected"
     if report.agreement is not None:
-        judged += f" · agreement with {report.engine} on {report.held_back:,} held back: {report.agreement:.1%}"
+        judged += f" · agreement with {report.engine} on {report.held_back:,} held out: {report.agreement:.1%}"
     say(
         f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
@@ -225,7 +225,8 @@ def _print_text(found: "Classified") -> None:
     for name, score in found.scores.items():
         print(f"{'*' if name in found.labels else ' '} {score:.3f}  {snippet(name, 60)}")
     if found.none is not None:
-        print(f"{' ' if found.labels else '*'} {found.none:.3f}  {NONE_NAME} (its own chance, beside the labels')")
+        said = f"{NONE_NAME} (separate from the labels; --none refuses from 0.5 on)"
+        print(f"{' ' if found.labels else '*'} {found.none:.3f}  {said}")
     say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
 
 

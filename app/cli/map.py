@@ -28,7 +28,7 @@ def map_(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FILE", help="Draw the map to an .html or .png file; compute it first if necessary."
+            "--to", metavar="FILE", help="Draw the map to an .html, .png or .svg file; compute it first if necessary."
         ),
     ] = None,
     color: Annotated[
@@ -37,7 +37,12 @@ def map_(
             "--color", metavar="WHAT", help="Colour points by cluster:RUN, topic:RUN, label:RUN or a metadata column."
         ),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "map",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="RUN", help="Name of the run.", show_default="map; the newest map if it is only drawn"
+        ),
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
     update: Annotated[
         str | None,
@@ -56,7 +61,8 @@ def map_(
 ) -> None:
     """Make a two-dimensional map of a collection: similar texts are close together, and regions have names.
 
-    The map is stored as a run. With --to, an existing run of this name is drawn again. The page works offline.
+    The map is stored as a run. With --to, the newest map is drawn, or the one of this name, if there is one: a new map
+    is made only with --replace, a new --name or other settings. The page works offline.
 
     \b
     Examples:
@@ -72,7 +78,7 @@ def map_(
 
     settings = MapSettings(seed, neighbours, sample=sample)
     settings.check()
-    if update is not None and (replace or name != "map"):
+    if update is not None and (replace or name is not None):
         raise UsageError("--update keeps the map as it is: leave out --name and --replace")
     if color is not None and to is None:
         raise UsageError("--color needs --to: the file to draw")
@@ -82,37 +88,42 @@ def map_(
         opened = open_collection(collection, device=device)
         if update is not None:
             say(f"{update}: {counted(opened.update_map(update, progress=notify), 'document')} placed")
-            found = opened.map_run(update)
+            found, drawn = opened.map_run(update), False
         else:
+            known = {run.number for run in opened.runs(MAP)}
             found = _made(opened, settings, name, replace, to is not None, notify)
+            drawn = found.run.number in known
         if to is not None:
             found.draw(to, color, points=points, notify=notify)
             say(f"{to}: {counted(min(len(found), points), 'document')}")
-    _print_map(found, json)
+    _print_map(found, json, drawn)
 
 
 def _made(
-    opened: "Collection", settings: "MapSettings", name: str, replace: bool, drawn: bool, notify: "Notify"
+    opened: "Collection", settings: "MapSettings", name: str | None, replace: bool, drawn: bool, notify: "Notify"
 ) -> "Map":
     """Return a new map, or the one that is there already if it is only to be drawn and was made in the same way."""
     from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
 
-    known = next((run for run in opened.runs(MAP) if run.name == name and run.complete), None)
+    maps = [run for run in opened.runs(MAP) if run.complete]
+    known = next((run for run in reversed(maps) if name in (None, run.name)), None)
     if drawn and known and not replace:
+        name = known.name
         asked = {key: value for key, value in settings.to_dict().items() if value != MapSettings().to_dict()[key]}
         if other := [key for key, value in asked.items() if known.parameters.get(key) != value]:
             raise UsageError(
                 f"the map {name!r} was made with another {' and '.join(other)}: --replace it, or give a --name"
             )
         return opened.map_run(name)
+    name = name or "map"
     free = free_name(opened, MAP.name, name, replace)
     found = opened.map(free, replace=replace, settings=settings, progress=notify)
     say_name(MAP.name, name, found.name)
     return found
 
 
-def _print_map(found: "Map", json: bool) -> None:
+def _print_map(found: "Map", json: bool, drawn: bool) -> None:
     if json:
         for item in found.regions:
             print_json({"run": found.name, "number": item.number, "name": item.name, **item.data})
@@ -126,7 +137,8 @@ def _print_map(found: "Map", json: bool) -> None:
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not on it"
         parts.append(f"{newer}: sonde map {found.collection.path} --update {found.name}")
-    say(f"{found.name}: {' · '.join(parts)} · {found.run.seconds:,.1f} s")
+    parts.append(f"made {found.run.created[:16].replace('T', ' ')} UTC" if drawn else f"{found.run.seconds:,.1f} s")
+    say(f"{found.name}: {' · '.join(parts)}")
 
 
 def curve(
@@ -135,7 +147,7 @@ def curve(
         str | None, typer.Option("--run", metavar="RUN", help="A cluster run; the newest by default.")
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Draw the curve to an .html or .png file.")
+        Path | None, typer.Option("--to", metavar="FILE", help="Draw the curve to an .html, .png or .svg file.")
     ] = None,
     json: Json = False,
 ) -> None:

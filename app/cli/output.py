@@ -1,18 +1,19 @@
 """What the command line prints: results, names of options, progress; and options that commands share."""
 
 import json
+import math
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ...indexer.errors import Message
+from ...indexer.errors import Message, SondeError
 from ...indexer.progress import Notify, Progress
 from ...indexer.wording import per_second
 from .terminal import unchanged, visible
@@ -49,7 +50,10 @@ NamerAddress = Annotated[
     typer.Option("--namer", metavar="URL", help="Ask this OpenAI-compatible endpoint for names; sends it texts."),
 ]
 NamerModel = Annotated[str | None, typer.Option("--namer-model", metavar="M", help="The model of --namer to ask.")]
-NamerShow = Annotated[bool, typer.Option("--namer-show", help="Show what --namer would be sent, and send nothing.")]
+NamerShow = Annotated[
+    bool,
+    typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names."),
+]
 
 SNIPPET = 240
 
@@ -60,8 +64,11 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def say(message: str) -> None:
-    """Print a sentence on stderr."""
-    print(in_options(message), file=sys.stderr)
+    """Print a sentence on stderr; work goes on if nobody reads it any more."""
+    try:
+        print(in_options(message), file=sys.stderr)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def snippet(text: str, length: int = SNIPPET) -> str:
@@ -86,14 +93,14 @@ class ProgressFile:
     def __call__(self, event: Progress | str) -> None:
         """Append an event; progress of one stage every now and then, its end always."""
         if isinstance(event, str):
-            self._write(json.dumps(in_options(event)))
+            self._write(json.dumps(event.marked if isinstance(event, Message) else event))
             return
         now = time.monotonic()
         stage, written = self._last
         apart = min(MOST_SECONDS, max(SECONDS, (now - self._began) / LINES))
         if stage == event.stage and now - written < apart and event.done != event.total:
             return
-        self._last = (event.stage, now)
+        self._last = (event.stage, now if event.done else -math.inf)  # what follows a start is told at once
         self._write(json.dumps({**asdict(event), "at": round(time.time(), 2)}))
 
     def _write(self, line: str) -> None:
@@ -187,10 +194,20 @@ class _Plain:
 
 
 OTHERS = {
-    "k": "-k", "kinds": "--by", "made_of": "--pairs", "ids": "ID", "query": "QUERY", "texts": "TEXT",
-    "target_recall": "--recall", "memory_budget": "--memory",
+    "k": "-k", "kinds": "--by", "made_of": "--pairs", "ids": "ID", "groups": "GROUP", "query": "QUERY", "texts": "TEXT",
+    "clusters": "--cluster", "target_recall": "--recall", "memory_budget": "--memory",
 }  # fmt: skip
 """What has another name here than in Python, or none: a positional argument has that of the help text."""
+
+
+def keep_error(error: SondeError) -> None:
+    """Write an error beside the file that SONDE_PROGRESS names, if any: the web UI has its own words for it."""
+    events = os.environ.get("SONDE_PROGRESS")
+    if not events:
+        return
+    kept = {"code": error.code, "field": error.field, "value": repr(error.value), "message": error.message.marked}
+    with suppress(OSError):
+        Path(events).with_name("error.json").write_text(json.dumps(kept), "utf-8")
 
 
 def option(field: str) -> str:

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     group.command("name", short_help="Rename a run or one of its groups.")(name)
     group.command("merge", short_help="Merge clusters, or topics.")(merge)
     group.command("split", short_help="Split a merged topic.")(split)
-    group.command("update", short_help="Add new documents to clusters, topics or a map.")(update)
+    group.command("update", short_help="Add new documents to clusters, topics, a map or a taxonomy.")(update)
     group.command("correct", short_help="Correct labels, or show the least certain ones.")(correct)
     group.command("delete", short_help="Delete a run.")(delete)
     app.add_typer(group, name="runs")
@@ -48,7 +48,7 @@ def list_(
     delete: Annotated[bool, typer.Option("--delete", hidden=True)] = False,
     json: Json = False,
 ) -> None:
-    """List the runs of a collection: stored clusters, topics, maps, labels, corrections and tags.
+    """List the runs of a collection: clusters, topics, maps, labels, tags, checks, taxonomies and others.
 
     `list` may be left out. Runs that were made with another model than the collection's current one are marked. A
     group is a cluster, a topic or a label; `sonde runs show` prints the numbers of the groups.
@@ -173,8 +173,11 @@ def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None
 
     run = opened.run(name, kind).run
     if not run.kind.groups:
-        known = " and ".join(kind.items for kind in KINDS if kind.groups and not kind.part)
+        known = " and ".join(kind.items for kind in KINDS if kind.groups and not kind.part and not kind.logged)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
+    if run.kind.logged:
+        said = f"the {run.kind} {name!r} has a log of its edits: merge its groups with `sonde {run.kind} merge`"
+        raise UsageError(said)
     if run.kind in TOPIC_KINDS:
         opened.topic_run(run.kind.column(run.name) if run.kind.part else run.name).merge(numbers)
         say(f"merged topics {','.join(map(str, numbers))} of {name!r}")
@@ -189,7 +192,7 @@ def split(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="The topic to split.")],
     kind: Kind = None,
 ) -> None:
-    """Split a merged topic in two.
+    """Split a merged topic into the topics that it was merged from, or any other topic in two.
 
     \b
     Examples:
@@ -213,7 +216,7 @@ def _check_topics(opened: "Collection", name: str, kind: str | None, what: str) 
 
 
 def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Device = "auto") -> None:
-    """Add new documents to a cluster, topic or map run. The documents that are already in it stay where they are.
+    """Add new documents to a cluster, topic, map or taxonomy run. The documents already in it stay.
 
     \b
     Examples:
@@ -221,7 +224,7 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
       sonde runs update news.sonde topics
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC, TOPIC_KINDS
+    from ...indexer.store.kinds import CLUSTER, MAP, TAXONOMY, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     with progress() as notify:
@@ -238,8 +241,10 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
                 topics.update()
         elif found is MAP:
             added = f"{counted(opened.update_map(run, progress=notify), 'document')} placed"
+        elif found is TAXONOMY:
+            added = opened.update_taxonomy(chosen.name, progress=notify).said
         else:
-            raise UsageError(f"{run!r} is a {found} run: only cluster, topic and map runs can be updated")
+            raise UsageError(f"{run!r} is a {found} run: only cluster, topic, map and taxonomy runs can be updated")
     print(f"{run}: {added}")
 
 

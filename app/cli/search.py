@@ -242,12 +242,12 @@ def print_results(
     results: "Results", json: bool, extra: dict[str, str] | None = None, fields: list[str] | None = None
 ) -> None:
     """Print hits on stdout, and notes and details on stderr; if nothing answers, that note comes first, on stdout."""
-    from ..api.functions import NOTHING_ANSWERS, telling_fields
+    from ..api.functions import NOT_CLOSE, NOTHING_ANSWERS, telling_fields
 
     if extra is None:
         say_loading(results.loading_seconds)
     for note in results.notes:
-        print(note) if note.startswith(NOTHING_ANSWERS) and not json else say(f"note: {note}")
+        print(note) if note.startswith((NOTHING_ANSWERS, NOT_CLOSE)) and not json else say(f"note: {note}")
     if results.fusion and not json and any(hit.why for hit in results):
         print(f"fusion: {results.fusion}")
     if results.tuned and not json and any(hit.why for hit in results):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 AllowHost = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="NAME", help="Another name of this server, as of a proxy; repeatable."),
+    typer.Option("--allow-host", metavar="NAME", help="Another host name of the server, e.g. a proxy's."),
 ]
 
 
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="serve")
     app.command("key", hidden=True)(key)
     app.command("mcp")(mcp)
+    app.command("ui")(ui)
 
 
 def _keep_group() -> None:
@@ -41,9 +42,9 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8080,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Requests a second for each client.")] = None,
-    queue: Annotated[int, typer.Option("--queue", help="Searches that may wait; beyond it, 503.")] = 256,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time to an answer.")] = 30.0,
+    rate: Annotated[float | None, typer.Option("--rate", help="Maximum requests per second for each client.")] = None,
+    queue: Annotated[int, typer.Option("--queue", help="Maximum number of waiting searches; others get 503.")] = 256,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Maximum time for an answer.")] = 30.0,
     allow_host: AllowHost = None,
     device: Device = "auto",
 ) -> None:
@@ -89,8 +90,8 @@ def serve(
 
 
 def key(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of API keys; made if it is absent.")],
-    name: Annotated[str, typer.Option("--name", help="What to call the key.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of API keys; created if it does not exist.")],
+    name: Annotated[str, typer.Option("--name", help="Name of the key.")],
     rights: Annotated[str, typer.Option("--rights", help="read, or write, which includes reading.")] = "read",
 ) -> None:
     """Add an API key for `sonde serve` and print it: only its digest is kept, so it cannot be shown again.
@@ -115,22 +116,27 @@ def mcp(
     port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys, with --http.")] = None,
     allow_host: AllowHost = None,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Let the assistant edit taxonomies; each edit can be undone.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
     """Let an assistant use collections: an MCP server on standard input and output, or over HTTP.
 
     Its tools search, answer, count, compare, list topics and clusters with their trends, read documents, and label
-    texts; none of them writes. Name the command in the assistant's settings, or with --http its address.
+    texts; they change nothing. With --edit, two more tools edit taxonomies, and keys need write rights. Put the command
+    into the assistant's settings or, with --http, the server's address.
 
     \b
     Examples:
       sonde mcp reviews.sonde
       sonde mcp reviews.sonde papers.sonde --http
+      sonde mcp reviews.sonde --edit
     """
     from ..api import open as open_collection
     from ..mcp import server_of
 
-    server = server_of(*(open_collection(each, device=device) for each in collections))
+    server = server_of(*(open_collection(each, device=device) for each in collections), edit=edit)
     if not http:
         server.run("stdio")
         return
@@ -140,17 +146,12 @@ def mcp(
 
     settings = ServeSettings(host, port, keys, device, allow_host=tuple(allow_host or ()))
     settings.check_exposure()
-    runner, bound = Server(http_app(server, settings), settings), listening(host, port)
+    runner, bound = Server(http_app(server, settings, "write" if edit else "read"), settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     say(f"MCP at http://{shown}:{bound.getsockname()[1]}{PATH}, stop with Ctrl-C")
     with bound, suppress(KeyboardInterrupt):
         runner.run([bound])
     say(f"sonde: {runner.ending}")
-
-
-def register_ui(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("ui")(ui)
 
 
 def ui(
@@ -166,9 +167,9 @@ def ui(
 ) -> None:
     """Explore collections in a browser: search, map, clusters, topics, labels; make new ones from files.
 
-    Shows every collection of the folder. Listens on this machine alone unless --host says otherwise, which needs
-    --keys: each visitor is then asked for a key, and one of rights "read" changes nothing. Answers only under that
-    address, localhost and the names of --allow-host.
+    Shows every collection of the folder. Listens only on this machine. Another --host needs --keys: visitors are then
+    asked for a key, and a key with read rights cannot change anything. Answers only under its address, localhost and
+    the names of --allow-host.
 
     \b
     Examples:
@@ -184,12 +185,14 @@ def ui(
     except ImportError as error:
         raise MissingExtraError(str(error.name), "ui", "`sonde ui`") from None
     del streamlit
-    from ..http.settings import ServeSettings, is_loopback
+    from ..http.settings import ServeSettings, is_loopback, listening
     from ..ui.launch import launch, settings_for
 
     names = tuple(allow_host or ())
     check_device(device)
     ServeSettings(host, port, keys, device, allow_host=names).check_exposure()
     settings = settings_for(place, keys, device, local=is_loopback(host) and keys is None)
+    if port:
+        listening(host, port).close()  # before the address is announced: the port may be taken
     say(f"the collections in {settings.shelf} are at http://{host}:{port}, stop with Ctrl-C")
     launch(settings, host, port, names)

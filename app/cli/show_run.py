@@ -146,7 +146,7 @@ def _topics_by(topics: "Topics", opened: "Collection", column: str, period: str 
 def draw(
     collection: CollectionPath,
     run: Name,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The .html or .png file to draw.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The .html, .png or .svg file to draw.")],
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Topics: draw them over time, or by class.")
     ] = None,

@@ -47,7 +47,7 @@ def topic(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="With --tree, --over or --by: draw it to an .html or .png file."),
+        typer.Option("--to", metavar="FILE", help="With --tree, --over or --by: draw to an .html, .png or .svg file."),
     ] = None,
     merge: Annotated[str | None, typer.Option("--merge", metavar="3,7", help="Merge topics.")] = None,
     split: Annotated[int | None, typer.Option("--split", metavar="N", help="Split a merged topic in two.")] = None,
@@ -131,6 +131,8 @@ def print_topics(found: "Topics", json: bool) -> None:
         parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")
     parts += [f"{found.run.seconds:,.1f} s"] if found.run.seconds else []
     say(f"{found.name}: {' · '.join(parts)}")
+    if not len(found):
+        say(f"{found.name}: no group of texts is dense enough for a topic; try a smaller --min-size, or more texts")
     if report.get("clear") is False:
         low, high = report["equal"]
         about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
@@ -164,7 +166,10 @@ def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
         print(f"  terms     {', '.join(f'{term} {weight:.4f}' for term, weight in topic.terms)}")
         if topic.keywords:
             print(f"  keywords  {', '.join(f'{term} {cosine:.3f}' for term, cosine in topic.keywords[:10])}")
-    for member in found.documents(number, k):
+    members = found.documents(number, k)
+    if not members and number < 0:
+        say(f"{found.name}: there are no outliers")
+    for member in members:
         if json:
             print_json({"topic": number} | member.to_dict())
         else:
@@ -177,7 +182,9 @@ def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
     """Print which topics are similar, or draw it."""
     if to is not None:
         found.draw_tree(to)
-        say(f"{to}: the tree of {counted(len(found), 'topic')}")
+        leaves = len(found.model.vectors)
+        inner = "" if leaves == len(found) else f" and the {counted(leaves, 'group')} that they consist of"
+        say(f"{to}: the tree of {counted(len(found), 'topic')}{inner}")
         return
     for node in found.tree():
         if json:

@@ -111,7 +111,7 @@ def tune_threshold(
     ],
     mode: Annotated[str, typer.Option("--mode", help="How to find the best hit: dense or hybrid.")] = "dense",
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve to an .html or .png file.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve to an .html, .png or .svg file.")
     ] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Report the result without storing it.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the halves.")] = 0,

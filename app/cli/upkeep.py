@@ -1,6 +1,7 @@
 """`sonde info`, `verify`, `repair`, `compact`, `late`, `delete` and `export`."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from .terminal import unchanged
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
+    from ..api import Collection
 
 
 def register(app: typer.Typer) -> None:
@@ -30,12 +32,13 @@ def info(collection: CollectionPath, device: Device = "auto", json: Json = False
       sonde info reviews.sonde --json
     """
     from ..api import open as open_collection
+    from ..api.functions import address_of
 
     found = open_collection(collection, device=device).info()
-    print_json(found.to_dict()) if json else _print_info(found)
+    print_json(found.to_dict()) if json else _print_info(found, address_of(collection) or found.path)
 
 
-def _print_info(found: "Info") -> None:
+def _print_info(found: "Info", name: str) -> None:
     lines = {
         "documents": f"{found.documents:,}" + (f" in {counted(found.shards, 'shard')}" if found.shards else ""),
         "passages": f"{found.passages:,}"
@@ -57,9 +60,9 @@ def _print_info(found: "Info") -> None:
         lines["tuned"] = tuned_line(found.search_defaults)
     if found.other_models:
         lines["models"] = "; ".join(other_model_line(other, found.documents) for other in found.other_models)
-    print(found.path)
-    for name, text in lines.items():
-        print(f"  {name:<10} {text}")
+    print(name)
+    for title, text in lines.items():
+        print(f"  {title:<10} {text}")
 
 
 def tuned_line(stored: dict[str, Any]) -> str:
@@ -81,11 +84,11 @@ def other_model_line(other: dict[str, Any], documents: int) -> str:
 
 def _ann_line(ann: dict[str, Any] | None, newer: int) -> str:
     if ann is None:
-        return "none, embeddings are scanned exactly"
+        return "none, all embeddings are compared exactly"
     parameters = ", ".join(f"{name} {value}" for name, value in ann["parameters"].items())
     short = "" if ann["reached"] else f", short of the target {ann['target']}"
     where = "" if ann["device"] == "cpu" else f" on {ann['device']}"
-    rest = f"; {newer:,} newer passages are scanned exactly" if newer else ""
+    rest = f"; {newer:,} new passages are compared exactly" if newer else ""
     settings = f" ({parameters})" if parameters else ""
     return f"{ann['kind']}{settings}, recall@10 {ann['recall']:.3f}{short}, {ann['latency_ms']:.2f} ms{where}{rest}"
 
@@ -104,7 +107,7 @@ def verify(collection: CollectionPath, device: Device = "auto", json: Json = Fal
       sonde verify reviews.sonde
     """
     from ..api import open as open_collection
-    from ..api.functions import is_sharded
+    from ..api.functions import address_of, is_sharded
 
     findings = open_collection(collection, device=device).verify()
     for finding in findings:
@@ -113,10 +116,10 @@ def verify(collection: CollectionPath, device: Device = "auto", json: Json = Fal
     if findings:
         advice = f"run `sonde repair {collection}`"
         if is_sharded(collection):
-            advice = "restore the collection from a copy, or index its sources into a new folder"
+            advice = "restore the collection from a backup, or index its sources into a new folder"
         say(f"{counted(len(findings), 'problem')}: {advice}")
         raise typer.Exit(1)
-    say(f"{collection} is sound")
+    say(f"{address_of(collection) or collection}: no problems found")
 
 
 def repair(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
@@ -136,7 +139,7 @@ def repair(collection: CollectionPath, device: Device = "auto", json: Json = Fal
 
 
 def compact(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
-    """Remove tombstones and merge segments. The collection can be searched at the same time.
+    """Remove the data of deleted documents, and merge files. The collection can be searched at the same time.
 
     \b
     Examples:
@@ -154,7 +157,7 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
         print(
             f"{counted(report.removed, 'tombstone')} removed, "
             f"{counted(report.segments_before, 'segment')} became {report.segments}, "
-            f"vectors {size(report.bytes_before)} became {size(report.bytes)}"
+            f"embeddings {size(report.bytes_before)} became {size(report.bytes)}"
         )
 
 
@@ -235,6 +238,12 @@ def export(
             "before them.",
         ),
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page", metavar="FILE", help="Write one .html file with map, search, table and charts that works offline."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
@@ -244,10 +253,17 @@ def export(
       sonde export reviews.sonde --to unhappy.csv --where "stars <= 2"
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
+      sonde export reviews.sonde --page reviews.html
     """
+    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
+    if page is not None and (to != "-" or vectors or raw_formulas):
+        raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
     opened = open_collection(collection)
+    if page is not None:
+        _write_page(opened, page, where, json)
+        return
     for note in opened.export_notes():
         say(f"note: {note}")
     standard = to == "-"
@@ -263,3 +279,16 @@ def export(
         print_json({"documents": count, "path": to})
     else:
         say(f"{counted(count, 'document')} written to {'standard output' if standard else to}")
+
+
+def _write_page(opened: "Collection", page: Path, where: str | None, json: bool) -> None:
+    selection = None
+    if where is not None:
+        _, found = opened.matching(where, k=len(opened), length=1)
+        selection = {"parts": [{"kind": "documents", "ids": [each.id for each in found]}]}
+    with progress(quiet=json) as notify:
+        count = opened.write_page(page, selection=selection, progress=notify)
+    if json:
+        print_json({"documents": count, "path": str(page)})
+    else:
+        say(f"{counted(count, 'document')} written to {page}")

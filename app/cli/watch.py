@@ -31,7 +31,7 @@ def watch(
         str,
         typer.Option(
             "--since", metavar="DATE|RUN",
-            help="New are documents from this date on, or those that this cluster, topic, map or label run lacks.",
+            help="A date: documents from then on are new. A run: documents that it does not contain are new.",
         ),
     ],
     date: Annotated[
@@ -39,10 +39,10 @@ def watch(
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="GROUPS", help="Cluster or topic run to compare; default: the newest."),
+        typer.Option("--run", metavar="GROUPS", help="Cluster or topic run, or taxonomy; default: the newest."),
     ] = None,
     alarms: Annotated[
-        float, typer.Option("--alarms", metavar="P", help="Chance of an alarm although nothing changed.")
+        float, typer.Option("--alarms", metavar="P", help="Maximum chance of a false alarm.")
     ] = 0.01,
     name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "watch",
     replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
@@ -99,4 +99,4 @@ def _print(found: "Watched", k: int) -> None:
         for example in change.examples[:k]:
             print(f"{'':8}{snippet(example.id, ID)} · {snippet(example.text, TEXT)}")
     if not found.changes:
-        print("nothing changed beyond chance")
+        print("no significant change")

@@ -127,7 +127,11 @@ class FusionUsed(BaseModel):
 
 
 class Hits(BaseModel):
-    """Hits, best first, and details. If every hit is weak, the notes begin with "nothing here seems to answer this"."""
+    """Hits, best first, and details.
+
+    If every hit is weak, the notes begin with "nothing here seems to answer this", or with "no hit is close to this in
+    meaning" if some hits have all words of the query.
+    """
 
     query: str
     mode: str

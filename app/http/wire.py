@@ -25,7 +25,7 @@ TYPES = {
     "indexer.upkeep.delete": ("CompactReport",),
     "indexer.upkeep.info": ("Info",),
     "indexer.upkeep.verify": ("Finding",),
-    "pipelines.analysis.runs": ("Assignment", "Member", "RunBreakdown", "RunDetails"),
+    "pipelines.analysis.runs": ("Assignment", "Member", "Membership", "RunBreakdown", "RunDetails"),
     "pipelines.analysis.corpus": ("Tagged",),
     "pipelines.check.check": ("Checked", "Found"),
     "pipelines.watch.watch": ("Example", "GroupChange", "Watched"),
@@ -44,8 +44,9 @@ TYPES = {
     ),
     "pipelines.search.settings": ("SearchDefaults",),
     "pipelines.search.weighting": ("FusionWeight",),
+    "pipelines.taxonomy": ("Conflict", "LogEntry", "Taxonomy", "TaxonomyGroup", "TaxonomyUpdate"),
     "pipelines.topics.over": ("Breakdown", "Cell"),
-    "pipelines.topics.stored": ("Node", "Topic", "TopicMatch", "TopicMember"),
+    "pipelines.topics.results": ("Node", "Topic", "TopicMatch", "TopicMember"),
 }  # fmt: skip
 """The classes that can be serialised, by module."""
 DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64")

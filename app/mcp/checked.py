@@ -1,5 +1,6 @@
 """An MCP server that reports in one line what is wrong with a request, and answers every request that has an id."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
@@ -11,7 +12,15 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from pydantic import ValidationError
 
 from ...indexer.wording import existing
@@ -43,9 +52,9 @@ class CheckedServer(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serve one assistant on standard input and output; a line that is not a valid request gets an error."""
-        async with stdio_server() as (lines, answers), _answering_all(lines, answers) as requests:
+        async with stdio_server() as (lines, answers), _answering_all(lines, answers) as (requests, told):
             server = self._lowlevel_server
-            await server.run(requests, answers, server.create_initialization_options())
+            await server.run(requests, told, server.create_initialization_options())
 
 
 def _hint(unknown: str, known: Iterable[str]) -> str:
@@ -62,24 +71,72 @@ def _in_one_line(tool: str, error: ValidationError) -> str:
     return f"{tool}: {place}: {found['msg'][0].lower()}{found['msg'][1:]}"
 
 
+class _Unanswered:
+    """The requests that have no answer yet."""
+
+    def __init__(self) -> None:
+        self._ids: Counter[str] = Counter()
+        self._less = anyio.Event()
+
+    def note(self, message: object) -> None:
+        """Note a message of the assistant: a request, or a notice that it cancels one, which then gets no answer."""
+        if isinstance(message, JSONRPCRequest):
+            self._ids[str(message.id)] += 1
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self.end((message.params or {}).get("requestId"))
+
+    def end(self, id: object) -> None:
+        """Note that a request is over."""
+        self._ids[str(id)] = max(0, self._ids[str(id)] - 1)
+        self._less.set()
+        self._less = anyio.Event()
+
+    async def end_of_all(self) -> None:
+        """Wait until every request is over."""
+        while any(count > 0 for count in self._ids.values()):
+            await self._less.wait()
+
+
 @asynccontextmanager
-async def _answering_all(lines: Any, answers: Any) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage]]:
-    """Yield the messages that are valid, and answer the others, which the SDK only logs."""
-    sender: MemoryObjectSendStream[SessionMessage]
+async def _answering_all(
+    lines: Any, answers: Any
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[SessionMessage], MemoryObjectSendStream[SessionMessage]]]:
+    """Yield the messages that are valid, and a stream for their answers.
+
+    Invalid lines are answered here, since the SDK only logs them. The end of the input is passed on when all requests
+    are answered: at that end, the SDK stops those that still run.
+    """
     sender, receiver = anyio.create_memory_object_stream[SessionMessage](0)
+    told, written = anyio.create_memory_object_stream[SessionMessage](0)
+    unanswered, reading = _Unanswered(), anyio.CancelScope()
 
     async def forward() -> None:
-        async with sender:
-            async for item in lines:
-                if isinstance(item, Exception):
-                    await answers.send(SessionMessage(_refusal(item)))
-                else:
-                    await sender.send(item)
+        with reading:
+            async with sender:
+                await read()
+
+    async def read() -> None:
+        async for item in lines:
+            if isinstance(item, Exception):
+                await answers.send(SessionMessage(_refusal(item)))
+            else:
+                unanswered.note(item.message)
+                await sender.send(item)
+        await unanswered.end_of_all()
+
+    async def answer() -> None:
+        async with answers:
+            async for item in written:
+                await answers.send(item)
+                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                    unanswered.end(item.message.id)
 
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
-        yield receiver
-        group.cancel_scope.cancel()
+        group.start_soon(answer)
+        yield receiver, told
+        reading.cancel()
+        await told.aclose()
 
 
 def _refusal(error: Exception) -> JSONRPCError:

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 from ...indexer.errors import MissingExtraError
 from ...indexer.wording import counted
 from ..api import Collection
-from .tools import Tools
+from .editing import EditingTools
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 
-def server_of(*collections: Collection) -> "MCPServer[Any]":
+def server_of(*collections: Collection, edit: bool = False) -> "MCPServer[Any]":
     """Return a server with the tools of `Tools`.
+
+    Args:
+        collections: What it offers.
+        edit: Whether it also offers the tools that edit taxonomies.
 
     Raises:
         MissingExtraError: The MCP SDK is not installed.
@@ -25,13 +29,16 @@ def server_of(*collections: Collection) -> "MCPServer[Any]":
         from .checked import CheckedServer
     except ImportError:
         raise MissingExtraError("mcp", "all", "`sonde mcp`") from None
-    tools = Tools(collections)
+    tools = EditingTools(collections)
     server = CheckedServer(
         "sonde", version=metadata.version("sonde"), instructions=_instructions(tools.named()), log_level="WARNING"
     )
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in tools.every:
         server.tool(annotations=reading)(tool)
+    undoable = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    for tool in tools.writing if edit else ():
+        server.tool(annotations=undoable)(tool)
     return server
 
 

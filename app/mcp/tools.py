@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import wraps
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.store.fields import json_value
@@ -32,15 +32,16 @@ Id = Annotated[str, "A document's id, as search returns it."]
 Run = Annotated[str | None, "A run's name, as `collections` lists it; by default the newest run."]
 
 P = ParamSpec("P")
+S = TypeVar("S", bound="Tools")
 
 
-def _told(
-    tool: Callable[Concatenate["Tools", P], dict[str, Any]],
-) -> Callable[Concatenate["Tools", P], dict[str, Any]]:
+def told(
+    tool: Callable[Concatenate[S, P], dict[str, Any]],
+) -> Callable[Concatenate[S, P], dict[str, Any]]:
     """Let a tool raise its errors as `ToolError`, which the assistant reads."""
 
     @wraps(tool)
-    def told(self: "Tools", *args: P.args, **given: P.kwargs) -> dict[str, Any]:
+    def told(self: S, *args: P.args, **given: P.kwargs) -> dict[str, Any]:
         from mcp.server.mcpserver.exceptions import ToolError
 
         for name, value in given.items():
@@ -72,19 +73,19 @@ class Tools:
         """All tools."""
         return [
             self.collections, self.search, self.ask, self.similar, self.get_document, self.count, self.compare,
-            self.list_topics, self.list_clusters, self.members, self.trends, self.label,
+            self.list_topics, self.list_clusters, self.list_taxonomy, self.members, self.trends, self.label,
         ]  # fmt: skip
 
     def named(self) -> dict[str, Collection]:
         """Return the collections by name."""
         return self._collections
 
-    @_told
+    @told
     def collections(self) -> dict[str, Any]:
         """List the collections: documents, metadata columns with their types, stored runs and the answer threshold."""
         return {"collections": [_described(name, each) for name, each in self._collections.items()]}
 
-    @_told
+    @told
     def search(
         self,
         query: Annotated[str, "What to look for, in words."],
@@ -98,14 +99,15 @@ class Tools:
         """Find the documents that answer a query best, each with its best passage, id, relevance and metadata.
 
         Relevance is the estimated chance that a document is an answer, 0 to 1. If every hit is weak, the notes begin
-        with "nothing here seems to answer this".
+        with "nothing here seems to answer this", or with "no hit is close to this in meaning" if some hits have all
+        words of the query.
         """
         found = self._one(collection).search(
             query, k=_checked(k), where=where, mode=mode, threshold=threshold, rerank=rerank
         )
         return _answer(found)
 
-    @_told
+    @told
     def ask(
         self,
         question: Annotated[str, "A question."],
@@ -122,19 +124,19 @@ class Tools:
             "notes": list(found.notes),
         }
 
-    @_told
+    @told
     def similar(self, id: Id, k: Hits = 10, where: Where = None, collection: Name = None) -> dict[str, Any]:
         """Find the documents most similar to a stored one."""
         return _answer(self._one(collection).similar(id, k=_checked(k), where=where))
 
-    @_told
+    @told
     def get_document(self, id: Id, collection: Name = None) -> dict[str, Any]:
         """Return the whole text of a document with its title and metadata."""
         found = self._one(collection).get(id)
         metadata = {name: json_value(value) for name, value in found.metadata.items()}
         return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
 
-    @_told
+    @told
     def count(
         self,
         where: Where = None,
@@ -158,7 +160,7 @@ class Tools:
         }
         return {name: value for name, value in counted.items() if value is not None}
 
-    @_told
+    @told
     def compare(
         self,
         first: Annotated[str, "SQL condition of the first part, such as: stars <= 2"],
@@ -176,31 +178,36 @@ class Tools:
             ],
         }
 
-    @_told
+    @told
     def list_topics(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
         """List the topics of a run, their sizes and terms; coarse:NAME, middle:NAME and fine:NAME are its levels."""
         return _items(self._one(collection), TOPIC, run)
 
-    @_told
+    @told
     def list_clusters(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
         """List the clusters of a run, with their sizes and terms."""
         return _items(self._one(collection), CLUSTER, run)
 
-    @_told
+    @told
+    def list_taxonomy(self, taxonomy: Run = None, collection: Name = None) -> dict[str, Any]:
+        """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these."""
+        return self._one(collection).taxonomy(taxonomy).to_dict()
+
+    @told
     def members(
         self,
         run: Annotated[str, "A run's name, as `collections` lists it."],
-        number: Annotated[int, "The number of a topic, cluster or label."],
+        number: Annotated[int, "The number of a topic, cluster, group or label."],
         k: Hits = 10,
         offset: Annotated[int, "Documents to skip."] = 0,
-        kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
+        kind: Annotated[str | None, "cluster, topic, taxonomy or label, if several runs have this name."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
         """Return the documents of a topic, cluster or label, the most typical ones first."""
         found = self._one(collection).members(run, number, kind, k=_checked(k), offset=offset)
         return {"documents": [{"id": each.id, "title": each.title, "text": each.text[:SHOWN]} for each in found]}
 
-    @_told
+    @told
     def trends(
         self,
         run: Annotated[str, "A run of topics, clusters or labels, as `collections` lists it."],
@@ -226,7 +233,7 @@ class Tools:
         ]  # fmt: skip
         return {"later_half_from": found.parts[middle], "items": sorted(rows, key=lambda row: -row["change"])}
 
-    @_told
+    @told
     def label(
         self,
         texts: Annotated[list[str], f"Texts to label, {MOST_TEXTS} at most."],

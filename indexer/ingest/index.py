@@ -277,6 +277,7 @@ def _run(
         lexical.follow()
         late = LateFollower(folder, catalog, encoder) if is_wanted(catalog) else None
         committer, fields = Committer(folder, catalog, lexical, encoder, tally, late), catalog.fields()
+        notify(Progress("embedding", 0, None, "documents"))  # the first batch can take a minute
         for batch in batches:
             began = time.monotonic()
             committer.commit(batch)

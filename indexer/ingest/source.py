@@ -175,20 +175,43 @@ def _estimate(reading: Reading, encoder: Encoder) -> Estimate | None:
     return estimate(found.sample, found.documents, encoder, characters=found.characters, reading=found.seconds)
 
 
+STEADY = 0.05
+"""An estimated total is kept until it is wrong by more than this share: one that moves all the time tells little."""
+
+
 class _Followed:
     """A reading whose position is added to the progress of the build."""
 
     def __init__(self, reading: Reading, notify: Notify) -> None:
         self.reading = reading
         self._notify = notify
+        self._read = 0
+        self._ended = False
+        self._total: int | None = None
 
     def __iter__(self) -> Iterator[Document | Skipped]:
-        return iter(self.reading)
+        for item in self.reading:
+            self._read += 1
+            yield item
+        self._ended = True
 
     def notify(self, event: Progress | str) -> None:
         """Pass on sentences, and progress with the total that the reading implies."""
         if isinstance(event, Progress) and event.total is None:
-            at = self.reading.progress()
-            total = round(event.done * at.total / at.done) if at.total and at.done else None
-            event = replace(event, total=max(total, event.done) if total else None)
+            self._total = self._estimated()
+            event = replace(event, total=max(self._total, event.done) if self._total else None)
         self._notify(event)
+
+    def _estimated(self) -> int | None:
+        """Return how many documents there are: exact once all are read, before that by the share that was read.
+
+        The share is that of what was read, which runs ahead of what is embedded.
+        """
+        if self._ended:
+            return self._read
+        read, at = self._read, self.reading.progress()
+        if not (read and at.total and at.done):
+            return self._total
+        total = round(read * at.total / at.done)
+        held = self._total
+        return held if held and abs(total - held) <= STEADY * held else total

@@ -127,7 +127,9 @@ class _Finder:
 
     def text(self) -> tuple[tuple[str, ...], str]:
         if self._options.texts:
-            return tuple(self._existing(name, "text") for name in self._options.texts), "as set"
+            names = tuple(self._existing(name, "text") for name in self._options.texts)
+            odd = [f"{name} has type {self._profiles[name].kind}" for name in names if not self._has_text(name)]
+            return names, "as set" + (f"; {', '.join(odd)}, not text" if odd else "")
         free = [profile for profile in self._strings if profile.name not in (self._options.title, self._options.id)]
         named = [profile for profile in self._profiles.values() if text_rank(profile.name) == 0 and profile not in free]
         named += [profile for profile in free if text_rank(profile.name) is not None]
@@ -139,6 +141,9 @@ class _Finder:
             said = f"no text column among {self._existing_names()}: choose one with {arg('text')}"
             raise UsageError(said, code="not-found", field="text", alternatives=self._profiles)
         return (max(prose, key=lambda profile: profile.mean_length).name,), "by content, the longest strings"
+
+    def _has_text(self, name: str) -> bool:
+        return self._profiles[name].kind in ("text", "list", "empty")
 
     def title(self, taken: set[str]) -> tuple[str | None, str]:
         if self._options.title is not None:

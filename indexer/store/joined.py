@@ -50,7 +50,7 @@ class JoinedCatalog(Catalog):
     @property
     def connection(self) -> sqlite3.Connection:
         """Refused: no statement may see one shard alone."""
-        raise SondeError("this does not support sharded collections yet")
+        raise SondeError("sharded collections do not support this yet")
 
     def close(self) -> None:
         """Nothing: each shard closes its own catalog."""
@@ -132,7 +132,7 @@ def _read(sql: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """
     select, wanted = _SELECT.match(sql), _WANTED.search(sql)
     if select is None or ("(?)" in sql and wanted is None):
-        raise SondeError("this does not support sharded collections yet")
+        raise SondeError("sharded collections do not support this yet")
     names = [column.strip().rpartition(".")[2] for column in _columns(select[1])]
     return tuple((place, name) for place, name in enumerate(names) if name in ("doc", "row")), wanted[
         1

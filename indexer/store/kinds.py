@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
+from ..wording import on_one_line
 
 ColumnValue = Literal["number", "name", "names", "member", "place"]
 Payload = Literal["run_documents", "run_places"]
@@ -86,6 +87,9 @@ class RunKind(str):
         follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
             and is renamed with it.
         part: Whether a run that follows another is a part of it: written, replaced and deleted with it.
+        logged: Whether every change of an item is an entry in a log, so that items are changed only by its own edits.
+        nested: Whether an item may lie under another, whose number its data has as `parent`. The documents of an item
+            are then those in it and in all items under it, in filters and wherever an item is named.
     """
 
     __slots__ = ()
@@ -103,6 +107,8 @@ class RunKind(str):
     update: ClassVar[tuple[str, ...]] = ()
     follows: ClassVar["RunKind | None"] = None
     part: ClassVar[bool] = False
+    logged: ClassVar[bool] = False
+    nested: ClassVar[bool] = False
 
     def __new__(cls) -> "RunKind":
         """Create a kind with the name given in its class."""
@@ -254,16 +260,43 @@ class Watches(Checks):
     score = "similarity"
 
 
+class Taxonomies(RunKind):
+    """Groups that people keep and edit, in a tree; a document belongs to one of them, or to none (-1)."""
+
+    __slots__ = ()
+    name, item, items, heading = "taxonomy", "group", "groups", "Taxonomies"
+    score = "similarity"
+    numbered = groups = colors = logged = nested = True
+    embedded = False
+
+
+class Edits(RunKind):
+    """The log of a taxonomy: one item for each edit, and no documents."""
+
+    __slots__ = ()
+    name, item, items, heading = "edit", "edit", "edits", "Edits"
+    part = True
+    embedded = False
+
+    def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
+        """Return no column: the log is not about documents."""
+        del main, parameters
+        return ()
+
+
 CLUSTER, TOPIC, MAP, LABEL, TAG, CHECK = Clusters(), Topics(), Maps(), Labels(), Tags(), Checks()
 WATCH = Watches()
 Corrections.follows = LABEL
 CORRECTION = Corrections()
+TAXONOMY = Taxonomies()
+Edits.follows = TAXONOMY
+EDIT = Edits()
 Level.follows = TOPIC
 COARSE, MIDDLE, FINE = Coarse(), Middle(), Fine()
 LEVELS: tuple[RunKind, ...] = (COARSE, MIDDLE, FINE)
 """The levels of a topic run, the coarsest first; their names are those of the levels."""
 TOPIC_KINDS: tuple[RunKind, ...] = (TOPIC, *LEVELS)
-KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH)
+KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH, TAXONOMY, EDIT)
 
 
 def kind_of(name: str) -> RunKind:
@@ -277,7 +310,8 @@ def kind_of(name: str) -> RunKind:
             return kind
     near = get_close_matches(str(name).lower(), KINDS, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    said = f"{name!r} is not a kind of run{hint}: use {kind_names()}"
+    shown = on_one_line(str(name))
+    said = f"{shown!r} is not a kind of run{hint}: use {kind_names()}"
     raise UsageError(said, code="unknown-option", field="kind", value=name, alternatives=KINDS)
 
 
@@ -289,6 +323,12 @@ def kind_names() -> str:
 def group_kinds() -> tuple[RunKind, ...]:
     """Return the kinds whose items group the documents, without those that are parts of others."""
     return tuple(kind for kind in KINDS if kind.groups and not kind.part)
+
+
+def group_kind_names() -> str:
+    """Return the names of these kinds, formatted as a list in a sentence."""
+    *first, last = group_kinds()
+    return f"{', '.join(first)} or {last}"
 
 
 def followers(kind: RunKind) -> tuple[RunKind, ...]:

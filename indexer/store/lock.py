@@ -108,6 +108,8 @@ def no_collection(folder: Path, why: str) -> SondeError:
         return WriterBusyError(
             f"{folder} is being written to by {holder}, and nothing is committed yet: try again later"
         )
+    if not folder.exists():
+        return SondeError(f"there is no collection at {folder}: it was deleted or moved", code="no-collection")
     return SondeError(f"{folder} is not a Sonde collection: {why}", code="no-collection")
 
 

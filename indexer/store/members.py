@@ -25,9 +25,53 @@ ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 """SQL of whether the run names document `d`."""
 
+DEEPEST = 100
+"""Levels of a tree of items, at most."""
+_TREE = (
+    "WITH RECURSIVE up(item, above, next, name, depth) AS ("
+    "SELECT item, item, json_extract(data, '$.parent'), name, 1 FROM run_items WHERE run = {0} "
+    "UNION ALL SELECT up.item, p.item, json_extract(p.data, '$.parent'), p.name || ' > ' || up.name, depth + 1 "
+    f"FROM up JOIN run_items p ON p.run = {{0}} AND p.item = up.next WHERE depth < {DEEPEST}) "
+)
+"""SQL of a table with a row for each item and each item above it, itself included: `name` is the path between them."""
+INSIDE = (
+    f"{NUMBER} IN ({_TREE}SELECT -2 UNION ALL SELECT item FROM up WHERE above IN "
+    "(SELECT item FROM up WHERE (above = item OR next IS NULL) AND ({1})))"
+)
+"""SQL of whether document `d` is in an item that meets a condition, or under one; NULL where it is in none.
+
+`format` takes the run's number, and the condition over `up.item`, the item's number, or `up.name`: its name in one row
+and its path in another. SQLite reads the tree once for all documents. No item is -2: without it, NULL would not be in
+an empty set, and NOT would turn that into yes.
+"""
+OWN = {"number": "up.item", "name": "up.name"}
+"""What a condition in `INSIDE` compares, by the value of the run's column."""
+
+
+def items_inside(catalog: Catalog, run: Run, item: int) -> list[int]:
+    """Return the number of an item and, where items lie under others, of all items under it, ascending."""
+    if not run.kind.nested:
+        return [item]
+    sql = f"{_TREE.format(run.number)}SELECT DISTINCT item FROM up WHERE above = ? ORDER BY item"
+    return [number for (number,) in catalog.connection.execute(sql, (item,))]
+
+
+def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
+    """Return the names of each item and of all items above it, each once, by the item's number."""
+    found: dict[int, list[str]] = {}
+    sql = (
+        f"{_TREE.format(run.number)}SELECT DISTINCT up.item, i.name FROM up "
+        "JOIN run_items i ON i.run = ? AND i.item = up.above"
+    )
+    for item, name in catalog.connection.execute(sql, (run.number,)):
+        found.setdefault(item, []).append(name)
+    return found
+
 
 def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:
     """Return numbers and scores of an item's documents, those that belong to it most first, then by number.
+
+    Where items lie under others, the documents of an item include those of the items under it.
 
     Args:
         catalog: Of the collection.
@@ -36,8 +80,12 @@ def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> li
         k: How many to return, 1 or more.
         offset: How many to leave out at the top, 0 or more.
     """
-    sql = "SELECT doc, score FROM run_documents WHERE run = ? AND item = ? ORDER BY score DESC, doc LIMIT ? OFFSET ?"
-    return catalog.connection.execute(sql, (run.number, item, min(k, LARGEST), min(offset, LARGEST))).fetchall()
+    listed = ", ".join(str(int(each)) for each in items_inside(catalog, run, item)) or "NULL"
+    sql = (
+        f"SELECT doc, score FROM run_documents WHERE run = ? AND item IN ({listed}) "
+        "ORDER BY score DESC, doc LIMIT ? OFFSET ?"
+    )
+    return catalog.connection.execute(sql, (run.number, min(k, LARGEST), min(offset, LARGEST))).fetchall()
 
 
 def documents_named_by(catalog: Catalog, kind: RunKind, name: str) -> list[int]:
@@ -53,7 +101,17 @@ def item_sizes(catalog: Catalog, run: Run) -> dict[int, int]:
 
 
 def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:
-    """Return the names of a run's items with their numbers of documents; items of one name count together."""
+    """Return the names of a run's items with their numbers of documents; items of one name count together.
+
+    Where items lie under others, a document counts for its item and for all above it.
+    """
+    if run.kind.nested:
+        totals: dict[str, int] = {}
+        above = names_above(catalog, run)
+        for item, count in item_sizes(catalog, run).items():
+            for name in above.get(item, ()):
+                totals[name] = totals.get(name, 0) + count
+        return list(totals.items())
     sql = (
         "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
         "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"

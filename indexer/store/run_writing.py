@@ -17,9 +17,9 @@ from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
 from .checksums import assignment_sum, forget_run, place_sum, results_part, run_checksum, run_part, store
 from .collection import check_folder
-from .kinds import NAME_SUFFIX, RunKind, followers
+from .kinds import KINDS, NAME_SUFFIX, RunKind, followers
 from .lock import writer_lock
-from .runs import Item, Run, find_run, list_runs
+from .runs import Item, Run, find_run, items_of, list_runs
 from .view import View
 
 RESULTS = ("run_items", "run_documents", "run_places", "run_arrays")
@@ -109,10 +109,15 @@ def check_run_name(
     if not name.strip() or name != name.strip() or not name.isprintable():
         said = f"{name!r} is not a valid run name: use printable characters, without spaces at the ends"
         raise UsageError(said, code="bad-name", field="name", value=name)
+    known = {run.name for run in list_runs(catalog, kind, count=False)} - {leaving}
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix in KINDS and name not in known:
+        said = f"{name!r} is not a valid run name: {prefix + colon!r} before a name means the run of that kind or level"
+        raise UsageError(said, code="bad-name", field="name", value=name)
     if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
         said = f"the {kind} run {name!r} already exists: {advice}"
         raise UsageError(said, code="name-taken", field="name", value=name)
-    _check_columns({run.name for run in list_runs(catalog, kind, count=False)} - {leaving}, kind, name)
+    _check_columns(known, kind, name)
 
 
 def _check_columns(known: set[str], kind: RunKind, name: str) -> None:
@@ -213,9 +218,14 @@ def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
     """Rename a cluster, a topic or a label of a run.
 
     Raises:
+        UsageError: Another item of the run has this name.
         SondeError: The run has no such item, or another process is writing.
     """
     with writing(folder) as catalog:
+        same = next((each for each in items_of(catalog, run) if each.number != number and each.name == to), None)
+        if same is not None:
+            said = f"the {run.kind} run {run.name!r} already has a {run.kind.item} named {to!r}, number {same.number}"
+            raise UsageError(f"{said}: choose another name", code="name-taken", field="to", value=to)
         given = f"json_remove(json_set(data, '$.{GIVEN}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:

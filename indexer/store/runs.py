@@ -12,7 +12,7 @@ import numpy as np
 from ..encoder import ModelSpec
 from ..errors import SondeError, UsageError
 from ..files import NUMPY_HEADER
-from ..wording import existing
+from ..wording import existing, on_one_line
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
 from .models import History
@@ -105,7 +105,9 @@ def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
     chosen = [run for run in runs if (run.name == name if name is not None else run.complete)]
     if chosen:
         return chosen[-1]
-    wanted = f"no {kind} run" + (f" {name!r}" if name is not None else "")
+    wanted = f"no {kind} run" + (
+        f" {on_one_line(name)!r}" if isinstance(name, str) else f" {name!r}" if name is not None else ""
+    )
     known = existing((run.name for run in runs), "create one first")
     said = f"there is {wanted} in this collection: {known}"
     raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))

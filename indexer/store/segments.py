@@ -15,7 +15,7 @@ from ..errors import SondeError
 from ..files import NUMPY_HEADER, sha256, write_durably
 
 SCATTERED = 1_024
-"""Up to this many rows of a file are read one by one."""
+"""Up to this many rows are read one by one, more through a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,24 @@ class Segments:
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Return the vectors of `rows` (int64 [n], in any order) as float32 [n, d]."""
         rows = np.asarray(rows, dtype=np.int64)
-        found = np.empty((len(rows), self.dimension), dtype=np.float16)
         owners = np.searchsorted(self._starts, rows, side="right") - 1
         if len(rows) and (owners.min() < 0 or rows.max() >= self._rows):
             raise SondeError(f"rows {rows.min():,} to {rows.max():,} are not all in the segments: run `sonde verify`")
+        if len(rows) <= SCATTERED and hasattr(os, "pread"):
+            return to_float32(self._one_by_one(rows, owners))
+        found = np.empty((len(rows), self.dimension), dtype=np.float16)
         for owner in np.unique(owners):
             mine = owners == owner
-            found[mine] = self._files[owner].read(rows[mine] - self._starts[owner])
+            found[mine] = self._files[owner].mapped()[rows[mine] - self._starts[owner]]
         return to_float32(found)
+
+    def _one_by_one(self, rows: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """Return float16 [n, d]. Grouping a few rows by file takes longer than reading them."""
+        size = self.dimension * 2
+        files = [(file.descriptor, file.offset) for file in self._files]
+        places = zip(owners.tolist(), (rows - self._starts[owners]).tolist(), strict=True)
+        parts = [os.pread(files[owner][0], size, files[owner][1] + row * size) for owner, row in places]
+        return np.frombuffer(b"".join(parts), dtype=np.float16).reshape(-1, self.dimension)
 
     def chunks(self, size: int) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (first row, float32 [m, d]) over all rows in order, at most `size` rows at a time."""
@@ -106,23 +116,15 @@ class _File:
                 shape, kind = _header(self._stream)
         except (ValueError, SyntaxError, TypeError, EOFError, LookupError, TokenError) as error:
             raise _damaged(path, str(error)) from None
-        self._offset = self._stream.tell()
+        self.descriptor, self.offset = self._stream.fileno(), self._stream.tell()
         if shape != self._shape or kind != np.float16:
             raise _damaged(path, f"it holds {kind} {shape}, expected float16 {self._shape}")
-        if os.fstat(self._stream.fileno()).st_size != self._offset + segment.count * dimension * 2:
+        if os.fstat(self._stream.fileno()).st_size != self.offset + segment.count * dimension * 2:
             raise _damaged(path, "it is cut off")
-
-    def read(self, rows: np.ndarray) -> np.ndarray:
-        """Return float16 [n, d]; a few rows one by one, many through a mapping."""
-        if len(rows) > SCATTERED or not hasattr(os, "pread"):
-            return self.mapped()[rows]
-        descriptor, size = self._stream.fileno(), self._shape[1] * 2
-        parts = [os.pread(descriptor, size, self._offset + row * size) for row in rows.tolist()]
-        return np.frombuffer(b"".join(parts), dtype=np.float16).reshape(-1, self._shape[1])
 
     def mapped(self) -> np.ndarray:
         """Return all vectors, float16 [n, d], mapped for as long as they are used."""
-        return np.memmap(self._stream, np.float16, "r", self._offset, self._shape)
+        return np.memmap(self._stream, np.float16, "r", self.offset, self._shape)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

@@ -14,8 +14,8 @@ from ...indexer.store.documents import distinct_beginnings, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of
-from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_of, list_runs
-from ...indexer.wording import existing
+from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
+from ...indexer.wording import existing, on_one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,36 @@ class Assignment:
     number: int
     name: str
     score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A group, label, tag or finding that a document belongs to; a higher score is a better fit, None is no score."""
+
+    run: Run
+    number: int
+    name: str
+    score: float | None
+
+
+def memberships(collection: StoredCollection, id: str) -> list[Membership]:
+    """Return what all complete runs say of one document: the newest run first, the best fit of a run first.
+
+    Raises:
+        SondeError: No document has this id.
+    """
+    with collection.view() as view:
+        doc = view.document_number(id)
+        if doc is None:
+            raise SondeError(f"there is no document with the id {id!r}", code="not-found", field="id", value=id)
+        runs = [run for run in reversed(list_runs(view.catalog, count=False)) if run.complete]
+        return [each for run in runs for each in _memberships(view.catalog, run, doc)]
+
+
+def _memberships(catalog: Catalog, run: Run, doc: int) -> list[Membership]:
+    found = items_by_document(catalog, run, [doc]).get(doc, [])
+    names = {item.number: item.name for item in items_of(catalog, run)} if found else {}
+    return [Membership(run, number, names.get(number, ""), score) for number, score in found]
 
 
 def assignments(collection: StoredCollection, name: str, kind: str | None = None) -> list[Assignment]:
@@ -118,7 +148,7 @@ def details(collection: StoredCollection, name: str, kind: str | None = None) ->
 def rename_stored(
     collection: StoredCollection, name: str, to: str, kind: str | None = None, item: int | None = None
 ) -> None:
-    """Rename a run or, with its number, a cluster, topic or label of it.
+    """Rename a run or, with its number, a cluster, topic or label of it; groups of a taxonomy have edits of their own.
 
     Raises:
         SondeError: There is no such run or item, or another process is writing.
@@ -129,6 +159,9 @@ def rename_stored(
     if item is None:
         _check_whole(run, "rename")
         run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
+    elif run.kind.logged:
+        said = f"the {run.kind} {name!r} has a log of its edits: rename its groups with `sonde {run.kind} rename`"
+        raise UsageError(said, code="conflict", field="item")
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} is not a valid {run.kind.item} name: use printable characters")
     else:
@@ -188,7 +221,7 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
     if not found:
         known = (f"{run.name} ({run.kind})" for run in runs if kind is not None or not run.kind.part)
         hint = existing(known, "create one first, with `sonde cluster` for example")
-        said = f"there is no run {name!r} in this collection: {hint}"
+        said = f"there is no run {on_one_line(name)!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]
 

@@ -48,8 +48,10 @@ class CheckSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Take one kind as one kind."""
-        object.__setattr__(self, "kinds", tuple(as_texts(self.kinds, "kind of check")))
+        """Take one kind as one kind, and the name of a finding as the kind that finds it."""
+        found = {title: kind for kind, title in TITLES.items()}
+        given = as_texts(self.kinds, "kind of check")
+        object.__setattr__(self, "kinds", tuple(found.get(kind, kind) for kind in given))
 
     def check(self) -> None:
         """Check what can be checked without the collection.

@@ -26,8 +26,6 @@ from .pairs import (
     normalised_text,
 )
 
-TEXTS_AT_ONCE = 50_000
-
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
@@ -168,7 +166,7 @@ def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[An
     field = view.fields.get(settings.date)
     if field is None or field.type != "date":
         known = [name for name, each in view.fields.items() if each.type == "date"]
-        said = f"{settings.date!r} is no date column: {existing(known)}"
+        said = f"{settings.date!r} is not a date column: {existing(known)}"
         raise UsageError(said, code="not-found", field="date", value=settings.date, alternatives=known)
     dates: dict[int, str | None] = column_values(view.catalog, field)
     newest = sorted(order, key=lambda doc: (dates.get(doc) or "", doc), reverse=True)

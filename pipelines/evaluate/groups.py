@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers
-from ...indexer.store.kinds import CORRECTION, LABEL, group_kinds
+from ...indexer.store.kinds import CORRECTION, LABEL, group_kind_names
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
@@ -37,7 +37,7 @@ class ClusterQuality:
         clusters: Without the outliers.
         outlier_share: 0 to 1.
         truth: The column, or None; the next five are None without one.
-        nmi: Normalised mutual information with the truth, 0 to 1.
+        nmi: Normalised mutual information with the true classes, 0 to 1.
         ari: Adjusted Rand index, at most 1, 0 for chance.
         v_measure: Harmonic mean of homogeneity and completeness, 0 to 1: the same as `nmi` with its arithmetic mean.
         purity: Share of documents whose class is the most common one in their cluster.
@@ -69,11 +69,11 @@ class ClusterQuality:
 
 
 def evaluate_clusters(collection: StoredCollection, run: str | None = None, truth: str | None = None) -> ClusterQuality:
-    """Judge a cluster or topic run.
+    """Judge a cluster, topic or taxonomy run.
 
     Args:
         collection: That keeps the run.
-        run: Its name; the newest cluster or topic run where None.
+        run: Its name; the newest run of these kinds where None.
         truth: A metadata column with each document's class; documents without a value are left out.
 
     Raises:
@@ -83,9 +83,7 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
     with collection.view() as view:
         found = _newest(view.catalog) if run is None else named(view.catalog, run)
         if not found.kind.groups:
-            raise UsageError(
-                f"{found.name!r} is a {found.kind} run: clusters are judged of a {' or '.join(group_kinds())} run"
-            )
+            raise UsageError(f"{found.name!r} is a {found.kind} run: clusters are judged of a {group_kind_names()} run")
         docs, labels, _ = assignments_of(view.catalog, found)
         docs, first = np.unique(docs, return_index=True)
         labels, classes = labels[first], None
@@ -108,7 +106,7 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
 def _newest(catalog: Catalog) -> Run:
     runs = [run for run in list_runs(catalog) if run.kind.groups and run.complete and not run.kind.part]
     if not runs:
-        said = f"there is no {' or '.join(group_kinds())} run in this collection: make one with `sonde cluster`"
+        said = f"there is no {group_kind_names()} run in this collection: make one with `sonde cluster`"
         raise SondeError(said, code="not-found", field="run")
     return runs[-1]
 
@@ -228,7 +226,8 @@ class LabelQuality:
 def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
     """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
 
-    Documents whose label a person has corrected do not count, if the run has applied the corrections.
+    Documents whose label a person has corrected do not count, if the run has applied the corrections. If the run
+    refused texts, "none of these" is the true label of documents whose class the run has no label for.
 
     Args:
         collection: The collection.
@@ -258,7 +257,9 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         raise SondeError(f"no document has both a label of the run {found.name!r} and a value in {truth!r}{more}")
     several = bool(found.parameters.get("multi_label"))
     guessed = [[names[number] for number, _ in given[doc] if not several or number >= 0] for doc in both]
-    quality = _quality(found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several)
+    quality = _quality(
+        found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several, names.get(-1)
+    )
     if len(both) == len(known):
         return quality
     note = f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out"
@@ -289,11 +290,19 @@ def _names(value: Any) -> list[str]:
 
 
 def _quality(
-    run: str, column: str, true: Sequence[list[str]], guessed: Sequence[list[str]], known: set[str], several: bool
-) -> LabelQuality:
+    run: str, column: str, true: Sequence[list[str]], guessed: Sequence[list[str]], known: set[str], several: bool,
+    none: str | None,
+) -> LabelQuality:  # fmt: skip
+    """Compare labels; `none` is what the run calls a text that it gives none, if it does so."""
     from sklearn.metrics import precision_recall_fscore_support
     from sklearn.preprocessing import MultiLabelBinarizer
 
+    missing = sorted({name for names in true for name in names} - known)
+    listed = ", ".join([*missing[:5], *(["…"] if len(missing) > 5 else [])])
+    note = f"the run has no label for these values of {column!r}: {listed}"
+    if missing and none is not None and [none] in guessed:
+        true = [[none] if set(names) <= set(missing) else names for names in true]
+        note += f"; {none!r} counts as right for them"
     classes = sorted({name for names in (*true, *guessed) for name in names})
     matrix = MultiLabelBinarizer(classes=classes)
     told, said = matrix.fit_transform(true), matrix.fit_transform(guessed)
@@ -303,8 +312,6 @@ def _quality(
     right = [set(one) == set(two) if several else two[0] in one for one, two in zip(true, guessed, strict=True)]
     pairs = Counter((one[0], two[0]) for one, two in zip(true, guessed, strict=True) if not several)
     confusion = tuple((one, two, count) for (one, two), count in pairs.most_common())
-    missing = sorted({name for names in true for name in names} - known)
-    listed = ", ".join([*missing[:5], *(["…"] if len(missing) > 5 else [])])
-    notes = (f"the run has no label for these values of {column!r}: {listed}",) if missing else ()
     f1 = sum(quality.f1 for quality in each) / len(each)
+    notes = (note,) if missing else ()
     return LabelQuality(run, column, len(right), sum(right) / len(right), f1, each, confusion, notes)

@@ -11,6 +11,7 @@ import json
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
         known, several = _labels_of(catalog, run)
+        if old is None and not known:
+            _refuse_slip(catalog, run)
         spelled = {id: _spelled(names, known, run) for id, names in said.items()}
         if known and not several and (both := next((n for n in spelled.values() if len(n) > 1), None)):
             raise UsageError(f"the run {run!r} gives each text one label: choose one of {', '.join(both)}")
@@ -145,7 +148,7 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
     try:
         text = text_of(path, "the corrections")
         rows: Iterable[Any] = (
-            csv.DictReader(text.splitlines())
+            csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
             if path.suffix.lower() == ".csv"
             else [json.loads(line) for line in text.splitlines() if line.strip()]
         )
@@ -183,6 +186,12 @@ def write_corrections(found: Sequence[Correction], path: Path, progress: Notify 
         progress(formulas.note(".jsonl"))
 
 
+def _delimiter(text: str) -> str:
+    """Return the sign between the columns, which the first line shows: a comma, a semicolon or a tab."""
+    header = text.partition("\n")[0]
+    return max((",", ";", "\t"), key=header.count)
+
+
 def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
     if not isinstance(row, dict) or row.get("id") is None or not {"label", "labels"} & set(row):
         raise UsageError(f"row {number} of {path} needs an id and a label: the columns must be id and label")
@@ -216,7 +225,23 @@ def _names(labels: str | Sequence[str], id: object) -> list[str]:
     names = [" ".join(name.split()) for name in as_texts(labels, "label")]
     if not names or not all(names):
         raise UsageError(f"document {str(id)!r} has an empty label: {_ADVICE}", code="empty", field="given", value=id)
-    return [name for name in names if name != NONE_NAME]
+    return [name for name in names if name.casefold() != NONE_NAME]
+
+
+def _refuse_slip(catalog: Catalog, name: str) -> None:
+    """Refuse first corrections of a label run that does not exist, if the name is close to one that does.
+
+    Raises:
+        UsageError: It is, or a run of another kind has this name.
+    """
+    runs = list_runs(catalog, count=False)
+    labels = [run.name for run in runs if run.kind is LABEL]
+    other = next((run.kind for run in runs if run.name == name and run.kind not in (LABEL, CORRECTION)), None)
+    near = get_close_matches(name, labels, 1, cutoff=0.5)
+    if other is not None or near:
+        what = f"{name!r} is a {other} run, without labels" if other else f"there is no label run {name!r}"
+        hint = f"did you mean {near[0]!r}?" if near else existing(labels)
+        raise UsageError(f"{what}: {hint}", code="not-found", field="run", value=name, alternatives=labels)
 
 
 def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
@@ -226,7 +251,8 @@ def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
     for name in names:
         if name.casefold() not in known:
             raise UsageError(
-                f"the run {run!r} has no label {name!r}: {existing(known.values())}; label again to use others"
+                f"the run {run!r} has no label {name!r}: {existing((*known.values(), NONE_NAME))}; "
+                "label again to use others"
             )
     return [known[name.casefold()] for name in names]
 

@@ -17,6 +17,10 @@ from .labels import BUNDLED_TEMPLATE, TEMPLATE, Label
 from .scores import HUB_MODEL, NliJudge
 
 LATE = "late"
+STATIC_NOTE = (
+    "this collection uses a static model: its similarity labels are often wrong, and their probabilities are too high. "
+    "Check a sample, or use the engine nli"
+)
 TEMPERATURE = 0.05
 """Scores are divided by this value before the softmax."""
 YES = 0.25

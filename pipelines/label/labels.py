@@ -1,5 +1,6 @@
 """Labels: names with optional descriptions, the sentences that an NLI model judges, and scores on one scale."""
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
 
     Args:
         given: Names, "name: description" texts or `Label`s; a mapping of names to descriptions; or one
-            comma-separated text.
+            comma-separated text, in which a label with commas is in double quotes.
         several: Whether a text may get several labels; a single label is then a yes-or-no question. None if the caller
             cannot choose this.
 
@@ -49,7 +50,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
         UsageError: There are no labels, only one label to choose from, an empty label, or a duplicate label.
     """
     if isinstance(given, str):
-        labels = tuple(map(Label.parse, given.split(","))) if given.strip() else ()
+        labels = tuple(map(Label.parse, _separated(given))) if given.strip() else ()
     elif isinstance(given, Mapping):
         texts = ((as_text(name, "label"), as_text(text or "", "description")) for name, text in given.items())
         labels = tuple(Label(*(" ".join(text.split()) for text in pair)) for pair in texts)
@@ -73,6 +74,20 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
         said = f"{name!r} is the only label, so every text would get it: give two or more{other}"
         raise UsageError(said, code="too-few", field="labels", value=name)
     return labels
+
+
+def _separated(given: str) -> list[str]:
+    """Return the parts of a comma-separated text; a part in double quotes may hold commas.
+
+    Raises:
+        UsageError: A quote is not closed.
+    """
+    try:
+        [parts] = csv.reader([" ".join(given.split())], skipinitialspace=True, strict=True)
+    except csv.Error:
+        said = f"the labels {given!r} have a double quote that is not closed, or text right after one"
+        raise UsageError(f'{said}: write labels with commas as "a, b",c', code="bad-quotes", field="labels") from None
+    return parts
 
 
 def _listed(given: object) -> tuple[Label, ...]:

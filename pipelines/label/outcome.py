@@ -179,6 +179,20 @@ def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, ap
     )  # fmt: skip
 
 
+def beside_refusal(
+    close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Return what `closeness` returns for a run that refuses texts.
+
+    The margin of a refused text is how far its chance of none is from the lowest one that was refused. Other texts have
+    the smaller one of this distance and their margin.
+    """
+    if none is None or refused is None or not refused.any():
+        return close
+    apart = np.abs(none - none[refused].min()).astype(np.float32)
+    return close | {"margins": np.where(refused, apart, np.minimum(close["margins"], apart))}
+
+
 def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
     """Return the data that a run stores for review: float32 [n] "margins" and int32 [n] "others".
 

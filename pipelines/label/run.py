@@ -23,10 +23,19 @@ from ...indexer.wording import counted
 from ..search.filters import documents_where, empty_hint
 from ..search.rerank.late import Rarity, rarity
 from .corrections import Truths, truths_of
-from .engines import Judge, LateJudge, check_engine, load_judge
+from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .outcome import Classified, LabelReport, apply_corrections, classified, closeness, decide, doubtful
+from .outcome import (
+    Classified,
+    LabelReport,
+    apply_corrections,
+    beside_refusal,
+    classified,
+    closeness,
+    decide,
+    doubtful,
+)
 from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
@@ -94,10 +103,18 @@ def label_collection(
             kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
-            arrays={"documents": docs, **close} | ({} if none is None else {"none": none.astype(np.float32)}),
+            arrays=_review(docs, close, none, no_label),
         )  # fmt: skip
         changed = write_run(collection.path, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)
+
+
+def _review(
+    docs: np.ndarray, close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Return what a run stores for its review: documents, margins, runners-up and chances of none."""
+    found = {"documents": docs, **beside_refusal(close, none, refused)}
+    return found if none is None else found | {"none": none.astype(np.float32)}
 
 
 def classify(
@@ -156,12 +173,14 @@ def _judge(engine: Any, settings: LabelSettings, late: Callable[[], LateJudge], 
 def judge_of(
     collection: StoredCollection, engine: Any, settings: LabelSettings, notify: Notify = silent
 ) -> Judge | None:
-    """Return the judge of an engine for a collection; None for similarity.
+    """Return the judge of an engine for a collection; None for similarity, with a warning about static models.
 
     Raises:
         UsageError: A setting is not valid.
         SondeError: The model is not available.
     """
+    if engine == "similarity" and collection.spec.kind == "static":
+        notify(STATIC_NOTE)
     return _judge(engine, settings, lambda: _late(collection), notify)
 
 
@@ -196,7 +215,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
         notify(f"corrections are left out whose labels are none of these: {', '.join(found.unknown[:5])}")
     here = np.isin(found.docs, docs)
     if here.any():
-        notify(f"heeding {counted(int(here.sum()), 'correction')}")
+        notify(f"using {counted(int(here.sum()), 'correction')}")
     return Truths(found.docs[here], found.shares[here])
 
 

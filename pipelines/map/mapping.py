@@ -150,7 +150,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
     if not count:
         return 0
     if not placed.any():
-        raise SondeError(f"nothing is left of what is on the map {run.name!r}: make it anew")
+        raise SondeError(f"the documents on the map {run.name!r} were deleted or have changed: make the map again")
     places = np.full((len(corpus.snapshot.docs), 2), np.nan)
     places[placed] = known[np.searchsorted(docs, corpus.snapshot.docs[placed])]
     places[~placed] = _places_of_new(corpus, places, placed, notify)[~placed]

@@ -137,12 +137,12 @@ class Map:
         return Map(self.collection, self.name)
 
     def draw(self, path: str | Path, color: str | None = None, *, points: int = DRAWN, notify: Notify = silent) -> None:
-        """Draw the map: a page that works offline (.html), or an image (.png).
+        """Draw the map: a page that works offline (.html), or an image (.png, .svg).
 
         Args:
             path: The file.
             color: "cluster:RUN", "topic:RUN", "label:RUN" or a metadata column; the map's large regions if left out.
-            points: Documents that are drawn, at most: of more, as many are drawn by lot.
+            points: Maximum number of documents to draw; if there are more, that many are sampled at random.
             notify: Receives sentences.
 
         Raises:
@@ -157,7 +157,7 @@ class Map:
         if len(rows) > points:
             seed = self.run.parameters.get("seed", 0)
             rows = np.sort(np.random.default_rng(seed).choice(len(rows), points, replace=False))
-            notify(f"drawing {points:,} of {counted(len(self), 'document')}, chosen by lot")
+            notify(f"drawing {points:,} of {counted(len(self), 'document')}, sampled at random")
         docs = self.docs[rows]
         with self.collection.view() as view:
             coloring = self._coloring(view, docs, self.places[rows], color)

@@ -1,11 +1,12 @@
 """Colours of groups and numbers on plots, and text that is never markup and never too long."""
 
+import colorsys
 import html
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,6 +38,13 @@ PALETTE = (
     "#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5", "#c49c94", "#f7b6d2", "#9edae5", "#dbdb8d", "#637939",
 )  # fmt: skip
 GREY = "#c8c8c8"
+GREYS = {"light": GREY, "dark": "#5a5f6a"}
+"""The colour of what has no group, on a light and on a dark page."""
+BRIGHTER = {"#393b79": "#8083d6", "#8c564b": "#c48a7e", "#637939": "#a3b96c", "#1f77b4": "#4c9fd8"}
+"""Colours of the palette that are too dark on a dark page."""
+GOLDEN = 0.618034
+"""Steps of this part of the colour circle keep neighbouring groups apart."""
+LIGHTNESS = {"light": (0.42, 0.56), "dark": (0.58, 0.72)}
 OTHERS = "others"
 NONE = "none"
 
@@ -84,3 +92,22 @@ class Coloring:
         """Return a group's colour as "#rrggbb"."""
         grey = code < 0 or self.names[code].startswith(f"{OTHERS} (")
         return GREY if grey else PALETTE[code % len(PALETTE)]
+
+
+def shades(count: int, mode: Literal["light", "dark"], *, grey_last: bool = False) -> list[str]:
+    """Return a colour for each of `count` groups, as "#rrggbb": the palette, then muted colours around the circle.
+
+    Args:
+        count: Number of groups.
+        mode: Whether they are shown on a light or on a dark page.
+        grey_last: Whether the last group collects what has no colour of its own.
+    """
+    found = [PALETTE[n] if n < len(PALETTE) else _muted(n, LIGHTNESS[mode][n % 2]) for n in range(count)]
+    if mode == "dark":
+        found = [BRIGHTER.get(color, color) for color in found]
+    return [*found[:-1], GREYS[mode]] if grey_last and found else found
+
+
+def _muted(number: int, lightness: float) -> str:
+    channels = colorsys.hls_to_rgb(number * GOLDEN % 1, lightness, 0.45)
+    return "#" + "".join(f"{round(channel * 255):02x}" for channel in channels)

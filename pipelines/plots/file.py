@@ -1,4 +1,4 @@
-"""Writing a plot: as one HTML page with everything it needs, or as a PNG image."""
+"""Writing a plot: as one HTML page with everything it needs, or as a PNG or SVG image."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -6,8 +6,12 @@ from typing import Any, Protocol
 from ...indexer.errors import MissingExtraError
 from ...indexer.files import check_target, write_output
 
-SUFFIXES = (".html", ".png")
+SUFFIXES = (".html", ".png", ".svg")
 DOTS_PER_INCH = 150
+PRINTED = 300
+"""Dots per inch of an image file, as journals ask for."""
+MANY = 2_000
+"""Points beyond which an .svg holds them as one picture; its text and lines stay vectors."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 """Whatever the reader's machine has: a page never fetches a font."""
 
@@ -28,7 +32,7 @@ def check_plot_target(path: Path) -> None:
     """Check where a plot is to be written, before anything is computed.
 
     Raises:
-        UsageError: It is a folder, or the suffix is neither .html nor .png.
+        UsageError: It is a folder, or the suffix is none of .html, .png and .svg.
         SondeError: The folder does not exist.
         MissingExtraError: The library that draws it is not installed.
     """
@@ -40,12 +44,12 @@ def write_plot(plot: Plot, path: Path) -> None:
     """Write a plot by the file's suffix; the file appears when it is whole.
 
     Raises:
-        UsageError: It is a folder, or the suffix is neither .html nor .png.
+        UsageError: It is a folder, or the suffix is none of .html, .png and .svg.
         SondeError: The file cannot be written.
         MissingExtraError: The library that draws it is not installed.
     """
     check_plot_target(path)
-    write_output(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot))
+    write_output(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot, path.suffix.lower()[1:]))
 
 
 def plotly() -> Any:
@@ -70,7 +74,7 @@ def matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise MissingExtraError("matplotlib", "plots", "a PNG plot") from error
+        raise MissingExtraError("matplotlib", "plots", "a PNG or SVG plot") from error
     return matplotlib
 
 
@@ -96,15 +100,22 @@ def _page(plot: Plot) -> Any:
     return lambda stream: stream.write(page.encode("utf-8", "replace"))
 
 
-def _image(plot: Plot) -> Any:
+def _image(plot: Plot, format: str) -> Any:
     library = matplotlib()
+    # The same plot gives the same file; its text stays text, which a program for drawings can edit.
+    settings = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "sonde"}
+    nameless = {"Software": None} if format == "png" else {"Date": None, "Creator": None}
 
     def write(stream: Any) -> None:
         import warnings
 
         # A text may hold dollar signs, which are no formulas here, and characters that no installed font has.
-        with library.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        with library.rc_context(settings), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            plot.still().savefig(stream, format="png", metadata={"Software": None})
+            figure = plot.still()
+            for axes in figure.axes:
+                for points in axes.collections:
+                    points.set_rasterized(len(points.get_offsets()) > MANY)
+            figure.savefig(stream, format=format, dpi=PRINTED, metadata=nameless)
 
     return write

@@ -8,7 +8,7 @@ from ...indexer.errors import UsageError, as_text
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
-from .results import NOTHING_ANSWERS, Hit
+from .results import NOT_CLOSE, NOTHING_ANSWERS, Hit
 from .search import search
 from .settings import SearchSettings, stored_defaults
 
@@ -94,7 +94,7 @@ def ask(
         stored = stored_defaults(collection).threshold if threshold is None else threshold
         results = search(collection, question, SearchSettings(k=1, mode=mode, collapse=False), notify)  # type: ignore[arg-type]
     # Where there is a threshold, it decides what answers, and not the relevance.
-    notes = [note for note in results.notes if stored is None or not note.startswith(NOTHING_ANSWERS)]
+    notes = [note for note in results.notes if stored is None or not note.startswith((NOTHING_ANSWERS, NOT_CLOSE))]
     if stored is None:
         notes.append(
             "no threshold is stored, so the nearest document is shown even if it does not answer: run "

@@ -79,7 +79,7 @@ class DenseSearch:
         ann = self.view.generation.ann
         if ann is None or self.breadth is None or ann.info.breadth in (0, self.breadth):
             return ann
-        return ann.tuned(self.breadth, ann.info.factor)
+        return ann.tuned(self.breadth)
 
     @property
     def _covered(self) -> int:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -77,8 +78,9 @@ class _Groups:
         known = [*self.first, *rows.tolist()]
         kept = np.concatenate([np.ones(len(self.first), bool), np.zeros(len(rows), bool)])
         self._read([known[i] for i in np.flatnonzero(near.sum(axis=1) > ~kept)])
+        alone = (near.sum(axis=0) == 1).tolist()  # near to itself
         for place, row in enumerate(rows.tolist()):
-            likely = np.flatnonzero(near[:, place] & kept)
+            likely = np.empty(0, int) if alone[place] else np.flatnonzero(near[:, place] & kept)
             same = next((known[i] for i in likely.tolist() if self._texts[known[i]].repeats(self._texts[row])), None)
             if same is None:
                 kept[len(self.first) + place] = True
@@ -120,8 +122,18 @@ class _Text:
         return self._within(other) if len(self.passage) <= len(other.passage) else other._within(self)
 
     def _within(self, other: "_Text") -> bool:
-        text, last = self.passage, len(self.passage) - PIECE
-        if last < 0:
-            return text == other.passage
-        starts = {round(place * last / (PIECES - 1)) for place in range(PIECES)}
-        return sum(text[start : start + PIECE] in other.around for start in starts) >= SAME * len(starts)
+        if not self._pieces:
+            return self.passage == other.passage
+        missing, bearable = 0, len(self._pieces) - SAME * len(self._pieces)
+        for piece in self._pieces:
+            missing += piece not in other.around
+            if missing > bearable:
+                return False
+        return True
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        """Pieces of the text at equal distances; none of a text that is shorter than one."""
+        last = len(self.passage) - PIECE
+        starts = {round(place * last / (PIECES - 1)) for place in range(PIECES)} if last >= 0 else ()
+        return [self.passage[start : start + PIECE] for start in starts]

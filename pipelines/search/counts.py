@@ -34,8 +34,8 @@ class Counts:
         documents: Number of documents that pass the filter.
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
-        values: (value, documents): periods in their order, other values by frequency. A document with a list counts for
-            each of its items.
+        values: (value, documents): dates and periods in their order, other values by frequency. A document with a list
+            counts for each of its items.
         low: The smallest number or the earliest date, None for other types.
         high: The largest number or the latest date, None for other types.
         mean: The mean of numbers, None for other types.
@@ -94,7 +94,8 @@ def _counted(column: str, documents: int, cells: Iterable[Any], period: Period |
         items = cell if isinstance(cell, (list, tuple)) else (cell,)
         counter.update({_part(item, period) for item in items})
     ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if period else ordered[:MOST]
+    in_order = period is not None or (bool(counter) and all(isinstance(value, date) for value in counter))
+    values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if in_order else ordered[:MOST]
     ends: dict[str, Any] = {}
     if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
         total = sum(value * count for value, count in counter.items())

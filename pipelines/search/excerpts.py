@@ -17,6 +17,8 @@ LEAD = 40
 """Characters shown before the first match of a sentence that is longer than an excerpt."""
 WORDS = 2.0
 """Weight of the share of the query's words against the cosine of a sentence, if that is known."""
+ALL_WORDS = 0.999
+"""Share of the query's words above which a passage has all of them: the shares are sums of floats."""
 
 Span = tuple[int, int]
 
@@ -67,6 +69,16 @@ class Excerpts:
         start, end = self._around(passage.text, bounds, place, language)
         end = start + len(passage.text[start:end].rstrip())
         return Passage(passage.start + start, passage.start + end, passage.text[start:end])
+
+    def has_all_words(self, passage: Passage, language: str | None) -> bool:
+        """Return whether a passage has every content word of the query that any passage has.
+
+        Args:
+            passage: The hit's best passage.
+            language: The document's own language, if it has one.
+        """
+        whole = [(0, len(passage.text))]
+        return bool(self.rarity) and self._shares(passage.text, whole, language or self.usual)[0] > ALL_WORDS
 
     def _shares(self, text: str, bounds: Sequence[Span], language: str | None) -> list[float]:
         """Return for each sentence the share of the query's words that it has, 0 to 1."""

@@ -3,15 +3,16 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...indexer.document import Value
 from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_of, value_counts
 from ...indexer.store.fields import Field, load_value
-from ...indexer.store.members import item_name_counts
-from ...indexer.store.runs import RunColumns, list_runs
+from ...indexer.store.kinds import NAME_SUFFIX
+from ...indexer.store.members import item_name_counts, names_above
+from ...indexer.store.runs import RunColumns, items_by_document, list_runs, run_columns
 from ...indexer.store.view import View
 
 FEW = 200
@@ -63,8 +64,21 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
     if any(facet.run for facet in wanted):
         said = RunColumns(view.catalog).of(docs)
         rows = {doc: {**rows.get(doc, {}), **said[doc]} for doc in docs}
+        for column, names in _nested(view, docs, wanted):
+            rows = {doc: row | {column: names.get(doc)} for doc, row in rows.items()}
     counted = {facet.name: Counter(_values(row.get(facet.name) for row in rows.values())) for facet in wanted}
     return {name: _ordered(found.items()) for name, found in counted.items() if found}
+
+
+def _nested(view: View, docs: Sequence[int], wanted: Sequence[Facet]) -> Iterator[tuple[str, dict[int, list[str]]]]:
+    """Yield the columns of groups that lie under others, with the names of all groups that each document is in."""
+    mains = run_columns([run for run in list_runs(view.catalog, count=False) if run.complete])
+    for run in list_runs(view.catalog, count=False):
+        column = f"{mains.get(run.number, '')}{NAME_SUFFIX}"
+        if run.kind.nested and run.complete and any(facet.run and facet.name == column for facet in wanted):
+            above = names_above(view.catalog, run)
+            found = items_by_document(view.catalog, run, docs)
+            yield column, {doc: above.get(pairs[0][0], []) for doc, pairs in found.items()}
 
 
 def _field(view: View, field: Field) -> Facet:

@@ -1,5 +1,6 @@
 """One page of ranked documents as hits, with notes for the user."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from .filters import empty_hint
 from .first_stage import FirstStage
 from .fusion import Ranked
 from .rerank.stage import SecondStage
-from .results import NOTHING_ANSWERS, Hit, Passage, Reranking, Results
+from .results import NOT_CLOSE, NOTHING_ANSWERS, Hit, Passage, Reranking, Results, Sentence
 from .settings import SearchSettings
 from .why import explain
 
@@ -41,9 +42,12 @@ def build_results(
     if settings.explain:
         reasons = explain(view, hits, query, vector, second.reranker if second else None)
         hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
-    hits = _with_excerpts(view, hits, query)
+    excerpts = Excerpts.over(view, query)
+    own = languages_by_id(view.catalog, [hit.id for hit in hits])
+    hits = [replace(hit, excerpt=excerpts.choose(hit.passage, own[hit.id], _sentences(hit))) for hit in hits]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
-    nothing = _nothing(kept.ranked, stage.estimate.weak) if asked else ()
+    worded = [hit.id for hit in hits if excerpts.has_all_words(hit.passage, own[hit.id])]
+    nothing = _nothing(kept.ranked, stage.estimate.weak, len(worded)) if asked else ()
     notes = nothing + notes + _notes(view, settings, ranked, kept.ranked)
     if reranking and reranking.depth < reranking.wanted:
         notes += (
@@ -102,19 +106,23 @@ def _copies(view: View, page: Ranked, kept: Collapsed) -> dict[int, tuple[str, .
     return {row: tuple(ids[int(owners[copy])] for copy in copies) for row, copies in rows.items()}
 
 
-def _with_excerpts(view: View, hits: list[Hit], query: str) -> list[Hit]:
-    """Return the hits with what is shown of their passages."""
-    own = languages_by_id(view.catalog, [hit.id for hit in hits])
-    excerpts = Excerpts.over(view, query)
-    chosen = (excerpts.choose(hit.passage, own[hit.id], hit.why.sentences if hit.why else ()) for hit in hits)
-    return [replace(hit, excerpt=excerpt) for hit, excerpt in zip(hits, chosen, strict=True)]
+def _sentences(hit: Hit) -> Sequence[Sentence]:
+    return hit.why.sentences if hit.why else ()
 
 
-def _nothing(kept: Ranked, weak: float) -> tuple[str, ...]:
-    """Return the note that comes before all others if every hit is weak."""
+def _nothing(kept: Ranked, weak: float, worded: int) -> tuple[str, ...]:
+    """Return the note that comes before all others if every hit is weak.
+
+    Relevance is mostly similarity, and a static model often sees none between a few words and a long text. So the note
+    does not deny hits that have all words of the query; `worded` is how many have.
+    """
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
-    return (f"{NOTHING_ANSWERS}: the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak",)
+    figures = f"the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak"
+    if not worded or kept.dense is None:
+        return (f"{NOTHING_ANSWERS}: {figures}",)
+    some = "1 hit has" if worded == 1 else f"{worded} hits have"
+    return (f"{NOT_CLOSE}: {figures}. But {some} all words of the query",)
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING_ANSWERS = "nothing here seems to answer this"
-"""How the first note of a result begins in which every hit is weak."""
+"""How the first note of a result begins in which every hit is weak, and none has all words of the query."""
+NOT_CLOSE = "no hit is close to this in meaning"
+"""How it begins if every hit is weak, but some have all words of the query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,14 +57,46 @@ def search_many(
     settings.check()
     asked = as_texts(queries, "query")
     for number, query in enumerate(asked, 1):
-        which = f"query {number}" if len(asked) > 1 else "the query"
-        if not query.strip():
-            raise UsageError(f"{which} is empty: say what to look for", code="empty", field="query")
-        if not storable(query):
-            raise UsageError(f"{which} is not valid Unicode: write it in UTF-8", code="not-unicode", field="query")
+        _check_query(query, f"query {number}" if len(asked) > 1 else "the query")
     check_filter(collection, settings.where)
     slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
     return (found for some in slices for found in _search_together(collection, some, settings, notify))
+
+
+def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the documents that best answer a query without reading their texts, so that a thousand cost little.
+
+    Copies of a text count one by one, unlike the hits of `search`.
+
+    Args:
+        collection: Where to search.
+        query: What to look for, in words.
+        k: Number of documents, 1 or more.
+
+    Returns:
+        int64 [m] document numbers, best first, and float64 [m] relevances, 0 to 1.
+
+    Raises:
+        UsageError: The query is empty, or k is below 1.
+        SondeError: The collection's model is not available.
+    """
+    settings = SearchSettings(k=k, collapse=False)
+    settings.check()
+    _check_query(as_text(query, "query"), "the query")
+    with collection.view() as view:
+        _, vectors, _ = _encode(collection, [query], settings.mode)
+        stage = FirstStage.over(view, settings)
+        (found,) = stage.run([query], vectors)
+        kept = found.take(np.arange(min(k, len(found.rows))))
+    relevance = np.zeros(len(kept.rows)) if kept.relevance is None else kept.relevance.astype(np.float64)
+    return view.generation.owners[kept.rows], relevance
+
+
+def _check_query(query: str, which: str) -> None:
+    if not query.strip():
+        raise UsageError(f"{which} is empty: say what to look for", code="empty", field="query")
+    if not storable(query):
+        raise UsageError(f"{which} is not valid Unicode: write it in UTF-8", code="not-unicode", field="query")
 
 
 def _search_together(

@@ -177,7 +177,7 @@ def _score(
     value = _number(cells[place])
     if value is None or not math.isfinite(value):
         raise SondeError(
-            f"{path}, {origin}: the score in {_column(names, place)} is no number but {cells[place]!r:.40}"
+            f"{path}, {origin}: the score in {_column(names, place)} is not a number: {cells[place]!r:.40}"
         )
     if scale and not scale[0] <= value <= scale[1]:
         raise SondeError(

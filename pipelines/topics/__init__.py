@@ -2,8 +2,9 @@
 
 from .fit import make_topics
 from .over import Breakdown
+from .results import Node, Topic, TopicMatch, TopicMember
 from .settings import TopicSettings, seed_words
-from .stored import Node, Topic, TopicMatch, TopicMember, Topics
+from .stored import Topics
 
 __all__ = [
     "Breakdown",

@@ -29,6 +29,7 @@ from .items import Before, topic_items, words_of
 from .layers import FEWEST
 from .level_runs import level_runs, parts_of
 from .levels import nested_levels
+from .merging import Regrouped
 from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
 from .settings import LEVEL_NAMES, TopicSettings
 
@@ -149,25 +150,25 @@ def make_topics(
 
 
 def rewrite(
-    collection: StoredCollection, run: Run, model: TopicModel, change: Mapping[str, Any] | None, notify: Notify = silent
+    collection: StoredCollection, run: Run, found: Regrouped, change: Mapping[str, Any] | None, notify: Notify = silent
 ) -> None:
     """Write a run again with a changed model, for all documents that there are now.
 
     Args:
         collection: Where the run is.
         run: The run.
-        model: Its model, changed.
+        found: Its model, changed.
         change: What was done, kept with the parameters; None for nothing but new documents.
         notify: Receives progress.
 
     Raises:
         SondeError: Another process is writing.
     """
-    began = time.perf_counter()
+    began, model = time.perf_counter(), found.model
     with collection.view() as view:
         check_model(run, view.generation.spec)
         corpus = Corpus.of(view)
-        items = {item.number: item for item in items_of(view.catalog, run)}
+        items = {item.number: item for item in items_of(view.catalog, run)} | dict(found.restored)
         parameters = dict(run.parameters)
         if change:
             parameters["changes"] = [*parameters.get("changes", []), dict(change)]
@@ -176,7 +177,7 @@ def rewrite(
         new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
         before = {kind: items_of(view.catalog, part) for kind, part in parts_of(view, run).items()}
         parts = level_runs(view, corpus, new, model, assigned, before, notify)
-    new = _timed(new, time.perf_counter() - began)
+    new = changed(_timed(new, time.perf_counter() - began), items=found.remembered(new.items))
     write_run(collection.path, new, corpus.snapshot, replace=True, parts=parts)
 
 

@@ -192,7 +192,7 @@ class TopicModel:
         """
         chosen = list(dict.fromkeys(topics))
         if len(chosen) < 2:
-            raise UsageError(f"merging needs two topics or more: {arg('merge')} 3,7", code="too-few", field="merge")
+            raise UsageError("merging needs the numbers of two topics or more", code="too-few", field="merge")
         for topic in chosen:
             self.check(topic)
         merged = tuple(sorted(leaf for topic in chosen for leaf in self.groups[topic]))

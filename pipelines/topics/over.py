@@ -21,7 +21,8 @@ from ..analysis.terms import Counts, Weighted, terms_of
 from .items import words_of
 
 if TYPE_CHECKING:
-    from .stored import Topic, Topics
+    from .results import Topic
+    from .stored import Topics
 
 PERIODS = ("year", "month", "week", "day")
 MOST_PERIODS = 400
@@ -70,7 +71,7 @@ class Breakdown:
         ]  # fmt: skip
 
     def draw(self, path: Path, title: str) -> None:
-        """Draw lines over periods, or a bar for each class, to an .html or .png file.
+        """Draw lines over periods, or a bar for each class, to an .html, .png or .svg file.
 
         Raises:
             UsageError: The suffix is neither.
@@ -101,7 +102,7 @@ def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
         days = [day for day in parsed if day is not None]
         if wrong is not None or not days:
             dates = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
-            said = f"{wrong!r} is no date" if wrong is not None else "it is empty"
+            said = f"{wrong!r} is not a date" if wrong is not None else "it is empty"
             raise UsageError(f"column {column!r} holds no dates ({said}); columns of dates here: {dates}")
         name = _period(period, days, values)
         parts = _sequence(min(days), max(days), name)

@@ -1,7 +1,6 @@
 """A topic run as it is stored: its topics, their documents and tree, and what can be asked of it or changed in it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,7 +15,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
-from ...indexer.store.runs import Item, Run, assignments_of, check_model, find_run, items_of
+from ...indexer.store.runs import Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
@@ -24,95 +23,10 @@ from ..analysis.runs import newest
 from ..analysis.terms import terms_of, topic_name
 from .fit import load_topic_model, rewrite
 from .level_runs import at_level
+from .merging import Regrouped, merged_topics, regrouped, split_topic
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic.
-
-    Attributes:
-        number: 0 and up; -1 stands for the outliers.
-        name: What it is called.
-        size: Documents that belong to it now.
-        share: Of all documents that the run knows, 0 to 1.
-        terms: Words that tell it from the others, with their c-TF-IDF weights, the heaviest first.
-        keywords: Terms nearest to its vector, with their cosines; empty if it was named without the model.
-        representatives: Ids of the documents nearest to its vector.
-        leaves: The dense or fine groups that it is made of.
-        parent: The number of the group one level above; None for the coarse level, and in a run of one level.
-        name_accuracy: How well readers who know only the names put its texts, 0 to 1; None where that was not measured.
-    """
-
-    number: int
-    name: str
-    size: int
-    share: float
-    terms: tuple[tuple[str, float], ...]
-    keywords: tuple[tuple[str, float], ...]
-    representatives: tuple[str, ...]
-    leaves: tuple[int, ...]
-    parent: int | None = None
-    name_accuracy: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self) | {"share": round(self.share, 6)}
-
-
-@dataclass(frozen=True, slots=True)
-class TopicMember:
-    """A document of a topic: `score` is the cosine to the vector of the dense group that it is in, higher is closer."""
-
-    rank: int
-    id: str
-    score: float
-    title: str
-    text: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicMatch:
-    """The topic of a text: -1 if it is none; `score` is the cosine to the nearest group, `probability` 0 to 1."""
-
-    topic: int
-    name: str
-    score: float
-    probability: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An inner node of the tree: two nodes that join.
-
-    Attributes:
-        level: How many topics there are when the tree is cut above this node.
-        distance: Mean cosine distance between the leaves of both sides, 0 to 2.
-        left: Name of one side.
-        right: Name of the other.
-        name: From the terms of both together.
-        topics: The topics of the run below it.
-    """
-
-    level: int
-    distance: float
-    left: str
-    right: str
-    name: str
-    topics: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self)
+from .results import Node, Topic, TopicMatch, TopicMember, topic_of
 
 
 @on_its_device
@@ -134,11 +48,11 @@ class Topics(Sequence[Topic]):
             if self.run.kind is not TOPIC:
                 self.model = at_level(self.model, LEVELS.index(self.run.kind))
             docs, numbers, _ = assignments_of(view.catalog, self.run)
-            items = items_of(view.catalog, self.run)
+            self._items = items = items_of(view.catalog, self.run)
             self.newer = view.catalog.counts()[0] - len(docs)
         sizes = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
         above = self._above()
-        made = [_topic(item, sizes.get(item.number, 0), len(docs), above) for item in items]
+        made = [topic_of(item, sizes.get(item.number, 0), len(docs), above) for item in items]
         self.outliers: int = sizes.get(OUTLIER, 0)
         self._topics = [topic for topic in made if topic.number != OUTLIER]
 
@@ -332,7 +246,7 @@ class Topics(Sequence[Topic]):
         """
         if count < 1:
             raise out_of_range("reduce_to", count, "give a whole number from 1")
-        return self._changed(self.model.cut(count), {"reduce_to": count})
+        return self._changed(regrouped(self.model.cut(count), self._items), {"reduce_to": count})
 
     def merge(self, numbers: Sequence[int]) -> "Topics":
         """Make topics one, under the first one's number.
@@ -341,15 +255,17 @@ class Topics(Sequence[Topic]):
             SondeError: One of them does not exist, or another process is writing.
             UsageError: They are fewer than two.
         """
-        return self._changed(self.model.merge(numbers), {"merge": list(numbers)})
+        return self._changed(merged_topics(self.model, self._items, numbers), {"merge": list(numbers)})
 
     def split(self, number: int) -> "Topics":
-        """Part a merged topic in two, as the tree has it.
+        """Split a merged topic into the topics that it was merged from, with their numbers and names.
+
+        A topic that was not merged by hand is split in two, as the tree has it.
 
         Raises:
             SondeError: There is no such topic, it is a single dense group, or another process is writing.
         """
-        return self._changed(self.model.split(number), {"split": number})
+        return self._changed(split_topic(self.model, self._items, number), {"split": number})
 
     def update(self) -> "Topics":
         """Tell the topic of documents that are new or changed, by the run's own rule, without fitting again.
@@ -357,17 +273,17 @@ class Topics(Sequence[Topic]):
         Raises:
             SondeError: Another process is writing.
         """
-        return self._changed(self.model, None)
+        return self._changed(regrouped(self.model, self._items), None)
 
-    def _changed(self, model: TopicModel, change: dict[str, Any] | None) -> "Topics":
+    def _changed(self, found: Regrouped, change: dict[str, Any] | None) -> "Topics":
         if self.run.kind is not TOPIC:
             said = f"{self.name} is a level of the topic run {self.run.name!r}: change that run"
             raise UsageError(said, code="conflict", field="run", value=self.name)
-        rewrite(self.collection, self.run, model, change, self._notify)
+        rewrite(self.collection, self.run, found, change, self._notify)
         return Topics(self.collection, self.name, self._notify)
 
     def draw_tree(self, path: Path) -> None:
-        """Draw the tree of the run's dense groups to an .html or .png file.
+        """Draw the tree of the run's dense groups to an .html, .png or .svg file.
 
         Raises:
             UsageError: The suffix is neither.
@@ -379,8 +295,15 @@ class Topics(Sequence[Topic]):
         check_plot_target(path)
         if not len(self):
             raise SondeError(f"the topic run {self.name!r} has no topic to draw")
-        named = {topic.leaves: f"{topic.number} · {topic.name}" for topic in self}
+        finest = LEVELS[-1]
+        inner = self.levels and self.run.kind is not finest
+        fine = Topics(self.collection, finest.column(self.run.name)) if inner else self
+        named = {topic.leaves: topic.name for topic in fine}
+        named |= {topic.leaves: f"{topic.number} · {topic.name}" for topic in self}
         leaves = [named.get((leaf,)) or self._name((leaf,)) for leaf in range(len(self.model.vectors))]
+        if fine is not self:
+            above = self.model.topic_of_leaf.tolist()
+            leaves = [f"{name}  ({above[leaf]})" if above[leaf] >= 0 else name for leaf, name in enumerate(leaves)]
         title, nodes = f"{self.collection.path.name}: how alike the topics are ({self.name})", self.tree()
         write_plot(TreePlot(title, leaves, self.model.tree, [node.name for node in nodes]), path)
 
@@ -390,11 +313,3 @@ def _embedded(encoder: Encoder, text: str) -> np.ndarray:
     [passages] = Chunker(encoder).split([Document(text)])
     stored = encoder.encode([passage.tokens for passage in passages]).astype(np.float16).astype(np.float32)
     return normalized(stored.mean(axis=0, keepdims=True))[0]
-
-
-def _topic(item: Item, size: int, total: int, above: dict[int, int]) -> Topic:
-    terms, keywords = (tuple(map(tuple, item.data.get(name, ()))) for name in ("terms", "keywords"))
-    representatives, leaves = (tuple(item.data.get(name, ())) for name in ("representatives", "leaves"))
-    parent = above.get(leaves[0]) if leaves else None
-    told = (terms, keywords, representatives, leaves, parent, item.data.get("name_accuracy"))
-    return Topic(item.number, item.name, size, size / max(total, 1), *told)

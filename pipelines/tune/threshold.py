@@ -204,7 +204,7 @@ def _point(threshold: float, scores: np.ndarray, right: np.ndarray, has: np.ndar
 
 
 LINES = {"precision": "#1f77b4", "recall": "#2ca02c", "f1": "#9467bd", "false_answers": "#d62728"}
-NAMES = {"f1": "F1", "false_answers": "answers where there is none"}
+NAMES = {"f1": "F1", "false_answers": "answers to unanswerable questions"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class TuneSettings:
         rerank_model: Which one; None for the default.
         queries: Made queries at most.
         seed: Decides what is made, and the halves.
-        keep: Store what was found, if it is better for sure.
+        keep: Store what was found, only if it is significantly better.
     """
 
     rerank: bool = False
@@ -163,7 +163,7 @@ def tune_search(
     collection: StoredCollection, settings: TuneSettings = TuneSettings(), *, queries: Path | None = None,
     qrels: Path | None = None, clicks: Path | None = None, notify: Notify = silent,
 ) -> TuneReport:  # fmt: skip
-    """Find settings for a collection's searches, and store them as its defaults if they are better for sure.
+    """Find settings for a collection's searches, and store them as its defaults only if they are significantly better.
 
     Args:
         collection: The collection.

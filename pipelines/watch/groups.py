@@ -8,6 +8,7 @@ from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.runs import Run, assignments_of, items_of, list_runs
 from ...indexer.store.view import View
+from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.describe import VOTERS, ballot, placeholder
 from ..analysis.naming.corpus import naming_of
@@ -71,7 +72,7 @@ def _run(view: View, name: str | None) -> Run | None:
         return runs[-1] if runs else None
     run = named(view.catalog, name)
     if not run.kind.groups:
-        said = f"the {run.kind} run {name!r} has no groups to compare: give a cluster or topic run"
+        said = f"the {run.kind} run {name!r} has no groups to compare: give a cluster, topic or taxonomy run"
         raise UsageError(said, code="bad-kind", field="run", value=name)
     return run
 
@@ -79,23 +80,30 @@ def _run(view: View, name: str | None) -> Run | None:
 def _labels(view: View, corpus: Corpus, new: np.ndarray, run: Run, notify: Notify) -> np.ndarray:
     """Return the group of each vector, int64 [m].
 
-    A run that was fitted on all documents decides. Otherwise the nearest old documents vote, on old documents too, each
+    A run that was fitted on all documents decides, and so does a taxonomy that knows all of them: a document is where
+    people keep it. Otherwise the nearest old documents vote (of a taxonomy, all that it knows), on themselves too, each
     without its own vote. If only the new ones were placed, both parts would differ even if their texts did not.
     """
     docs, numbers, _ = assignments_of(view.catalog, run)
     docs, first = np.unique(docs, return_index=True)
     known = dict(zip(docs.tolist(), numbers[first].tolist(), strict=True))
     given = [known.get(doc) for doc in corpus.snapshot.docs.tolist()]
+    kept, missing = run.kind.logged, given.count(None)
     placed = run.report.get("updated") or run.report.get("carried")
-    if None not in given and not placed:
+    if not missing and (kept or not placed):
         return np.array(given, np.int64)[corpus.first]
     voters = {}
-    for place in np.flatnonzero(~new).tolist():
+    for place in range(len(given)) if kept else np.flatnonzero(~new).tolist():
         if (number := given[place]) is not None:
             voters.setdefault(int(corpus.group[place]), number)
     if not voters:
-        said = f"the {run.kind} run {run.name!r} knows no old document: give another run, or make one"
+        what = "no document that is compared" if kept else "no old document"
+        said = f"the {run.kind} run {run.name!r} knows {what}: give another run, or make one"
         raise UsageError(said, code="empty", field="run", value=run.name)
+    if kept:
+        said = f"the {run.kind} {run.name!r} does not know {counted(missing, 'document')} yet, so similar documents "
+        said += f"decide the group of each: to compare its groups as they are, run `sonde {run.kind} update` first"
+        notify(said)
     rows, labels = np.array(list(voters)), np.array(list(voters.values()))
     return _voted(corpus.vectors, rows, labels, notify)
 

@@ -7,8 +7,8 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store.documents import column_values, document_numbers
 from ...indexer.store.fields import Field
-from ...indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC
-from ...indexer.store.runs import Run, assignments_of, places_of
+from ...indexer.store.kinds import CLUSTER, LABEL, MAP, TAXONOMY, TOPIC
+from ...indexer.store.runs import Run, assignments_of, list_runs, places_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.neighbours import sample_rows
@@ -18,8 +18,8 @@ from .settings import WatchSettings
 
 MOST = 20_000
 """Old documents, and new ones, that are compared; of more, that many are sampled at random."""
-KNOWING = (CLUSTER, TOPIC, MAP, LABEL)
-"""Kinds of run that say something of every document that they read."""
+KNOWING = (CLUSTER, TOPIC, MAP, LABEL, TAXONOMY)
+"""Kinds of run that say something of every document that they read; a taxonomy, of those of its last update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,9 @@ def parts_of(view: View, settings: WatchSettings) -> Parts:
         SondeError: There is no such run, or there is no new or no old document.
     """
     moment = settings.moment
+    if moment is None and settings.like_date and settings.since not in {run.name for run in list_runs(view.catalog)}:
+        said = f"{arg('since')} {settings.since!r} is not a date: write it as 2026-11-01, or as 2026-11-01T12:00"
+        raise UsageError(said, code="bad-date", field="since", value=settings.since)
     found = _since_run(view, settings.since) if moment is None else _since_date(view, moment, settings.date)
     for name, docs, advice in (
         ("new", found.new, "add documents, or give an earlier date or run"),
@@ -97,7 +100,8 @@ def _date_column(view: View, name: str | None) -> Field:
 def _since_run(view: View, name: str) -> Parts:
     run = named(view.catalog, name)
     if run.kind not in KNOWING:
-        said = f"the {run.kind} run {name!r} does not know every document: give a cluster, topic, map or label run"
+        said = f"the {run.kind} run {name!r} does not know every document: "
+        said += "give a cluster, topic, map or label run, or a taxonomy"
         raise UsageError(said, code="bad-kind", field="since", value=name)
     known, where = _known(view, run), run.parameters.get("where")
     every = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)

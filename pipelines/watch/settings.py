@@ -1,6 +1,7 @@
 """What a watch is asked."""
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import stored_text
 
+MIDNIGHT = "T00:00:00"
 FEWEST_PERMUTATIONS, PRECISION = 199, 10
 """Permutations at least; beyond, the smallest p value is this many times finer than the rate of false alarms."""
 
@@ -18,7 +20,7 @@ class WatchSettings:
 
     Attributes:
         since: What "new" means: a date such as "2026-11-01" (documents of that day or later are new), or the name of a
-            cluster, topic, map or label run (documents that it does not know are new).
+            cluster, topic, map or label run or a taxonomy (documents that it does not know are new).
         date: Column with the dates; None takes the only one. For a date in `since`.
         run: Cluster or topic run whose groups are compared; None takes the newest, or makes clusters if there is none.
         alarms: Chance that a watch reports anything although the new documents are like the old, 0.001 to 0.5.
@@ -52,12 +54,22 @@ class WatchSettings:
 
     @property
     def moment(self) -> str | None:
-        """The date in `since` as the catalog stores dates; None if `since` names a run."""
+        """The date in `since` as the catalog stores dates, midnight as its day; None if `since` names a run.
+
+        Dates are compared as texts, so a month or a year is a beginning of the dates in it.
+        """
         given = self.since.strip()
+        month = re.fullmatch(r"\d{4}-\d{2}", given)
         try:
-            return stored_text(datetime.fromisoformat(given))[: 10 if len(given) <= len("2026-11-01") else None]
+            found = stored_text(datetime.fromisoformat(f"{given}-01" if month else given))
         except ValueError:
             return None
+        return given if month else found.removesuffix(MIDNIGHT)
+
+    @property
+    def like_date(self) -> bool:
+        """Whether `since` was probably meant as a date."""
+        return re.fullmatch(r"\d{1,4}[-./]\d{1,2}([-./]\d{1,4})?([T ].*)?", self.since.strip()) is not None
 
     @property
     def permutations(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.progress import Notify, silent
-from .chance import Batch, chances
+from ..analysis.chance import Batch, chances
 
 
 @dataclass(frozen=True, slots=True)

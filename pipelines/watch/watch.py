@@ -16,11 +16,11 @@ from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
 from ...indexer.wording import counted
+from ..analysis.appeared import Place, around, find_places
+from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
 from ..analysis.naming.corpus import naming_of
-from .appeared import Place, around, find_places
-from .chance import Batch
 from .groups import Groups, groups_of
 from .parts import Parts, parts_of
 from .settings import WatchSettings

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sonde.pipelines.search.settings import SearchSettings
     from sonde.pipelines.similarity.bitext import Translation, mine_bitext
     from sonde.pipelines.similarity.similarity import Similarity, similarity
+    from sonde.pipelines.taxonomy import EditSettings
     from sonde.pipelines.topics import TopicSettings
     from sonde.pipelines.watch import WatchSettings
 
@@ -63,6 +64,7 @@ _HOMES = {
     "Translation": "pipelines.similarity.bitext",
     "mine_bitext": "pipelines.similarity.bitext",
     "MapSettings": "pipelines.map",
+    "EditSettings": "pipelines.taxonomy",
     "TopicSettings": "pipelines.topics",
     "WatchSettings": "pipelines.watch",
 }
@@ -77,6 +79,7 @@ __all__ = [
     "Collection",
     "Document",
     "DuplicateSettings",
+    "EditSettings",
     "Encoder",
     "Hit",
     "Label",

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from http_service import client, folder, local  # noqa: F401  (fixtures)
 
 from sonde.app.api import Collection
-from sonde.app.cli.main import app
+from sonde.app.cli.commands import app_for
 from sonde.app.cli.output import OTHERS, in_options, option
 from sonde.app.ui import page
 from sonde.indexer.errors import Message, SondeError, UsageError, arg, out_of_range
@@ -114,7 +114,7 @@ def test_a_page_names_fields_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page.st, "error", shown.append)
     with page.sentences():
         raise out_of_range("reduce_to", 0, "give 1")
-    assert shown == [page.escape_markdown("reduce to is 0: give 1")]
+    assert shown == [page.escape_markdown("Topics is 0: give 1")]
 
 
 def test_notices_name_options_on_the_command_line() -> None:
@@ -138,6 +138,6 @@ def test_names_in_messages_are_options_of_the_command_line(checkout: Path) -> No
         and isinstance(call.args[0], ast.Constant)
     }  # fmt: skip
     only_python = {"max_chars"}
-    known = options_of(typer.main.get_command(app))
+    known = options_of(typer.main.get_command(app_for()))
     assert {name for name in named - only_python if option(name) not in known | set(OTHERS.values())} == set()
     assert len(named) > 30

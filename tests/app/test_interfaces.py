@@ -11,7 +11,7 @@ from fake_encoder import FakeEncoder
 
 import sonde
 from sonde.app.api import Collection
-from sonde.app.cli.main import app
+from sonde.app.cli.commands import app_for
 from sonde.app.http.remote import OF_RUNS, READING, WRITING
 from sonde.app.http.service import ROUTERS
 from sonde.app.mcp import server_of
@@ -39,7 +39,7 @@ def named(cells: list[str]) -> set[str]:
 
 def commands() -> set[str]:
     """The visible commands: old names are not listed."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app_for())
     return {name for name, each in command.commands.items() if not each.hidden}
 
 

@@ -54,7 +54,7 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
 def test_that_nothing_answers_comes_first(reviews_collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(server_of(reviews_collection), "search", query="battery died")["notes"] == []
     monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
-    found = call(server_of(reviews_collection), "search", query="battery died")
+    found = call(server_of(reviews_collection), "search", query="battery exploded")
     assert found["notes"][0].startswith("nothing here seems to answer this: the highest relevance is ")
     assert list(found) == ["notes", "hits"] and all(hit["weak"] for hit in found["hits"])
     assert call(server_of(reviews_collection), "similar", id="3", k=1)["notes"] == [], "nobody asked"
@@ -136,7 +136,7 @@ def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> N
     assert "stars (integer)" in instructions
     assert {tool.name for tool in listed.tools} == {
         "collections", "search", "ask", "similar", "get_document", "count", "compare", "list_topics", "list_clusters",
-        "members", "trends", "label",
+        "list_taxonomy", "members", "trends", "label",
     }  # fmt: skip
     assert all(tool.annotations.read_only_hint for tool in listed.tools)
 

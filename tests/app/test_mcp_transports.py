@@ -66,6 +66,23 @@ def test_every_line_with_an_id_is_answered(tmp_path: Path) -> None:
     assert sorted(unnamed) == [-32700, -32600]
 
 
+def test_requests_that_came_before_the_end_of_the_input_are_answered(tmp_path: Path) -> None:
+    collection = collection_of(tmp_path, "notes", *(f"text {n}" for n in range(20)))
+    calls = [asked("get_document", number, id=f"notes-{number - 10}") for number in range(10, 30)]
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 10}}
+    said = [HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls, cancelled]
+    code = "import sys; from sonde.app.cli.main import main; sys.argv = ['sonde', 'mcp', sys.argv[1]]; main()"
+    command = [sys.executable, "-c", code, str(collection.path)]
+    ran = subprocess.run(
+        command, input="".join(f"{json.dumps(each)}\n" for each in said), capture_output=True, text=True, timeout=120
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, ran.stdout.splitlines())}
+    assert ran.returncode == 0 and {*answers} >= {1, *range(11, 30)}
+    assert [answers[n]["result"]["structuredContent"]["text"] for n in range(11, 30)] == [
+        f"text {n}" for n in range(1, 20)
+    ]
+
+
 def test_over_http_with_keys_and_several_collections(tmp_path: Path) -> None:
     server = server_of(collection_of(tmp_path, "notes", "one", "two"), collection_of(tmp_path, "other", "three"))
     key = add_key(tmp_path / "keys.json", "assistant", "read")

@@ -50,7 +50,7 @@ import errno, sys
 from sonde.app.cli import main
 def app(**_):
     raise OSError(errno.ENOSPC, "No space left on device", {str(tmp_path / "x.csv")!r})
-main.app = app
+main.app_for = lambda words: app
 main.main()
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)

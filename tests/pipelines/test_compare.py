@@ -111,11 +111,11 @@ def test_the_command(themed: Collection, sonde: Command) -> None:
     ran = sonde("compare", themed.path, "--cluster", 0, "--cluster", 1, "--run", "four", "--json")
     assert [side["name"] for side in json.loads(ran.out)["sides"]] == ["0 (four 0)", "1 (four 1)"]
     for arguments, words, code in (
-        (["--cluster", 0, "--cluster", 9, "--run", "four"], ["no cluster 9", "0 to 3"], 2),
+        (["--cluster", 0, "--cluster", 9, "--run", "four"], ["no cluster 9", "there are 0, 1, 2, 3"], 2),
         (["--cluster", 0], ["two clusters"], 2),
         ([], ["two clusters, two filters, two queries or two runs"], 2),
         (["--run", "four", "--run", "nope"], ["'nope'", "four (cluster), other (cluster)"], 1),
-        (["--cluster", 0, "--cluster", 1, "--run", "nope"], ["'nope'", "four, other"], 1),
+        (["--cluster", 0, "--cluster", 1, "--run", "nope"], ["'nope'", "four (cluster), other (cluster)"], 1),
         (["--cluster", 0, "--cluster", 1, "--run", "four", "--run", "other"], ["give --run once"], 2),
         (["--where", "stars = 9", "--where", "stars = 1"], ["'stars = 9' holds no document"], 2),
         (["--where", "nope = 9", "--where", "stars = 1"], ["no field 'nope'"], 2),

@@ -4,7 +4,7 @@ import numpy as np
 
 from sonde.indexer.ann import ArraySource, Kind
 
-KINDS: tuple[Kind, ...] = ("exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-rabitq")
+KINDS: tuple[Kind, ...] = ("exact", "hnsw", "hnsw-sq8", "ivf", "ivf-sq8", "ivf-fastscan", "ivf-rabitq")
 DIMENSION = 32
 
 

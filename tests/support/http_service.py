@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -21,9 +22,12 @@ ROWS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    index(ROWS, tmp_path / "reviews.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
-    return tmp_path / "reviews.sonde"
+def folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a collection that is indexed once."""
+    made = tmp_path_factory.getbasetemp() / "served.sonde"
+    if not made.exists():
+        index(ROWS, made, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    return copytree(made, tmp_path / "reviews.sonde")
 
 
 def client_of(*folders: Path, **settings: Any) -> TestClient:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from command_line import Command, command, contents, inject, problems
@@ -33,11 +34,13 @@ def lines(path: Path, rows: list[dict[str, object]] | list[dict[str, str]]) -> P
 
 
 @pytest.fixture
-def reviews(sonde: Command, tmp_path: Path) -> Path:
-    """A small collection."""
+def reviews(sonde: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small collection, beside its source: a copy of one that is indexed once, since many tests take one."""
     source = lines(tmp_path / "reviews.jsonl", ROWS)
-    assert sonde("index", source, "--to", tmp_path / "reviews.sonde").code == 0
-    return tmp_path / "reviews.sonde"
+    made = tmp_path_factory.getbasetemp() / "reviews.sonde"
+    if not made.exists():
+        assert sonde("index", source, "--to", made).code == 0
+    return copytree(made, tmp_path / "reviews.sonde")
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def shown(page: AppTest) -> str:
 
 def text_of(element: Any) -> str:
     """Return what a browser shows of an st.html element."""
-    return html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", element.value, flags=re.DOTALL))
+    return html.unescape(re.sub(r"<(style|script)\b[^>]*>.*?</\1>|<[^>]*>", "", element.value, flags=re.DOTALL))
 
 
 def unread(page: AppTest, text: str = MARKUP) -> None:

@@ -191,6 +191,8 @@ def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) ->
     """Return an attribute or a method's result as JSON values; for topics and maps, return the run's name."""
     found: Any = getattr(subject, method)
     if callable(found):
+        if method in WRITING and "by" in inspect.signature(found).parameters:
+            options.setdefault("by", "HTTP")
         try:
             inspect.signature(found).bind(**options)
         except TypeError as error:

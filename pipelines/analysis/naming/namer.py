@@ -170,7 +170,7 @@ def ask_namer(
         try:
             answers[group] = known[digests[group]] if digests[group] in known else namer.ask(body)
         except SondeError as error:
-            notify(f"{error.message}: the other groups keep the names made of their phrases")
+            notify(f"{error.message}; groups without an answer keep the names made of their phrases")
             break
     return _judged(naming, names, answers, digests, notify)
 
@@ -179,9 +179,11 @@ def _judged(
     naming: Naming, names: Sequence[str], answers: Mapping[int, str], digests: Mapping[int, str], notify: Notify
 ) -> Asked:
     kept, found, best = list(names), dict[int, dict[str, Any]](), naming.compare(names).whole or 0.0
+    unusable = 0
     for group, answer in answers.items():
         name = _name_in(answer)
         accepted = _valid(naming, name, group, kept)
+        unusable += not accepted
         if accepted:
             tried = [*kept[:group], name, *kept[group + 1 :]]
             share = naming.compare(tried).whole or 0.0
@@ -191,7 +193,11 @@ def _judged(
         found[group] = {"asked": digests[group], "answer": answer[:1_000], "accepted": accepted}
     accepted = sum(answer["accepted"] for answer in found.values())
     if found:
-        notify(f"{accepted} of {counted(len(found), 'name')} by the namer taken; the others told readers less")
+        worse = len(found) - accepted - unusable
+        refused = [f"{unusable} not usable (empty, long, or with repeated words)"] if unusable else []
+        refused += [f"{worse} refused, because readers found the texts less well"] if worse else []
+        said = f"{accepted} of {counted(len(found), 'name')} by the namer taken"
+        notify("; ".join([said, *refused]))
     return Asked(kept, found)
 
 

@@ -14,7 +14,7 @@ from ....indexer.document import Value
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.fields import Field
-from ....indexer.store.members import ALL_NAMES, NAME, NUMBER, TAGGED
+from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands
 from .expression import Expressions
@@ -190,7 +190,8 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
     """Return what a filter can ask of runs, by the names of their columns in an export.
 
     `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
-    `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false.
+    `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false. A test
+    of `"taxonomy:RUN"` or `"taxonomy:RUN name"` holds for the groups that pass it and for all groups under them.
     """
     runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
     mains = run_columns(runs)
@@ -200,5 +201,6 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
         for column in run.kind.columns(mains[run.number], run.parameters):
             if column.operand is not None:
                 sql = reading[column.value].format(run.number)
-                found[column.name] = Operand(sql, column.operand, column.name)
+                tree = (OWN[column.value], INSIDE.format(run.number, "{1}")) if run.kind.nested else ("", "")
+                found[column.name] = Operand(sql, column.operand, column.name, *tree)
     return found

@@ -143,7 +143,7 @@ def _letters(function: str) -> Callable[[Operand], Operand]:
     def apply(argument: Operand) -> Operand:
         if argument.type != "text":
             raise UsageError(f"{argument.name} is {ARTICLES[argument.type]}, and {function} needs text")
-        return Operand(f"{function}({argument.sql})", "text", f"{function}({argument.name})")
+        return argument.applied(function, "text", f"{function}({argument.name})")
 
     return apply
 
@@ -152,7 +152,7 @@ def _length(argument: Operand) -> Operand:
     functions = {"text": "length", "list": "json_array_length"}
     if argument.type not in functions:
         raise UsageError(f"{argument.name} is {ARTICLES[argument.type]}, and LENGTH needs text or a list")
-    return Operand(f"{functions[argument.type]}({argument.sql})", "integer", f"LENGTH({argument.name})")
+    return argument.applied(functions[argument.type], "integer", f"LENGTH({argument.name})")
 
 
 _FUNCTIONS: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[[Operand], Operand]] = {
@@ -186,6 +186,9 @@ def condition(operand: Operand, test: Test) -> Fragment:
     """
     if operand.type == "list":
         return _any_item(operand, test)
+    if operand.inside:
+        group = _single(replace(operand, sql=operand.own, inside=""), test)
+        return Fragment(operand.inside.format("", group.sql), group.parameters, TEXT_COST)
     found = _single(operand, test)
     costly = test.operator in ("LIKE", "ILIKE") or "(" in operand.sql
     return replace(found, cost=TEXT_COST) if costly else found

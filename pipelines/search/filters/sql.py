@@ -84,11 +84,26 @@ ARTICLES |= {"text": "text"}
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a comparison reads: its SQL, its type, and how a message calls it."""
+    """What a comparison reads.
+
+    Attributes:
+        sql: Its SQL, over `documents d` and `metadata m`.
+        type: "text", "list", "boolean", "integer", "real" or "date".
+        name: How a message calls it.
+        own: For groups that lie under others, the SQL of the value of one group, of which there may be several: a
+            document passes a test if its group, or one above it, does.
+        inside: SQL that is true for the documents inside a group that passes `{1}`.
+    """
 
     sql: str
     type: str
     name: str
+    own: str = ""
+    inside: str = ""
+
+    def applied(self, function: str, type: str, name: str) -> "Operand":
+        """Return what a function in SQL makes of it."""
+        return Operand(f"{function}({self.sql})", type, name, self.own and f"{function}({self.own})", self.inside)
 
 
 class FieldNames:

@@ -74,7 +74,7 @@ def parse_budget(text: str) -> float:
     found = _BUDGET.fullmatch(text)
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if not seconds:
-        said = f"the budget {text!r} is no time: give it as 300ms, 1.5s or 2min"
+        said = f"the budget {text!r} is not a valid duration: write it as 300ms, 1.5s or 2min"
         raise UsageError(said, code="wrong-type", field="rerank_budget", value=text)
     return seconds
 

@@ -141,7 +141,7 @@ def model_card(facts: dict[str, Any], found: tuple[Gain, ...]) -> str:
         "",
         f"{facts['trained']:,} examples of {facts['data']}: {_KINDS[facts['kind']]}. "
         + (mined if facts["kind"] == "pairs" else "")
-        + f"{facts['held_out']:,} others were held back; no text of theirs was trained on.",
+        + f"{facts['held_out']:,} others were held out; no text of theirs was trained on.",
         "",
         "## Recipe",
         "",
@@ -154,7 +154,7 @@ def model_card(facts: dict[str, Any], found: tuple[Gain, ...]) -> str:
         "",
         "## Figures",
         "",
-        "On the examples held back; the interval is of the difference (95 %, paired bootstrap).",
+        "On the held-out examples; the interval is of the difference (95 %, paired bootstrap).",
         "",
         "| measure | before | after | interval of the difference |",
         "|---|---|---|---|",

@@ -199,3 +199,11 @@ def test_a_large_collection_is_not_checked_for_an_unexpected_error(
     assert checked == []
     path = local.path
     assert raised.value.__notes__ == [f"to check the collection for damage, run `sonde verify {path}`"]
+
+
+def test_a_call_without_an_argument_names_the_method_and_no_class(tmp_path):
+    collection = index([{"id": "1", "text": "a parcel"}], tmp_path / "c.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^search: missing a required argument: 'query'$"):
+        collection.search()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^counts: too many positional arguments$"):
+        collection.counts(1, 2)  # type: ignore[call-arg]

@@ -17,6 +17,7 @@ NAMED: dict[str, tuple[type[Any], type[Any], set[str]]] = {
     "ask": (options.AskOptions, sonde.AskSettings, {"threshold"}),
     "cluster": (options.ClusterOptions, sonde.ClusterSettings, set()),
     "topics": (options.TopicOptions, sonde.TopicSettings, set()),
+    "edit": (options.EditOptions, sonde.EditSettings, set()),
     "map": (options.MapOptions, sonde.MapSettings, set()),
     "duplicates": (options.DuplicateOptions, sonde.DuplicateSettings, set()),
     "label": (options.LabelOptions, sonde.LabelSettings, set()),

@@ -55,7 +55,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
         "cannot export to '.': it is a folder; give a file, whose name must end in .parquet, .cs",
         2,
     ),
-    "map C --to .": ("cannot draw '.': it is a folder; give a file, whose name must end in .html or .png", 2),
+    "map C --to .": ("cannot draw '.': it is a folder; give a file, whose name must end in .html, .png or .svg", 2),
     "correct C --to .": (
         "cannot write corrections to '.': it is a folder; give a file, whose name must end in .csv ",
         2,
@@ -223,7 +223,7 @@ def test_an_example_of_broken_bytes(
 def test_ctrl_c_says_what_is_left(sonde: Command, monkeypatch: pytest.MonkeyPatch, words: str, said: str) -> None:
     from sonde.app.cli import main
 
-    monkeypatch.setattr(main, "app", lambda **_: main.INTERRUPTED)
+    monkeypatch.setattr(main, "app_for", lambda _: lambda **_: main.INTERRUPTED)
     ran = sonde(*words.split())
     assert ran.code == 130
     assert ran.err.endswith(f"{said}\n")

@@ -1,6 +1,8 @@
 """The help of `sonde` on one screen, the family of `sonde runs`, and the old names of commands."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,15 +12,15 @@ from command_line import Command, contents
 from typer.testing import CliRunner
 
 from sonde.app.api import Collection
+from sonde.app.cli.commands import ADDS, app_for
 from sonde.app.cli.groups import PANELS
-from sonde.app.cli.main import app
 
 OLD = {"correct", "topic", "curve", "similarity", "entail", "bitext", "judgements", "key"}
 
 
 def help_of(*words: str) -> list[str]:
     environment = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
-    ran = CliRunner().invoke(app, [*words, "--help"], prog_name="sonde", env=environment, terminal_width=80)
+    ran = CliRunner().invoke(app_for(), [*words, "--help"], prog_name="sonde", env=environment, terminal_width=80)
     assert ran.exit_code == 0, ran.output
     return ran.output.splitlines()
 
@@ -34,7 +36,7 @@ def test_the_help_fits_on_one_screen() -> None:
 
 
 def test_the_help_shows_every_command_but_old_names() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(app_for()).commands  # type: ignore[attr-defined]
     assert {name for panel in PANELS.values() for name in panel} == set(commands) - OLD
     assert {name for name in commands if commands[name].hidden} == OLD
 
@@ -159,14 +161,14 @@ MISTAKES = {
     "show C kmeans --period month": "--period needs --by: name the column with the dates",
     "draw C labels --to x.html": "'labels' is a label run: only map, topic and cluster runs can be drawn",
     "draw C kmeans --by theme --to x.html": "'kmeans' is a cluster run: --by is for topic runs",
-    "draw C topics --to x.txt": "the name must end in .html or .png",
+    "draw C topics --to x.txt": "the name must end in .html, .png or .svg",
     "name C kmeans late deliveries": "'late deliveries' is not a name: put a name with spaces in quotes",
     "merge C kmeans": "give two or more numbers, or --reduce-to N",
     "merge C kmeans a b": "NUMBER is 'a,b': write numbers with commas between them, such as 3,7",
     "merge C kmeans --reduce-to 2": "'kmeans' is a cluster run: --reduce-to is for topic runs",
     "merge C labels 0 1": "'labels' is a label run",
     "split C kmeans 0": "'kmeans' is a cluster run: split is for topic runs",
-    "update C labels": "'labels' is a label run: only cluster, topic and map runs can be updated",
+    "update C labels": "'labels' is a label run: only cluster, topic, map and taxonomy runs can be updated",
     "delete C nope": "there is no run 'nope'",
 }
 
@@ -191,3 +193,22 @@ def test_a_key_is_made_below_serve(sonde: Command, tmp_path: Path) -> None:
     assert ran.code == 0 and len(ran.out.strip()) > 20
     assert sonde("key", tmp_path / "keys.json", "--name", "other").code == 0
     sonde("serve", tmp_path / "none.sonde").refused("there is no collection at", code=1)
+
+
+def test_each_module_adds_the_commands_that_are_expected_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command line imports one module: the table that names it is true, and no command is missing from it."""
+    monkeypatch.delenv("_SONDE_COMPLETE", raising=False)
+    for module, names in ADDS.items():
+        alone = typer.main.get_command(app_for([names[0]])).commands  # type: ignore[attr-defined]
+        assert sorted(alone) == sorted(names), module
+    known = typer.main.get_command(app_for(["serch"])).commands  # type: ignore[attr-defined]
+    assert sorted(known) == sorted(name for names in ADDS.values() for name in names)
+
+
+def test_a_command_imports_no_other() -> None:
+    """`sonde info` does not import what searches, labels or serves."""
+    script = "import sys; from sonde.app.cli.commands import ADDS, app_for; app_for(['info']); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ours = {name for name in ran.stdout.split() if name.startswith("sonde.app.cli.")}
+    assert "sonde.app.cli.upkeep" in ours
+    assert not ours & {f"sonde.app.cli.{name}" for name in ADDS if name != "upkeep"}

@@ -198,11 +198,11 @@ def test_a_collection_built_for_a_gpu_says_so_once_and_is_repaired_for_a_cpu(
     ]
     assert "built a FAISS index for this CPU" in run("repair", path).out
     assert run("search", path, "garden rose", "--mode", "dense", "--json").err == ""
-    assert kind_of(path) == "hnsw"
+    assert kind_of(path) == "ivf-fastscan"
     assert "nothing to repair" in run("repair", path).err
     said = run("index", source, "--to", other).err
     assert "the FAISS index (exact) was built for a GPU: building one for this CPU" in said
-    assert kind_of(other) == "hnsw"
+    assert kind_of(other) == "ivf-fastscan"
 
 
 def test_a_cagra_graph_is_searched_on_a_cpu_and_replaced_when_it_has_to_grow(

@@ -179,6 +179,12 @@ def test_a_filter_that_no_document_passes_for_another_reason(
     assert (ran.code, ran.said[0]) == (0, "note: no document passes the filter")
 
 
+def test_what_to_try_can_be_typed_as_it_stands(sonde: Command, tmp_path: Path, shop: Path) -> None:
+    path = tmp_path / "my <b>tickets.sonde"
+    printed = sonde("index", shop / "tickets.csv", "--to", path).out
+    assert f"try: sonde search '{path}' \"what you are looking for\"" in printed
+
+
 def test_codes_become_the_ids_and_stay_the_ids(sonde: Command, tmp_path: Path, shop: Path) -> None:
     target = tmp_path / "new.sonde"
     ran = sonde("index", shop / "tickets.csv", "--to", target)

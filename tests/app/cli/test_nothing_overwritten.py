@@ -49,5 +49,5 @@ def test_both_can_be_moved_together(sonde: Command, tmp_path: Path) -> None:  # 
 def test_an_address_makes_no_folder(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     source = lines(tmp_path / "reviews.jsonl", ROWS)
-    sonde("index", source, "--to", "s3://bucket/r.sonde").refused("addresses are not supported yet", code=2)
+    sonde("index", source, "--to", "gs://bucket/r.sonde").refused("or s3://BUCKET/NAME.sonde", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["reviews.jsonl"]

@@ -133,6 +133,10 @@ def test_documents(both: tuple[Collection, Collection]) -> None:
     here, there = both
     assert there.get("a/b") == here.get("a/b")
     assert there.facets() == here.facets()
+    few = {"kind": "range", "column": "stars", "low": 1, "high": 2}
+    selection = {"parts": [few, {"kind": "query", "query": "the battery died", "k": 1, "not": True}]}
+    assert [each.select(selection).tolist() for each in both] == [list(here.numbers("a/b").values())] * 2
+    assert there.numbered(there.select(selection).tolist()) == [here.get("a/b")]
     assert there.embed("late", query=True).tolist() == here.embed("late", query=True).tolist()
     assert there.example_queries() == here.example_queries()
     report = there.put([{"id": "9", "text": "New.", "metadata": {"stars": 4}}, {"id": "1", "text": "Other."}])
@@ -142,6 +146,8 @@ def test_documents(both: tuple[Collection, Collection]) -> None:
     for each in both:
         with pytest.raises(UsageError, match="needs an id and a text"):
             each.put([{"text": "no id"}])
+        with pytest.raises(UsageError, match="there is no column 'star': there"):
+            each.select({"parts": [few | {"column": "star"}]})
         with pytest.raises(SondeError, match="there is no document with the id 'nope'"):
             each.get("nope")
 

@@ -16,8 +16,8 @@ def test_a_service_over_shards(tmp_path: Path, folder: Path):  # noqa: F811
         assert sharded.post("/search", json=asked).json()["hits"] == one.post("/search", json=asked).json()["hits"]
         assert sharded.get("/documents/1").json()["text"] == ROWS[0]["text"]
         assert sharded.get("/ready").status_code == 200
-        refused(sharded.get("/runs"), 422, "runs does not support sharded collections yet")
-        refused(sharded.put("/documents", json={"documents": [{"id": "x", "text": "y"}]}), 422, "put does not support")
+        refused(sharded.get("/runs"), 422, "sharded collections do not support this yet")
+        refused(sharded.put("/documents", json={"documents": [{"id": "x", "text": "y"}]}), 422, "do not support")
         assert sharded.delete("/documents/1").json() == {"deleted": 1}
         assert sharded.get("/documents/1").status_code == 404
         assert sharded.get("/collections").json()[0]["documents"] == 2

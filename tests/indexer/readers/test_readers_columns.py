@@ -106,6 +106,11 @@ def test_set_columns_win_and_are_said():
     assert found.describe() == "text: a + b (as set) · title: text (as set) · id: number (as set) · metadata: none"
 
 
+def test_a_text_column_of_numbers_is_said():
+    found = columns({"text": LONG, "stars": 4}, text=("stars",))
+    assert found.describe().startswith("text: stars (as set; stars has type integer, not text) ·")
+
+
 def test_several_texts_are_joined_by_a_blank_line():
     rows = [{"q": "Why?", "a": "Because."}, {"q": None, "a": "Alone."}]
     assert [d.text for d in documents(read_source(rows, options=ReadOptions(text=("q", "a"))))] == [

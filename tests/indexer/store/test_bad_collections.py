@@ -11,6 +11,10 @@ import pytest
 from command_line import Command, contents, problems
 from small_reviews import ROWS, folder_of, lines
 
+import sonde as package
+from sonde.indexer.errors import SondeError
+from sonde.indexer.store.catalog import Catalog
+
 COMMANDS = ("info", "verify", "repair", "compact", "export", ("search", "battery"), ("similar", "1"), ("delete", "1"))
 
 
@@ -190,3 +194,11 @@ def test_a_document_of_another_type_is_one_line(sonde: Command, reviews: Path, c
     sonde("repair", reviews).failed(f"in table documents, {column} is not ", "restore")
     for words in (("export",), ("search", "battery"), ("topics",), ("similar", "1"), ("duplicates",)):
         assert "Traceback" not in sonde(words[0], reviews, *words[1:]).err
+
+
+def test_a_collection_that_was_deleted_while_it_is_open_is_said_to_be_gone(reviews: Path) -> None:
+    opened = package.open(reviews)
+    shutil.rmtree(reviews)
+    with pytest.raises(SondeError, match=r"there is no collection at .*: it was deleted or moved$"):
+        Catalog.open(reviews / "catalog.db")
+    opened.close()

@@ -104,7 +104,7 @@ def check(phase: Phase, folder: Path) -> None:
         assert found(folder) == old
 
 
-@pytest.mark.parametrize("moment", thinned(range(RANDOM_MOMENTS), 3))
+@pytest.mark.parametrize("moment", thinned(range(RANDOM_MOMENTS), 6))
 def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: int) -> None:
     phase = phases[moment % 2]
     folder = Path(shutil.copytree(phase.before, tmp_path / "c.sonde"))
@@ -115,7 +115,7 @@ def test_killed_at_a_random_moment(phases: list[Phase], tmp_path: Path, moment: 
     check(phase, folder)
 
 
-@pytest.mark.parametrize("number", thinned(range(EVENTS), 3))
+@pytest.mark.parametrize("number", thinned(range(EVENTS), 7))
 def test_killed_at_a_file_operation(phases: list[Phase], tmp_path: Path, number: int) -> None:
     phase = phases[number % 2]
     folder = Path(shutil.copytree(phase.before, tmp_path / "c.sonde"))
@@ -123,7 +123,7 @@ def test_killed_at_a_file_operation(phases: list[Phase], tmp_path: Path, number:
     check(phase, folder)
 
 
-@pytest.mark.parametrize(("step", "phase", "when"), thinned(AROUND, 3))
+@pytest.mark.parametrize(("step", "phase", "when"), thinned(AROUND, 4))
 def test_killed_around_a_step_of_the_exchange(
     phases: list[Phase], tmp_path: Path, phase: int, step: str, when: str
 ) -> None:

@@ -22,6 +22,7 @@ from sonde.indexer.store.kinds import (
     CLUSTER,
     COARSE,
     CORRECTION,
+    EDIT,
     FINE,
     KINDS,
     LABEL,
@@ -29,6 +30,7 @@ from sonde.indexer.store.kinds import (
     MAP,
     MIDDLE,
     TAG,
+    TAXONOMY,
     TOPIC,
     WATCH,
     Column,
@@ -53,6 +55,8 @@ COLUMNS = {
     TAG: [("tag:r", "boolean", "boolean", True)],
     CORRECTION: [("correction:r", "text", "text", "late")],
     **{kind: [(f"{kind}:r", "texts", "list", ["late", "rude"])] for kind in (CHECK, WATCH)},
+    TAXONOMY: [("taxonomy:r", "integer", "integer", 4), ("taxonomy:r name", "text", "text", "late")],
+    EDIT: [],
 }
 SEVERAL: dict[str, object] = {"multi_label": True}
 
@@ -94,7 +98,7 @@ def write(collection: Collection, kind: RunKind, name: str, **more: Any) -> None
 
 
 def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
-    assert KINDS == (CLUSTER, TOPIC, COARSE, MIDDLE, FINE, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH)
+    assert KINDS == (CLUSTER, TOPIC, COARSE, MIDDLE, FINE, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH, TAXONOMY, EDIT)
     assert KINDS == (
         "cluster",
         "topic",
@@ -107,14 +111,19 @@ def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
         "correction",
         "check",
         "watch",
+        "taxonomy",
+        "edit",
     )
     assert [kind_of(name) for name in ("cluster", "correction")] == [CLUSTER, CORRECTION]
-    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 11
+    assert [kind_of(str(kind)) is kind for kind in KINDS] == [True] * 13
     assert {str(CLUSTER): 1}[CLUSTER] == 1
     assert CLUSTER != "topic" and CLUSTER != TOPIC
     assert json.dumps({"kind": TAG}) == '{"kind": "tag"}'
     assert f"{MAP!r} {MAP} {MAP:<5}|" == "'map' map map  |"
-    assert kind_names() == "cluster, topic, coarse, middle, fine, map, label, tag, correction, check or watch"
+    assert (
+        kind_names()
+        == "cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch, taxonomy or edit"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,7 +140,7 @@ def test_a_copied_kind_is_the_same_object(kind: RunKind) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest_and_all(fruit: Collection, name: str, hint: str) -> None:
     message = (
         f"{name!r} is not a kind of run{hint}: use cluster, topic, coarse, middle, fine, map, label, tag, correction, "
-        "check or watch"
+        "check, watch, taxonomy or edit"
     )
     with pytest.raises(UsageError) as refused:
         kind_of(name)
@@ -171,21 +180,21 @@ def test_what_each_kind_is_like() -> None:
         return [kind for kind in whole if getattr(kind, attribute)]
 
     whole = [kind for kind in KINDS if not kind.part]
-    assert those("groups") == those("numbered") == list(group_kinds()) == [CLUSTER, TOPIC]
-    assert those("colors") == [CLUSTER, TOPIC, LABEL, TAG]
+    assert those("groups") == those("numbered") == list(group_kinds()) == [CLUSTER, TOPIC, TAXONOMY]
+    assert those("colors") == [CLUSTER, TOPIC, LABEL, TAG, TAXONOMY]
     assert [kind.update for kind in those("update")] == [
         ("cluster", "--update"), ("topics", "--update"), ("map", "--update"),
     ]  # fmt: skip
-    assert [kind.payload for kind in whole] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 5
-    assert [kind.score for kind in whole] == ["score"] * 3 + ["probability"] + ["score"] * 3 + ["similarity"]
-    words = ["cluster", "topic", "region", "label", "tag", "label", "finding", "change"]
+    assert [kind.payload for kind in whole] == ["run_documents"] * 2 + ["run_places"] + ["run_documents"] * 6
+    assert [kind.score for kind in whole] == ["score"] * 3 + ["probability"] + ["score"] * 3 + ["similarity"] * 2
+    words = ["cluster", "topic", "region", "label", "tag", "label", "finding", "change", "group"]
     assert [kind.item for kind in whole] == words
     assert [kind.items for kind in whole] == [f"{word}s" for word in words]
-    headings = ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections", "Checks", "What is new"]
+    headings = ["Clusters", "Topics", "Map", "Labels", "Tags", "Corrections", "Checks", "What is new", "Taxonomies"]
     assert [kind.heading for kind in whole] == headings
-    assert [kind.color("late") for kind in whole] == ["late"] * 4 + ["tagged"] + ["late"] * 3
+    assert [kind.color("late") for kind in whole] == ["late"] * 4 + ["tagged"] + ["late"] * 4
     assert {kind: followers(kind) for kind in those("colors")} == {
-        CLUSTER: (), TOPIC: LEVELS, LABEL: (CORRECTION,), TAG: (),
+        CLUSTER: (), TOPIC: LEVELS, LABEL: (CORRECTION,), TAG: (), TAXONOMY: (EDIT,),
     }  # fmt: skip
 
 
@@ -247,7 +256,9 @@ def test_a_seventh_kind_is_exported_filtered_by_drawn_and_listed(
     with pytest.raises(SondeError, match="the theme run 'r' has no theme 7"):
         rename_item(fruit.path, run, 7, "x")
     with pytest.raises(
-        UsageError, match="use cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch or theme"
+        UsageError,
+        match="use cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch, taxonomy, edit or "
+        "theme",
     ):
         fruit.runs("bogus")
 
@@ -289,7 +300,7 @@ def test_a_kind_that_is_not_known_is_named(fruit: Collection) -> None:
 
 def test_levels_are_parts_of_a_topic_run() -> None:
     assert LEVELS == (COARSE, MIDDLE, FINE) == followers(TOPIC)
-    assert [kind for kind in KINDS if kind.part] == list(LEVELS)
+    assert [kind for kind in KINDS if kind.part] == [*LEVELS, EDIT]
     for level in LEVELS:
         same = ("item", "items", "score", "payload", "numbered", "groups", "colors", "embedded", "update")
         assert [getattr(level, name) for name in same] == [getattr(TOPIC, name) for name in same]

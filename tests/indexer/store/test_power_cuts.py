@@ -137,7 +137,7 @@ def test_a_failing_disk_is_one_line(tmp_path: Path) -> None:
     error = OSError(errno.EIO, "Input/output error", "c.sonde/vectors/000001.npy")
     assert str(disk_error(error, tmp_path)) == (
         f"the disk of {tmp_path} failed ([Errno 5] Input/output error: 'c.sonde/vectors/000001.npy'): "
-        "check that the disk is sound and not full, then run the same command again"
+        "check that the disk is not damaged or full, then run the same command again"
     )
 
 

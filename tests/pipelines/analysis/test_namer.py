@@ -112,7 +112,7 @@ def test_a_failure_is_one_line_and_the_names_stay(
     endpoint.answers = ["Late parcel", answer]
     found, names, said = ask(naming, endpoint)
     assert found.names == ["Late parcel", names[1]] and len(endpoint.requests) == 2
-    assert message in said[1] and said[1].endswith("the other groups keep the names made of their phrases")
+    assert message in said[1] and said[1].endswith("groups without an answer keep the names made of their phrases")
 
 
 def test_a_slow_or_closed_endpoint_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

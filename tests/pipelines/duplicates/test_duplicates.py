@@ -150,5 +150,5 @@ def test_few_documents(tmp_path: Path) -> None:
     one.delete(["1"])
     empty = find_duplicates(one.stored, DuplicateSettings(pairs=3))
     assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
-    with pytest.raises(UsageError, match="'x' is no date column: there is none"):
+    with pytest.raises(UsageError, match="'x' is not a date column: there are none"):
         find_duplicates(one.stored, DuplicateSettings(keep="newest", date="x"))

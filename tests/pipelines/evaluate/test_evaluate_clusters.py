@@ -126,6 +126,6 @@ def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
         evaluate_clusters(judged.stored, "run", "kind")
     judged.delete_run("run", kind="cluster")
     with pytest.raises(
-        SondeError, match="there is no cluster or topic run in this collection: make one with `sonde cl"
+        SondeError, match="there is no cluster, topic or taxonomy run in this collection: make one with `sonde cl"
     ):
         evaluate_clusters(judged.stored)

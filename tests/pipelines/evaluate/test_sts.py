@@ -122,8 +122,8 @@ def test_what_is_a_heading(cells: list[str], heading: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (f"a b,c d,1\ne f,g h,n/a\n{FIVE}", {}, "row 2: the score in column 3 is no number but 'n/a'"),
-        ("a b,c d,nan\ne f,g h,1\ni j,k l,2", {}, "row 1: the score in column 3 is no number but 'nan'"),
+        (f"a b,c d,1\ne f,g h,n/a\n{FIVE}", {}, "row 2: the score in column 3 is not a number: 'n/a'"),
+        ("a b,c d,nan\ne f,g h,1\ni j,k l,2", {}, "row 1: the score in column 3 is not a number: 'nan'"),
         ("a b,c d,7\ne f,g h,1\ni j,k l,2", {}, "row 1: the score 7 is not between 0 and 5: if it is right, give sc"),
         ("a b,c d\ne f,g h\n", {}, "has no column of scores among the columns 1, 2: give columns"),
         ("a b,1\ne f,2\n", {}, "which two columns are the texts? It has the columns 1, 2: give columns"),

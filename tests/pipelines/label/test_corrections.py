@@ -197,7 +197,7 @@ def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
     report = shop.label(LABELS, progress=said.append)
     assert report.corrected == 1
     assert "corrections are left out whose labels are none of these: spam" in said
-    assert "heeding 1 correction" in said
+    assert "using 1 correction" in said
 
 
 def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> None:
@@ -249,10 +249,10 @@ def test_a_row_that_comes_twice_is_one_correction(tmp_path: Path) -> None:
 
 def test_a_label_run_that_does_not_exist_is_noted(shop: Collection, sonde: Command) -> None:
     ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "early")
-    assert ran.said[1:] == ["note: there is no label run 'early' yet: there is none"]
+    assert ran.said[1:] == ["note: there is no label run 'early' yet: there are none"]
     shop.label(LABELS)
     ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "label")
-    assert ran.said[1:] == ["note: there is no label run 'label' yet: did you mean 'labels'?"]
+    ran.refused("there is no label run 'label': did you mean 'labels'?", code=2)
     ran = sonde("correct", shop.path, "parcel-1", "--label", "battery", "--run", "nope")
     assert ran.said[1:] == ["note: there is no label run 'nope' yet: there is only labels"]
     assert len(sonde("correct", shop.path, "parcel-1", "--label", "battery").said) == 1
@@ -314,9 +314,9 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     lines = sonde("correct", shop.path).out.splitlines()
     assert (lines[0], "screen         parcel-9" in lines) == ("label          id", True)
     ran = sonde("label", shop.path, "--labels", ",".join(LABELS), "--replace")
-    assert "heeding 3 corrections" in ran.err and "3 documents as corrected" in ran.said[-1]
+    assert "using 3 corrections" in ran.err and "3 documents as corrected" in ran.said[-1]
     assert labels_of(shop)["parcel-9"] == "screen"
-    assert sonde("correct", shop.path, "parcel-9", "--forget").said == ["labels: 2 corrections kept"]
+    assert sonde("correct", shop.path, "parcel-9", "--forget").said == ["2 corrections kept"]
     sonde("correct", shop.path, "parcel-9").refused("needs ids and --label", code=2)
     sonde("correct", shop.path, "--unsure", "--forget").refused("choose one of", code=2)
     (tmp_path / "bad.csv").write_text("name,label\na,b\n")
@@ -324,3 +324,71 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     (tmp_path / "bad.jsonl").write_text("{\n")
     sonde("correct", shop.path, "--from", tmp_path / "bad.jsonl").refused("cannot read")
     sonde("correct", shop.path, "--from", tmp_path / "absent.csv").refused("No such file")
+
+
+def test_a_misspelt_run_is_not_corrected(shop: Collection) -> None:
+    shop.label(LABELS, name="mine")
+    shop.cluster("groups", k=2)
+    with pytest.raises(UsageError, match="there is no label run 'mime': did you mean 'mine'"):
+        shop.correct({"parcel-1": "battery"}, run="mime")
+    with pytest.raises(UsageError, match="'groups' is a cluster run, without labels: there is only mine"):
+        shop.correct({"parcel-1": "battery"}, run="groups")
+    assert shop.runs("correction") == []
+    with pytest.raises(UsageError, match=r"has no label 'none': .*none of these"):
+        shop.correct({"parcel-1": "none"}, run="mine")
+    assert shop.correct({"parcel-1": "None of these"}, run="mine") == 1
+    assert shop.corrections("mine")[0].labels == ()
+
+
+def test_corrections_are_found_without_the_name_of_their_run(shop: Collection, tmp_path: Path) -> None:
+    shop.label(LABELS, name="first")
+    shop.correct({"parcel-1": "battery"}, run="first")
+    shop.label(LABELS, name="zz second")
+    assert [each.id for each in shop.corrections()] == ["parcel-1"]
+    assert shop.save_corrections(tmp_path / "kept.jsonl") == 1
+    shop.correct({"parcel-2": "battery", "parcel-3": "screen"}, run="zz second")
+    for ask in (shop.corrections, lambda: shop.forget_corrections("parcel-1")):
+        with pytest.raises(UsageError, match=r"several runs have corrections.*: first \(1\), zz second \(2\)"):
+            ask()
+    assert shop.forget_corrections("parcel-1", run="first") == 0
+    assert [each.id for each in shop.corrections()] == ["parcel-2", "parcel-3"]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_corrections_from_any_spreadsheet(tmp_path: Path, sign: str) -> None:
+    path = tmp_path / "corrections.csv"
+    path.write_text(f'id{sign}label\n12{sign}"late, broken"\n13{sign}none of these\n')
+    assert read_corrections(path) == {"12": ["late, broken"], "13": ["none of these"]}
+
+
+def test_refused_texts_are_right_where_no_label_fits(shop: Collection) -> None:
+    shop.label(LABELS[:3], name="three")
+    forced = shop.evaluate_labels("three", "theme")
+    foreign = [each.score or 0 for each in shop.assignments("three") if each.id.startswith("refund")]
+    shop.label(LABELS[:3], name="refusing", threshold=sorted(foreign)[-5])
+    given = {row["id"]: row["label:refusing"] for row in shop.rows()}
+    truth = {row["id"]: row["theme"] for row in shop.rows()}
+    right = sum(label == (truth[id] if truth[id] in LABELS[:3] else "none of these") for id, label in given.items())
+    found = shop.evaluate_labels("refusing", "theme")
+    assert found.accuracy == right / 120
+    assert right > sum(label == truth[id] for id, label in given.items()) > 0
+    assert forced.accuracy == 0.75
+    assert found.notes[0].endswith("refund; 'none of these' counts as right for them")
+    assert {each.label for each in found.classes} == {*LABELS[:3], "none of these"}
+
+
+def test_two_labels_of_a_run_do_not_share_a_name(shop: Collection) -> None:
+    shop.label(LABELS, name="mine")
+    with pytest.raises(UsageError, match="the label run 'mine' already has a label named 'battery', number 1"):
+        shop.rename_run("mine", "battery", item=0)
+    shop.rename_run("mine", "parcel", item=0)  # its own
+
+
+def test_the_name_of_a_run_does_not_begin_like_a_level(shop: Collection) -> None:
+    shop.label(LABELS, name="mine")
+    for name in ("fine:mine", "label:mine"):
+        with pytest.raises(UsageError, match=f"'{name}' is not a valid run name"):
+            shop.label(LABELS, name=name)
+        with pytest.raises(UsageError, match=f"'{name}' is not a valid run name"):
+            shop.rename_run("mine", name)
+    shop.rename_run("mine", "a:b")

@@ -253,3 +253,10 @@ def test_the_bundled_nli_model_is_the_default_on_every_device(device: str, monke
     said.clear()
     assert load_nli("bundled", notify=said.append) is pairs
     assert said == []
+
+
+def test_labels_with_commas_are_quoted() -> None:
+    assert [label.name for label in make_labels('"a, b", linq,c')] == ["a, b", "linq", "c"]
+    for text in ('"a, b', '"a"b,c'):
+        with pytest.raises(UsageError, match="a double quote that is not closed, or text right after one"):
+            make_labels(text)

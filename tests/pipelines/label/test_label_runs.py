@@ -295,7 +295,7 @@ def test_the_command_line(sonde: Command, folder: Path, tmp_path: Path) -> None:
     ran = sonde("label", folder, "--labels", "apple,river", "--engine", "nli", "--model", model, "--name", "n",
                 "--budget", 200)  # fmt: skip
     assert ran.code == 0 and "200 of 800 judgements, 100 documents judged" in ran.err
-    assert "agreement with nli on 10 held back" in ran.err
+    assert "agreement with nli on 10 held out" in ran.err
     ran = sonde("entail", "a", "b", "--model", model, "--json")
     assert set(json.loads(ran.out)) == {"label", "entailment", "neutral", "contradiction", "model"}
 

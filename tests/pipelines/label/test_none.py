@@ -16,7 +16,7 @@ from sonde.indexer.store.runs import array_of, find_run
 from sonde.pipelines.label import LabelSettings, classify
 from sonde.pipelines.label.labels import Label
 from sonde.pipelines.label.none import _towards_neighbours, chances, evidence
-from sonde.pipelines.label.outcome import decide, doubtful
+from sonde.pipelines.label.outcome import beside_refusal, decide, doubtful
 from sonde.pipelines.label.refusal import recalibrated, refused
 
 WIDE = 24
@@ -208,3 +208,11 @@ def test_the_command_line(folder: Path, sonde: Command, monkeypatch: pytest.Monk
     assert len(asked.out.splitlines()) == 2 and "margin" in json.loads(asked.out.splitlines()[0])
     sonde("label", folder, "--ask", "--labels", "a,b").refused("--ask is for a collection that was labelled", code=2)
     sonde("label", folder, "--ask", "-k", 0).refused("-k is 0: show 1 document or more", code=2)
+
+
+def test_refused_texts_are_reviewed_by_how_close_the_refusal_was() -> None:
+    margins = {"margins": np.array([0.9, 0.2, 0.6, 0.1], np.float32), "others": np.zeros(4, np.int32)}
+    none, refused = np.array([0.95, 0.1, 0.6, 0.55]), np.array([True, False, True, False])
+    found = beside_refusal(margins, none, refused)["margins"]
+    np.testing.assert_allclose(found, [0.35, 0.2, 0.0, 0.05], atol=1e-6)
+    assert beside_refusal(margins, None, None) is margins

@@ -5,6 +5,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -60,13 +61,33 @@ def test_an_image_is_the_same_each_time(tmp_path: Path, name: str, recwarn: pyte
     assert [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)] == []
 
 
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_drawing_is_the_same_each_time_and_its_text_is_text(tmp_path: Path, name: str) -> None:
+    for file in ("one.svg", "two.SVG"):
+        write_plot(PLOTS[name], tmp_path / file)
+    drawn = (tmp_path / "one.svg").read_text("utf-8")
+    assert drawn == (tmp_path / "two.SVG").read_text("utf-8")
+    kinds = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()}
+    assert "text" in kinds
+    assert kinds & {"script", "i", "b", "image"} == set()
+
+
+def test_many_points_of_a_drawing_are_one_picture(tmp_path: Path) -> None:
+    places = np.random.default_rng(1).normal(size=(2_001, 2))
+    coloring = Coloring.groups("kind", ["a"] * 2_001)
+    write_plot(PointsPlot("many", places, [""] * 2_001, coloring, []), tmp_path / "many.svg")
+    drawn = ElementTree.fromstring((tmp_path / "many.svg").read_text("utf-8"))
+    assert sum(element.tag.endswith("}image") for element in drawn.iter()) == 1
+    assert "many" in [element.text for element in drawn.iter() if element.tag.endswith("}text")]
+
+
 def refused(**_: object) -> None:
     raise PermissionError(errno.EACCES, "Permission denied")
 
 
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"cannot draw 'plot.svg': the name must end in .html or .png"):
-        write_plot(TREE, tmp_path / "plot.svg")
+    with pytest.raises(UsageError, match=r"cannot draw 'plot.pdf': the name must end in .html, .png or .svg"):
+        write_plot(TREE, tmp_path / "plot.pdf")
     with pytest.raises(SondeError, match=r"the folder .* does not exist"):
         write_plot(TREE, tmp_path / "no" / "plot.png")
     with monkeypatch.context() as readonly:
@@ -75,7 +96,7 @@ def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             check_plot_target(tmp_path / "plot.png")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(MissingExtraError, match=r"a PNG plot needs matplotlib, .* pip install 'sonde\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"a PNG or SVG plot needs matplotlib, .* pip install 'sonde\[plots\]'"):
         write_plot(TREE, tmp_path / "plot.png")
     with pytest.raises(MissingExtraError, match=r"an HTML plot needs Plotly, .* pip install 'sonde\[plots\]'"):
         write_plot(TREE, tmp_path / "plot.html")

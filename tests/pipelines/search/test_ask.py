@@ -151,7 +151,7 @@ def test_the_commands(
     assert ran.code == 0, ran.err
     threshold = stored_defaults(faq).threshold
     assert f"threshold {threshold:.3f} stored" in ran.out
-    assert "answers where there is none" in plot.read_text("utf-8")
+    assert "answers to unanswerable questions" in plot.read_text("utf-8")
     assert sonde("ask", faq.path, "how to return a shoe").out == "Send the shoe back.\n"
     nothing = sonde("ask", faq.path, "who wrote the novel about whales")
     assert (nothing.code, nothing.out[:23]) == (0, "nothing similar enough:")

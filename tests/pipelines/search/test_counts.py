@@ -60,6 +60,8 @@ def test_a_filter_and_periods(counted: Collection) -> None:
     years = counted.count_by("day", period="year")
     assert years.values == (("2020", 400), ("2021", 400), ("2022", 400))
     assert counted.count_by("day").low == date(2020, 1, 1)
+    days = [value for value, _ in counted.count_by("day").values]
+    assert days == sorted(days, key=str) and len(days) == 200
     assert counted.count_by("stars", "stars > 9").values == () and counted.count_by("stars", "stars > 9").low is None
 
 

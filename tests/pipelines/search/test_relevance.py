@@ -178,13 +178,26 @@ def test_that_nothing_answers_is_said_first(sonde: Command, reviews: Path, monke
     strong = sonde("search", reviews, "the battery died")
     assert strong.out.startswith("  1. 0.") and " weak " not in strong.out.splitlines()[0]
     monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 0.99)
-    weak = sonde("search", reviews, "the battery died")
+    weak = sonde("search", reviews, "the battery exploded")
     first, second = weak.out.splitlines()[:2]
     assert first.startswith("nothing here seems to answer this: the highest relevance is 0.")
-    assert first.endswith(", and hits below 0.99 are weak") and " weak  1  (fusion 1.000, dense " in second
-    given = sonde("search", reviews, "the battery died", "--json")
+    assert first.endswith(", and hits below 0.99 are weak") and " weak  3  (fusion 0." in second
+    given = sonde("search", reviews, "the battery exploded", "--json")
     assert given.err.startswith("note: nothing here seems to answer this") and given.out.startswith('{"rank": 1')
     assert "nothing here" not in sonde("similar", reviews, "1").out, "nobody asked"
+
+
+def test_weak_hits_that_have_all_words_are_not_denied(
+    sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 0.99)
+    first = sonde("search", reviews, "the battery died").out.splitlines()[0]
+    assert first.startswith("no hit is close to this in meaning: the highest relevance is 0.")
+    assert first.endswith(", and hits below 0.99 are weak. But 1 hit has all words of the query")
+    lasts = sonde("search", reviews, "day days").out.splitlines()[0]
+    assert lasts.endswith(". But 2 hits have all words of the query"), "day and days are one word"
+    by_meaning = sonde("search", reviews, "the battery died", "--mode", "lexical").out.splitlines()[0]
+    assert by_meaning.startswith("nothing here seems to answer this"), "words were all that it compared"
 
 
 def test_explain_says_what_the_weight_was_and_why(sonde: Command, reviews: Path) -> None:

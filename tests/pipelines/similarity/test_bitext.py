@@ -197,7 +197,7 @@ def test_mistakes(tmp_path: Path, model: str, run: Command) -> None:
     pairs.write_text("deu\teng\nhund\tdog\n")
     on = ("evaluate", "bitext", pairs, "--model", model)
     run(*on).refused("pairs.tsv has fewer than 3 pairs")
-    run(*on, "--map", "map.svg").refused("must end in .html or .png", code=2)
+    run(*on, "--map", "map.pdf").refused("must end in .html, .png or .svg", code=2)
     run(*on, pairs, "--map", tmp_path / "m.png").refused("a plot shows one file, not 2", code=2)
     run(*on, "--seed", "-1").refused("--seed is -1: give 0 or more", code=2)
     run(*on, "--columns", "deu").refused("--columns 'deu' must name 2 different columns", code=2)

@@ -241,7 +241,9 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
     by = topics.by("theme")
     assert sorted(by.counts.max(axis=1).tolist()) == [30] * 4
     assert by.counts.sum() == 120
-    with pytest.raises(UsageError, match=r"'theme' holds no dates \('parcel' is no date\); columns of dates here: day"):
+    with pytest.raises(
+        UsageError, match=r"'theme' holds no dates \('parcel' is not a date\); columns of dates here: day"
+    ):
         topics.over("theme")
     with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
         topics.over("date")
@@ -260,7 +262,7 @@ def test_too_few_texts_hold_no_topic(tmp_path: Path, sonde: Command, count: int,
     assert opened.topic_run().outliers == count
     assert sonde("topic", opened.path, "--tree").code == 0
     assert sonde("topic", opened.path, "--search", "word").code == 0
-    sonde("topic", opened.path, 0).refused("there is no topic 0: there is none")
+    sonde("topic", opened.path, 0).refused("there is no topic 0: there are none")
 
 
 def test_an_interrupted_fit_leaves_nothing(own: Collection) -> None:
@@ -298,7 +300,7 @@ MISTAKES = {
     "merge of one": (("topic", "--merge", "3"), ("two topics or more",)),
     "merge of words": (("topic", "--merge", "a,b"), ("'a,b'",)),
     "drawing nothing": (("topic", "--to", "x.png"), ("--tree",)),
-    "drawing a pdf": (("topic", "--tree", "--to", "x.pdf"), ("'x.pdf'", ".html or .png")),
+    "drawing a pdf": (("topic", "--tree", "--to", "x.pdf"), ("'x.pdf'", ".html, .png or .svg")),
     "no dates": (("topic", "--over", "stars"), ("'stars' holds no dates", "day")),
     "no class": (("topic", "--by", "nothing"), ("no metadata column 'nothing'", "theme, day, stars")),
 }
@@ -347,3 +349,16 @@ def test_the_command_line(sonde: Command, own: Collection) -> None:
     with own.stored.view() as view:
         assert [run.name for run in list_runs(view.catalog, TOPIC)] == ["topics"]
     assert problems(own.path) == []
+
+
+def test_a_split_gives_merged_topics_back_with_their_numbers_and_names(own: Collection) -> None:
+    own.rename_run("topics", "given by hand", item=1)
+    before = {topic.number: (topic.name, topic.leaves, topic.size) for topic in own.topic_run()}
+    merged = own.topic_run().merge([0, 1])
+    assert 1 not in {topic.number for topic in merged}
+    again = merged.merge([2, 0])  # a merged topic inside another one
+    assert {topic.number for topic in again.split(2)} == {0, 2, 3}
+    back = own.topic_run().split(0)
+    assert {topic.number: (topic.name, topic.leaves, topic.size) for topic in back} == before
+    merged = back.merge([0, 1]).update()  # what was merged is remembered when documents are added
+    assert {topic.number: topic.name for topic in merged.split(0)} == {n: name for n, (name, *_) in before.items()}

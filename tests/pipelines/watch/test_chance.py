@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sonde.pipelines.watch.appeared import SCALES, Place, _unusual, around, find_places, scored
-from sonde.pipelines.watch.chance import Batch, chances
+from sonde.pipelines.analysis.appeared import SCALES, Place, _unusual, around, find_places, scored
+from sonde.pipelines.analysis.chance import Batch, chances
 from sonde.pipelines.watch.shares import compare_shares
 
 TIMES = 199

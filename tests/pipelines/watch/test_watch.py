@@ -90,7 +90,7 @@ def test_new_texts_like_the_old_raise_no_alarm(tmp_path: Path) -> None:
     found = shop.watch("2026-11-01")
     assert (found.changes, found.new, found.old) == ((), 90, 360)
     assert shop.run("watch").items == []
-    assert "Nothing changed beyond chance." in found.html()
+    assert "No significant change." in found.html()
 
 
 def test_the_order_of_the_documents_changes_nothing(shop: Collection, tmp_path: Path) -> None:
@@ -135,7 +135,9 @@ def test_runs_and_columns_that_cannot_tell_are_refused(shop: Collection) -> None
     shop.tag("mine", ids=["cars-1"])
     with pytest.raises(UsageError, match="the tag run 'mine' does not know every document: give a cluster, topic"):
         shop.watch("mine")
-    with pytest.raises(UsageError, match="the tag run 'mine' has no groups to compare: give a cluster or topic run"):
+    with pytest.raises(
+        UsageError, match="the tag run 'mine' has no groups to compare: give a cluster, topic or taxonomy run"
+    ):
         shop.watch("2026-11-01", run="mine")
     shop.cluster("all", k=2)
     with pytest.raises(SondeError, match="there are no new documents to compare since 'all'"):
@@ -186,7 +188,7 @@ def test_without_a_change_an_alert_ends_with_0(sonde: Command, tmp_path: Path) -
         row["day"] = NEW
     shop = made(rows, tmp_path / "shop.sonde")
     quiet = sonde("watch", shop.path, "--since", "2026-11-01", "--alert")
-    assert (quiet.code, quiet.out) == (0, "nothing changed beyond chance\n")
+    assert (quiet.code, quiet.out) == (0, "no significant change\n")
 
 
 def test_bad_usage_of_the_command_is_one_line(shop: Collection, sonde: Command, tmp_path: Path) -> None:
@@ -195,3 +197,55 @@ def test_bad_usage_of_the_command_is_one_line(shop: Collection, sonde: Command, 
     sonde("watch", shop.path, "--since", "2026-11-01", "--html", page).refused("must end in .html", code=2)
     sonde("watch", shop.path, "--since", "octobre").refused("there is no run 'octobre'")
     assert shop.runs() == []
+
+
+def test_midnight_is_the_day(shop: Collection) -> None:
+    """A date column without times stores days, and a day begins at midnight."""
+    parts = [shop.watch(since, name=since.replace(":", "-")) for since in ("2026-11-05", "2026-11-05T00:00", "2026-11")]
+    assert [(found.new, found.old) for found in parts] == [(100, 450)] * 3
+    assert len({tuple(change.title for change in found.changes) for found in parts}) == 1
+    assert parts[0].changes
+    with pytest.raises(SondeError, match="there are no new documents to compare since '2026-11-05T12:00'"):
+        shop.watch("2026-11-05T12:00")
+
+
+@pytest.mark.parametrize("since", ["2026-11-31", "01/11/2026", "2026-11-1", "1.11.2026"])
+def test_what_looks_like_a_date_is_told_from_a_run(shop: Collection, since: str) -> None:
+    with pytest.raises(UsageError, match=rf"'{re.escape(since)}' is not a date: write it as 2026-11-01"):
+        shop.watch(since)
+
+
+def _kept(shop: Collection) -> list[dict[str, Any]]:
+    """Make a taxonomy of clusters of the old documents; return the new ones, which are not in the collection yet."""
+    shop.cluster("before", k=3)
+    shop.make_taxonomy("before")
+    rows = [row for row in documents() if row["day"] == NEW]
+    return [{"id": row["id"], "text": row["text"], "metadata": {"day": row["day"]}} for row in rows]
+
+
+def test_groups_of_a_taxonomy_are_compared_as_people_keep_them(tmp_path: Path) -> None:
+    shop = made([row for row in documents() if row["day"] == OLD], tmp_path / "shop.sonde")
+    shop.put(_kept(shop))
+    shop.update_taxonomy()
+    shop.edit_taxonomy("add", name="sold")
+    shop.edit_taxonomy("move", ids=[f"cars-{n}" for n in range(150, 215)], to="sold")
+    told: list[Any] = []
+    found = shop.watch("2026-11-01", run="taxonomy", progress=told.append)
+    moved = {change.title: (change.new, change.old) for change in found.changes if change.kind != "new"}
+    assert moved["grew: sold"] == (65, 0)
+    assert not any("cars" in title and title.startswith("grew") for title in moved)
+    assert not any("does not know" in str(each) for each in told)
+
+
+def test_what_a_taxonomy_does_not_know_is_new(tmp_path: Path) -> None:
+    shop = made([row for row in documents() if row["day"] == OLD], tmp_path / "shop.sonde")
+    shop.put(_kept(shop))
+    told: list[Any] = []
+    found = shop.watch("taxonomy", progress=told.append)
+    assert (found.new, found.old, found.groups) == (100, 450, "taxonomy")
+    assert any(change.kind == "grew" and change.new >= 65 for change in found.changes)
+    [said] = [each for each in told if isinstance(each, str) and "does not know" in each]
+    assert said == (
+        "the taxonomy 'taxonomy' does not know 100 documents yet, so similar documents decide the group of each: "
+        "to compare its groups as they are, run `sonde taxonomy update` first"
+    )

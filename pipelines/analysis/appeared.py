@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.progress import Notify, silent
-from ..analysis.neighbours import neighbours
 from .chance import Batch, chances, largest_by_chance
+from .neighbours import neighbours
 
 SCALES = (5, 7, 10, 15, 20, 30, 50)
 """Numbers of nearest texts that are looked at."""
