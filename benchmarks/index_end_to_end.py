@@ -1,9 +1,11 @@
 """`sonde index` beside txtai's hybrid index: the same file, the same model, until everything is saved.
 
     python benchmarks/index_end_to_end.py [--documents 1000] [--runs 3]
+    python benchmarks/index_end_to_end.py --documents 2000 --dtype auto     as a user runs it, on a long file
 
-Both embed with all-MiniLM-L6-v2, build a lexical and a vector index, store the texts, and save. The answers are checked
-to be about the same: the share of common documents in both top tens of a dense search. Needs: pip install txtai
+With `--dtype auto`, Sonde loads the model in each run, and chooses the precision by trial. Both embed with
+all-MiniLM-L6-v2, build a lexical and a vector index, store the texts, and save. The answers are checked to be about
+the same: the share of common documents in both top tens of a dense search. Needs: pip install txtai
 """
 
 import argparse
@@ -27,11 +29,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--dtype", default="float32", choices=("float32", "auto"), help="of Sonde; txtai has float32")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     corpus = subset(folder / "corpus.jsonl", arguments.documents)
     model = str(locate("all-MiniLM-L6-v2", print).folder)
-    encoder = sonde.load_encoder()
+    encoder = sonde.load_encoder() if arguments.dtype == "float32" else None
     peer = Embeddings({"path": model, "hybrid": True, "content": True, "gpu": False})
 
     def run_sonde() -> float:

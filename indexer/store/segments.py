@@ -16,6 +16,8 @@ from ..files import NUMPY_HEADER, sha256, write_durably
 
 SCATTERED = 1_024
 """Up to this many rows are read one by one, more through a mapping."""
+KEPT = 32 << 20
+"""Bytes of vectors up to which the mapping is kept: a few rows are read from it in a third of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ def write_parts(folder: Path, number: int, start: int, parts: Sequence[np.ndarra
 class Segments:
     """Read access to all vectors of one generation; rows keep their numbers over all segments.
 
-    Files are opened once and stay readable after `compact` or a merge has removed them. They are mapped only while many
-    rows are read, so that they do not count as memory of a process that serves searches.
+    Files are opened once and stay readable after `compact` or a merge has removed them. If they are large, they are
+    mapped only while many rows are read, so that they do not count as memory of a process that serves searches.
     """
 
     def __init__(self, folder: Path, segments: Sequence[Segment], dimension: int) -> None:
@@ -66,6 +68,7 @@ class Segments:
                 raise _damaged(segment.path(folder), f"its first row is {segment.start:,}")
         self._files = [_File(segment, folder, dimension) for segment in segments]
         self._rows = segments[-1].start + segments[-1].count if segments else 0
+        self._small = self._rows * dimension * 2 <= KEPT
 
     def __len__(self) -> int:
         return self._rows
@@ -76,12 +79,14 @@ class Segments:
         owners = np.searchsorted(self._starts, rows, side="right") - 1
         if len(rows) and (owners.min() < 0 or rows.max() >= self._rows):
             raise SondeError(f"rows {rows.min():,} to {rows.max():,} are not all in the segments: run `sonde verify`")
-        if len(rows) <= SCATTERED and hasattr(os, "pread"):
+        if len(rows) <= SCATTERED and not self._small and hasattr(os, "pread"):
             return to_float32(self._one_by_one(rows, owners))
+        if len(self._files) == 1:
+            return to_float32(self._files[0].mapped(self._small)[rows])
         found = np.empty((len(rows), self.dimension), dtype=np.float16)
         for owner in np.unique(owners):
             mine = owners == owner
-            found[mine] = self._files[owner].mapped()[rows[mine] - self._starts[owner]]
+            found[mine] = self._files[owner].mapped(self._small)[rows[mine] - self._starts[owner]]
         return to_float32(found)
 
     def _one_by_one(self, rows: np.ndarray, owners: np.ndarray) -> np.ndarray:
@@ -111,6 +116,7 @@ class _File:
         path = segment.path(folder)
         self._stream = path.open("rb")
         self._shape = (segment.count, dimension)
+        self._kept: np.ndarray | None = None
         try:
             with NUMPY_HEADER:
                 shape, kind = _header(self._stream)
@@ -122,9 +128,13 @@ class _File:
         if os.fstat(self._stream.fileno()).st_size != self.offset + segment.count * dimension * 2:
             raise _damaged(path, "it is cut off")
 
-    def mapped(self) -> np.ndarray:
-        """Return all vectors, float16 [n, d], mapped for as long as they are used."""
-        return np.memmap(self._stream, np.float16, "r", self.offset, self._shape)
+    def mapped(self, keep: bool = False) -> np.ndarray:
+        """Return all vectors, float16 [n, d], mapped for as long as they are used, or as the file is open."""
+        if self._kept is not None:
+            return self._kept
+        vectors = np.asarray(np.memmap(self._stream, np.float16, "r", self.offset, self._shape))
+        self._kept = vectors if keep else None
+        return vectors
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

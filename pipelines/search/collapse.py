@@ -57,7 +57,8 @@ def collapse(view: View, ranked: Ranked, wanted: int) -> Collapsed:
         groups.add(ranked.rows[start : start + step])
         if len(groups.first) >= wanted:
             break
-    places = np.flatnonzero(np.isin(ranked.rows, groups.first))
+    first = set(groups.first)
+    places = np.array([place for place, row in enumerate(ranked.rows.tolist()) if row in first], dtype=np.int64)
     return Collapsed(ranked.take(places), groups.copies)
 
 

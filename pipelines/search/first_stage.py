@@ -111,7 +111,7 @@ class FirstStage:
     def _fuse(self, query: str, vector: np.ndarray, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
         if dense is None or lexical is None:
             return self._alone(query, dense, lexical)
-        rows = np.union1d(dense.rows, lexical.rows)
+        rows = np.array(sorted({*dense.rows.tolist(), *lexical.rows.tolist()}), dtype=np.int64)
         similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
         told = self.estimate.query_words(query)
@@ -148,9 +148,10 @@ class FirstStage:
 
     def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:
         """Return the similarity of ascending `rows`: from the dense search if it found them, else computed."""
-        scores, known = np.empty(len(rows), np.float32), np.isin(rows, dense.rows)
-        scores[known] = dense.scores[np.argsort(dense.rows)]
-        scores[~known] = self.view.generation.segments.read(rows[~known]) @ vector
+        found = dict(zip(dense.rows.tolist(), dense.scores.tolist(), strict=True))
+        scores = np.array([found.get(row, np.nan) for row in rows.tolist()], dtype=np.float32)
+        missing = np.isnan(scores)
+        scores[missing] = self.view.generation.segments.read(rows[missing]) @ vector
         return scores
 
     def _bm25(self, query: str, rows: np.ndarray, lexical: Candidates) -> np.ndarray:
