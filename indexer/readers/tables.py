@@ -80,10 +80,13 @@ class Parquet(Source):
 
         counted = Meter()
         try:
-            with pq.ParquetFile(str(self._stream.path), buffer_size=1 << 20) as file:
+            # Read ahead, Arrow would keep all that it has read until the file is closed.
+            with pq.ParquetFile(str(self._stream.path), buffer_size=1 << 20, pre_buffer=False) as file:
                 for row in rows_of(file.iter_batches(BATCH_ROWS), counted):
                     meter.done = (self.total or 0) * counted.done // max(self._rows, 1)
                     yield row
+        except MemoryError:  # Arrow's own is one of its other errors too
+            raise
         except (pa.ArrowException, OSError) as error:
             raise SondeError(
                 f"{self.name} is damaged after row {counted.done}: get a new copy ({_line(error)})"

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import random
 from collections.abc import Iterable
 from datetime import date, datetime
 
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 
 from sonde.indexer.document import Document, Skipped, is_blank
 from sonde.indexer.readers import ReadOptions, read_source
+from sonde.indexer.readers.bytestream import ByteStream
+from sonde.indexer.readers.formats import table_source
+from sonde.indexer.readers.source import Meter
 
 
 def documents(reading: Iterable[Document | Skipped]) -> list[Document]:
@@ -240,6 +244,23 @@ def test_sheet_is_chosen(tmp_path):
     assert [d.text for d in documents(read_source(tmp_path / "b.xlsx", options=ReadOptions(sheet="Other")))] == [
         "elsewhere"
     ]
+
+
+def test_a_parquet_file_is_not_held_in_memory(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    group = pa.table({"text": [random.Random(n).randbytes(200).hex() for n in range(2_000)]})
+    with pq.ParquetWriter(tmp_path / "t.parquet", group.schema, compression="none", use_dictionary=False) as writer:
+        for _ in range(12):
+            writer.write_table(group)
+    source, before = (
+        table_source(ByteStream("t.parquet", tmp_path / "t.parquet"), ReadOptions()),
+        pa.total_allocated_bytes(),
+    )
+    held = [pa.total_allocated_bytes() - before for _ in source.items(Meter())]
+    assert len(held) == 24_000
+    assert 0 < max(held) < 4 * group.nbytes
 
 
 def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
