@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from ...indexer.errors import SondeError
-from ...indexer.store.kinds import LABEL, TAG
+from ...indexer.store.kinds import LABEL, TAG, TAXONOMY
 from ...indexer.store.view import StoredDocument
 from ...pipelines.analysis.runs import Membership
 from ...pipelines.label import NONE_NAME
@@ -174,6 +174,8 @@ def _show_groups(collection: Collection, id: str) -> None:
         for run in collection.uncounted_runs(LABEL):
             if run.complete:
                 _show_correcting(collection, id, run.name, [e.name for e in found if e.run.number == run.number])
+        for run in collection.uncounted_runs(TAXONOMY):
+            _show_moving(collection, id, run.name, {e.number for e in found if e.run.number == run.number})
         _show_tags(collection, id, [each.run.name for each in found if each.run.kind is TAG])
 
 
@@ -210,6 +212,23 @@ def _show_correcting(collection: Collection, id: str, run: str, given: list[str]
 def _correct(collection: Collection, id: str, run: str, key: str) -> None:
     with _kept_failure():
         collection.correct({id: st.session_state[key] or NONE_NAME}, run)
+
+
+def _show_moving(collection: Collection, id: str, taxonomy: str, given: set[int]) -> None:
+    """Let the document be moved to another group of a taxonomy, or out of all of them."""
+    places: dict[int | str, str] = {"none": "no group"}
+    places |= {group.number: group.path for group in collection.taxonomy(taxonomy).groups}
+    key = f"drawer_group:{taxonomy}:{id}"
+    index = next((place for place, number in enumerate(places) if number in given), 0)
+    st.selectbox(
+        f"Group in {escape_markdown(taxonomy)}", list(places), index, key=key, format_func=places.__getitem__,
+        on_change=_move, args=(collection, id, taxonomy, key), help="Changing the group locks the document there.",
+    )  # fmt: skip
+
+
+def _move(collection: Collection, id: str, taxonomy: str, key: str) -> None:
+    with _kept_failure():
+        collection.edit_taxonomy("move", taxonomy, by="web UI", ids=[id], to=st.session_state[key])
 
 
 def _show_tags(collection: Collection, id: str, given: list[str]) -> None:

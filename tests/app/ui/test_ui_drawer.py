@@ -90,6 +90,31 @@ def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, sh
     visit.check()
 
 
+def test_a_document_is_moved_to_another_group_and_locked_there(visit: Visit, shop: Collection) -> None:
+    shop.cluster(k=3, name="three", seed=0)
+    shop.make_taxonomy("three", "ours")
+    groups = {group.number: group.name for group in shop.taxonomy("ours").groups}
+    (now,) = [each.number for each in shop.memberships("t1") if each.run.kind == "taxonomy"]
+    other = next(number for number in groups if number != now)
+
+    def group() -> list[int]:
+        return [each.number for each in shop.memberships("t1") if each.run.kind == "taxonomy"]
+
+    page = visit.go("/search?collection=shop&doc=t1")
+    box = drawer(visit).get_by_role("combobox", name=re.compile("Group in ours"))
+    expect(box).to_have_value(groups[now])
+    box.click()
+    page.get_by_role("option", name=groups[other], exact=True).click()
+    until(visit, group, [other])
+    expect(box).to_have_value(groups[other])
+    assert shop.taxonomy("ours").locked == 1
+    assert shop.taxonomy_log("ours")[0].by == "web UI"
+    box.click()
+    page.get_by_role("option", name="no group", exact=True).click()
+    until(visit, lambda: shop.taxonomy("ours").outside, 1)
+    visit.check()
+
+
 def test_neighbours_lead_on_and_back_and_nothing_is_markup(visit: Visit, shop: Collection) -> None:
     page = visit.go("/labels?collection=shop&doc=t3")
     shown = drawer(visit)
