@@ -192,4 +192,5 @@ _PROPERTIES = {
     "search_defaults": _is_search,
     "previous_model": lambda value: value is None or (isinstance(value, str) and bool(FINGERPRINT.fullmatch(value))),
     "model_history": _is_history,
+    "last_document": _is_count,
 }

@@ -108,9 +108,10 @@ def put_documents(catalog: Catalog, documents: Sequence[tuple[str, Document, Ide
     columns = list(fields.values())
     marks = ", ".join(["?"] * (2 + len(columns)))
     into = ", ".join(["doc", "checksum", *(field.column for field in columns)])
-    numbers = []
+    numbers, unused = [], 1 + _last_number(catalog)
     for key, document, identity in documents:
-        doc = _put_document(catalog, key, document, identity)
+        doc = _put_document(catalog, unused, key, document, identity)
+        unused += doc == unused
         values = [store(document.metadata.get(field.name), field.type) for field in columns]
         named = ((field.name, field.type, value) for field, value in zip(columns, values, strict=True))
         checksum = document_checksum(key, identity.content, identity.extra, named)
@@ -120,8 +121,19 @@ def put_documents(catalog: Catalog, documents: Sequence[tuple[str, Document, Ide
     return numbers
 
 
-def _put_document(catalog: Catalog, key: str, document: Document, identity: Identity) -> int:
+LAST_NUMBER = "last_document"
+"""Property: the highest number of a deleted document, since SQLite would give it to the next one, and runs keep it."""
+
+
+def _last_number(catalog: Catalog) -> int:
+    """Return the highest number that any document has or had; 0 if there was none."""
+    highest = catalog.connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()[0]
+    return max(highest, catalog.get(LAST_NUMBER, 0))
+
+
+def _put_document(catalog: Catalog, unused: int, key: str, document: Document, identity: Identity) -> int:
     values = (
+        unused,
         key,
         document.title,
         document.text,
@@ -131,7 +143,8 @@ def _put_document(catalog: Catalog, key: str, document: Document, identity: Iden
         identity.extra,
     )
     return catalog.connection.execute(
-        "INSERT INTO documents(key, title, text, length, language, content, extra) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "INSERT INTO documents(doc, key, title, text, length, language, content, extra) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(key) DO UPDATE SET title = excluded.title, text = excluded.text, length = excluded.length, "
         "language = excluded.language, content = excluded.content, extra = excluded.extra RETURNING doc",
         values,
@@ -158,5 +171,8 @@ def _forget(catalog: Catalog, docs: Sequence[int], columns: str, table: str, sum
 def delete_documents(catalog: Catalog, docs: Sequence[int]) -> None:
     """Delete documents with their metadata; their passages become tombstones."""
     bury(catalog, docs)
+    last = _last_number(catalog)
+    if last in docs:
+        catalog.set(LAST_NUMBER, last)
     for table in ("documents", "metadata"):
         catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])

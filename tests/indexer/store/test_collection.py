@@ -175,6 +175,25 @@ def test_sync_deletes_what_vanished(tmp_path: Path) -> None:
     assert problems(folder) == []
 
 
+def test_no_document_gets_the_number_of_a_deleted_one(tmp_path: Path) -> None:
+    """Runs keep arrays of document numbers, in which a new document must not look like an old one."""
+    folder = tmp_path / "c.sonde"
+
+    def numbers() -> dict[str, int]:
+        with opened(folder).stored.view() as view:
+            return {key: view.document_number(key) or 0 for key in ("0", "2", "3", "new", "newer")}
+
+    index(made(4), folder)
+    before = numbers()
+    opened(folder).delete(["3"])
+    index([Document("another text", key="new")], folder)
+    assert numbers() == before | {"3": 0, "new": before["3"] + 1}
+    opened(folder).delete(["new", "2"])
+    index([Document("yet another", key="newer"), Document("changed", key="0")], folder)
+    assert numbers() == before | {"2": 0, "3": 0, "newer": before["3"] + 2}
+    assert problems(folder) == []
+
+
 def test_sync_deletes_most_documents_only_if_told_so(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(made(50), folder)
