@@ -116,6 +116,12 @@ _NOTHING = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "?", "#n/a"}
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False}
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,18})")
 _REAL = re.compile(r"-?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?")
+_GROUPED = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?")
+"""1,234.50, as in English."""
+_COMMA = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?")
+"""1.234,50, as in most of Europe."""
+_EITHER = re.compile(r"-?\d{1,3}[,.]\d{3}|-?\d+")
+"""1,234 is one number or the other."""
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?)?")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
@@ -189,6 +195,8 @@ def _type_of_strings(strings: Sequence[str], textual: bool) -> ColumnType:
     for kind, parse in (*parses, ("date", _iso_date)):
         if _parses_all(parse, present):
             return ColumnType(kind, parse)
+    if textual and (parse := _common_number(present)):
+        return ColumnType("real", parse)
     parse = _common_date(present)
     return ColumnType("date", parse) if parse else ColumnType("text")
 
@@ -221,6 +229,25 @@ def _real(text: str) -> Value:
     if not _REAL.fullmatch(text) or not any(map(str.isdigit, text)) or beyond_64_bits:
         raise ValueError(text)
     return natural(float(text))
+
+
+def _common_number(texts: Sequence[str]) -> Parse | None:
+    """The one way of writing numbers with commas that all texts share; None where it could be either way."""
+    if all(map(_EITHER.fullmatch, texts)):
+        return None
+    return next((parse for parse in (_grouped, _with_comma) if _parses_all(parse, texts)), None)
+
+
+def _grouped(text: str) -> Value:
+    if not _GROUPED.fullmatch(text):
+        raise ValueError(text)
+    return natural(float(text.replace(",", "")))
+
+
+def _with_comma(text: str) -> Value:
+    if not _COMMA.fullmatch(text):
+        raise ValueError(text)
+    return natural(float(text.replace(".", "").replace(",", ".")))
 
 
 def _list(text: str) -> Value:

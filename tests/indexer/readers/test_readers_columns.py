@@ -175,3 +175,24 @@ def test_real_dates_are_kept_and_strings_of_dates_become_dates():
     rows = [{"text": "a", "native": date(2024, 1, 2), "string": "2024-03-04", "code": "007", "digits": "12"}]
     (document,) = documents(read_source(rows))
     assert document.metadata == {"native": date(2024, 1, 2), "string": date(2024, 3, 4), "code": "007", "digits": "12"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["3,5", "1.234,50", "-7", ""], [3.5, 1234.5, -7.0, None]),
+        (["1,234.50", "12", "1,234,567"], [1234.5, 12.0, 1234567.0]),
+        (["0,125", "10,25"], [0.125, 10.25]),
+        (["1,234", "5,678"], ["1,234", "5,678"]),  # one or a thousand: not known
+        (["1,234", "5,678", "90"], ["1,234", "5,678", "90"]),
+        (["12.5", "3,5"], ["12.5", "3,5"]),
+        (["1.234,5", "1,234.5"], ["1.234,5", "1,234.5"]),
+        (["007,5", "1,5"], ["007,5", "1,5"]),
+        (["12,34,567", "1,5"], ["12,34,567", "1,5"]),
+    ],
+)
+def test_numbers_with_commas_are_numbers_where_only_one_reading_fits(tmp_path, cells, expected):
+    path = tmp_path / "t.csv"
+    path.write_text("text;price\n" + "".join(f"Text {n} is here.;{cell}\n" for n, cell in enumerate(cells)))
+    found = [document.metadata.get("price") for document in documents(read_source(path))]
+    assert found == expected
