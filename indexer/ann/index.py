@@ -13,7 +13,7 @@ from .exact import Best, VectorSource, as_queries, exact_search, inner_products
 from .gpu import Found
 from .place import IN_MEMORY, SMALL_SUBSET, Place, place_for
 from .settings import AnnInfo
-from .storage import Admitted, Nodes, read_index, write_index
+from .storage import Admitted, Nodes, is_mapped, read_index, write_index
 from .tuning import K, Notify, grow, held_out, say_nothing, timed
 
 QUERIES = 512
@@ -221,7 +221,7 @@ class AnnIndex:
             UsageError: The rows do not follow those that are covered, or do not exist; or the index is memory-mapped.
         """
         if self._mapped:
-            raise UsageError("a memory-mapped index takes no rows; load it without mmap to add to it")
+            raise UsageError("a memory-mapped index takes no rows; load it whole to add to it")
         if start != self.info.rows or not start <= stop <= len(vectors):
             raise UsageError(
                 f"rows {start} to {stop} cannot be added: the index covers {self.info.rows} of {len(vectors)}"
@@ -238,22 +238,24 @@ class AnnIndex:
         return self.info
 
 
-def load_index(folder: Path, *, mmap: bool = False, device: str = "cpu") -> AnnIndex:
+def load_index(folder: Path, *, mapped_from: int | None = None, device: str = "cpu") -> AnnIndex:
     """The index that was saved in `folder`, checked against its digest.
 
-    `mmap` leaves the codes on disk, to be paged in as they are needed. `device` is where it is searched, with the name
-    that users give it. A GPU gets a copy at the first search, if the kind has a GPU form.
+    On a CPU, the codes of an index of `mapped_from` bytes or more stay on disk, to be paged in as they are needed; none
+    can be added then. `device` is where it is searched, with the name that users give it. A GPU gets a copy at the
+    first search, if the kind has a GPU form.
 
     Raises:
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
         UsageError: The machine has GPUs, but not this one.
     """
     where = search_device(device)
-    index, nodes, info = read_index(folder, mmap=mmap)
+    mapped_from = mapped_from if where == "cpu" else None
+    index, nodes, info = read_index(folder, mapped_from=mapped_from)
     expected = kinds.layers(kinds.create_index(info.kind, info.dimension, SAMPLE, 0))
     if (found := kinds.layers(index)) != expected:  # one from a stranger could keep its lists in a file of the user's
         raise SondeError(f"the vector index in {folder} consists of {', '.join(found)}, not {', '.join(expected)}")
-    return AnnIndex(index, nodes, info, place_for(info.kind, len(nodes), where), mmap)
+    return AnnIndex(index, nodes, info, place_for(info.kind, len(nodes), where), is_mapped(info, mapped_from))
 
 
 def doubtful(best: Best, unseen: np.ndarray, expected: int) -> np.ndarray:

@@ -158,12 +158,12 @@ UNREADABLE = (
 """What the bytes of a damaged index can raise: FAISS's errors, and those of NumPy's reader of headers."""
 
 
-def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo]:
+def read_index(folder: Path, *, mapped_from: int | None = None) -> tuple[Any, Nodes, AnnInfo]:
     """The index that was saved in `folder`, checked against its digest.
 
     Args:
         folder: Where `write` put it.
-        mmap: Leave the codes on disk and let the system page them in.
+        mapped_from: Leave the codes of an index of this many bytes or more on disk, and let the system page them in.
 
     Raises:
         SondeError: It is missing, damaged, or of an unknown form; it can be rebuilt from the vectors.
@@ -171,13 +171,13 @@ def read_index(folder: Path, *, mmap: bool = False) -> tuple[Any, Nodes, AnnInfo
     try:
         info = _info(folder)
         try:
-            return _read(folder, info, mmap)
+            return _read(folder, info, mapped_from)
         except (SondeError, OSError):
             # A writer may have replaced the generation between the two reads.
             newer = _info(folder)
             if newer.digest == info.digest:
                 raise
-            return _read(folder, newer, mmap)
+            return _read(folder, newer, mapped_from)
     except UNREADABLE as error:
         raise SondeError(
             f"the vector index in {folder} cannot be used ({error}); rebuild it from the embeddings"
@@ -210,18 +210,23 @@ def _info(folder: Path) -> AnnInfo:
     return AnnInfo.from_dict(json.loads((folder / INFO).read_text("utf-8")))
 
 
-def _read(folder: Path, info: AnnInfo, mmap: bool) -> tuple[Any, Nodes, AnnInfo]:
+def _read(folder: Path, info: AnnInfo, mapped_from: int | None) -> tuple[Any, Nodes, AnnInfo]:
     generation = folder / info.digest[:16]
     before = _stamp(generation, info)
     if _digest(generation) != info.digest:
         raise SondeError("its content does not match its digest")
     nodes = _nodes(generation / ROWS, info)
-    flags = faiss().IO_FLAG_MMAP_IFC if mmap else 0
+    flags = faiss().IO_FLAG_MMAP_IFC if is_mapped(info, mapped_from) else 0
     index = faiss().read_index(str(generation / INDEX), flags)
     if index.ntotal != len(nodes) or index.d != info.dimension:
         raise SondeError(f"it holds {index.ntotal} vectors of {index.d} numbers, not {len(nodes)} of {info.dimension}")
     _CHECKED[folder] = before
     return index, nodes, info
+
+
+def is_mapped(info: AnnInfo, mapped_from: int | None) -> bool:
+    """Whether `read_index` leaves the codes of an index on disk."""
+    return mapped_from is not None and info.bytes >= mapped_from
 
 
 def _nodes(path: Path, info: AnnInfo) -> Nodes:

@@ -84,8 +84,8 @@ LONG_RUN_SECONDS = 60.0
 START_SECONDS = 0.5
 """What any run takes: making the collection, the first commit, and trying the index."""
 STORING_SECONDS = 0.00013
-"""What storing a passage takes: catalog, lexical index and FAISS index. Measured with 20,000 and 500,000 short texts and
-the static model on 2 idle cores; on busy ones it takes up to three times as long."""
+"""What storing a passage takes: catalog, lexical index and FAISS index. Measured with 20,000 and 500,000 short texts
+and the static model on 2 idle cores; on busy ones it takes up to three times as long."""
 INDEX_BYTES_PER_ROW = 300
 """Links of the graph and postings of the lexical index, beside the vectors and the texts."""
 

@@ -43,6 +43,9 @@ TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
 DEAD_SHARE = 0.3
 """Share of tombstones among the indexed rows above which the FAISS index is rebuilt."""
 
+MAPPED = 256 << 20
+"""Bytes from which a reader leaves the FAISS index on disk: the system keeps in memory what searches use of it."""
+
 SETTLED_ROWS, SETTLED_SHARE = 20_000, 0.05
 """Up to this many passages, the lexical index never keeps the statistics of deleted ones; above, at most this share."""
 
@@ -81,7 +84,7 @@ class Loaded:
         try:
             stamp = _stamp(folder / "info.json")
             if self._ann is None or self._ann[0] != stamp:
-                self._ann = (stamp, load_index(folder, device=device))
+                self._ann = (stamp, load_index(folder, device=device, mapped_from=MAPPED))
         except (OSError, SondeError):
             return None
         found = self._ann[1]
