@@ -49,8 +49,10 @@ class DenseSearch:
     def strategy(self, k: int) -> str:
         """Return a description of how a search for k passages runs."""
         owners, ann = self.view.generation.owners, self._ann
-        allowed = self.view.generation.alive if self.allowed is None else self.allowed
-        inside, tail = int(allowed[: self._covered].sum()), int(allowed[self._covered :].sum())
+        inside, tail = self._covered, len(owners) - self._covered
+        if self.allowed is not None:
+            inside = int(np.count_nonzero(self.allowed[: self._covered]))
+            tail = int(np.count_nonzero(self.allowed[self._covered :]))
         if ann is None or ann.scans(k, inside):
             return f"exact scan of {inside + tail:,} passages{_where(ann)}"
         selector = " with a selector" if inside < len(owners[: self._covered]) else ""
