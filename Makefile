@@ -13,7 +13,10 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test test-distributed check docs bench soak wheel constraints
+.PHONY: help install weights demo test test-distributed check lint types suite docs bench soak wheel constraints
+
+# For the recipes that start Python thousands of times: compiled modules are kept, also where the environment forbids it.
+KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -26,20 +29,29 @@ weights: | .venv/bin/python ## put the default model into the tree, for the whee
 demo: install ## index the standard library's docstrings and run three searches
 	$(BIN)/sonde demo
 
-# From outside Python, only Chromium is needed: tests/support/browser.py gets one where there is none. Two workers with one thread
-# each, since most tests use one core; a file stays with one worker, so that its fixtures are made once.
-test: check ## check, then every test, the built wheel's included
+# From outside Python, only Chromium is needed: tests/support/browser.py gets one where there is none. The types are
+# checked beside the tests, and what that finds is printed in one piece.
+test: lint build/types/sonde ## lint, format, types and every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(MAKE) --no-print-directory --jobs 2 types suite
 
 # Apart from `make test`, since it installs Ray (380 MB) and an S3 server, which nothing else needs.
 test-distributed: .venv/.distributed build/types/sonde ## shards on Ray and in S3, also after kills (10 minutes at most)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray tests/indexer/sharded
 
-check: .venv/.tested build/types/sonde ## lint, format and types
+check: lint types ## lint, format and types
+
+lint: .venv/.tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+
+types: .venv/.tested build/types/sonde
+	@$(BIN)/pyright >build/types.txt 2>&1; ended=$$?; cat build/types.txt; exit $$ended
+
+# Two workers with one thread each, since most tests use one core; a file stays with one worker, so that its fixtures are
+# made once.
+suite: .venv/.tested build/types/sonde
+	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: .venv/.tested ## build the manual as a site in build/site, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
@@ -49,7 +61,7 @@ bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours 
 	$(BIN)/python benchmarks/report.py
 
 soak: .venv/.tested ## try histories of writes with kills, power cuts, failing disks, damaged files (hours)
-	SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(KEEP_COMPILED) SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/power_cuts.py

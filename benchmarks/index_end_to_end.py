@@ -14,6 +14,7 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times_as_fast
 from txtai import Embeddings  # pyright: ignore[reportMissingImports]  # `make bench` installs it
@@ -80,11 +81,9 @@ def agreement(folder: Path, peer: Embeddings) -> float:
     shares = []
     for query in QUERIES:
         mine = {hit.id for hit in ours.search(query, k=10, mode="dense")}
-        theirs = {
-            row["id"]
-            for row in peer.search("select id from txtai where similar(:q)", 10, weights=1.0, parameters={"q": query})
-        }
-        shares.append(len(mine & theirs) / 10)
+        asked = "select id from txtai where similar(:q)"
+        theirs: Any = peer.search(asked, 10, weights=1.0, parameters={"q": query})
+        shares.append(len(mine & {row["id"] for row in theirs}) / 10)
     return sum(shares) / len(shares)
 
 
