@@ -36,7 +36,7 @@ from _side_by_side import DATA
 PLAN = Path(__file__).with_suffix(".txt")
 LIBRARIES = (
     *("torch", "sentence_transformers", "faiss", "sklearn.cluster", "sklearn.linear_model", "pyarrow.parquet"),
-    *("umap", "hdbscan", "bertopic", "datasketch", "ir_measures", "datasets", "peft"),
+    *("umap", "hdbscan", "bertopic", "ir_measures", "datasets", "peft"),
 )
 """What Sonde uses and what is slow to load."""
 LEFT_OUT = re.compile(r".*seconds?|created|versions|latency_ms|bytes|memory|others|date|at")

@@ -14,10 +14,12 @@ from ..indexer.store.members import items_inside
 from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_runs
 from ..indexer.store.view import View, document_vectors, normalized
 from ..indexer.wording import existing
+from .analysis.agreement import agreement
 from .analysis.corpus import texts_of
-from .analysis.describe import agreement, ids_of, languages
+from .analysis.counts import Counts
+from .analysis.describe import ids_of, languages
 from .analysis.runs import named
-from .analysis.terms import Counts, count_terms
+from .analysis.terms import count_terms
 from .search.filters import documents_where, empty_hint
 
 SAMPLE = 10_000
@@ -203,7 +205,7 @@ def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
         counts: Of n texts.
         side: int64 [n], 0 or 1.
     """
-    first, second = (np.asarray(counts.matrix[np.flatnonzero(side == s)].sum(axis=0), float).ravel() for s in (0, 1))
+    first, second = (counts.of(np.flatnonzero(side == s)).totals() for s in (0, 1))
     prior = (first + second) * len(first) / max((first + second).sum(), 1) * 0.1 + 0.01
     total = prior.sum()
 

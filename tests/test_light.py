@@ -20,15 +20,15 @@ SCRIPT = Path(__file__).parent / "support/without_torch.py"
 SUBJECTS = {"sport": "The team won the match after extra time", "food": "The soup needs more salt and garlic"}
 SUBJECTS |= {"travel": "The train to the coast left late", "money": "The bank raised the interest rate again"}
 LABELS = ",".join(SUBJECTS)
-TORCH = {"onnx", "sentence_transformers", "torch", "transformers"}
+TORCH = {"onnx", "scipy", "sentence_transformers", "sklearn", "torch", "transformers"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("light")
     days = ("on Monday", "on Friday", "in May", "last year", "this week", "today")
-    rows = [f"{kind}{number},{text} {day}." for kind, text in SUBJECTS.items() for number, day in enumerate(days)]
-    (made / "notes.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
+    rows = [f"{kind}{day},{kind},{text} {days[day]}." for kind, text in SUBJECTS.items() for day in range(len(days))]
+    (made / "notes.csv").write_text("id,kind,text\n" + "\n".join(rows) + "\n")
     return made
 
 
@@ -58,6 +58,9 @@ def asks(collection: str) -> list[list[str]]:
         ["label", collection, "--labels", LABELS, "--engine", "reranker", "--name", "by-tokens"],
         ["cluster", collection, "-k", "4", "--name", "groups"],
         ["duplicates", collection, "--json"],
+        ["compare", collection, "--where", "kind = 'food'", "--where", "kind = 'money'"],
+        ["evaluate", "labels", collection, "--run", "by-nli", "--truth", "kind", "--json"],
+        ["evaluate", "clusters", collection, "--run", "groups", "--truth", "kind", "--json"],
         ["verify", collection],
     ]
 
@@ -87,7 +90,8 @@ def test_each_installation_reads_what_the_other_made(folder: Path) -> None:
 
 
 def test_what_only_the_full_installation_has_is_one_line_each(folder: Path, tmp_path: Path) -> None:
-    sonde(folder, [["index", "notes.csv", "--to", "full.sonde"]], "show")
+    sonde(folder, [["index", "notes.csv", "--to", "full.sonde"], ["cluster", "full.sonde", "-k", "2"]], "show")
+    sonde(folder, [["taxonomy", "full.sonde", "--from", "kmeans"]], "show")
     kinds = {"BertForSequenceClassification": tmp_path / "classifier", "T5EncoderModel": tmp_path / "encoder"}
     for kind, model in kinds.items():
         model.mkdir()
@@ -102,7 +106,12 @@ def test_what_only_the_full_installation_has_is_one_line_each(folder: Path, tmp_
             ["train", "nli", "pairs.jsonl", "--to", "mine"],
         ],
         "sonde[topics]'": [["topics", "full.sonde"]],
-        "sonde[cluster]'": [["map", "full.sonde"]],
+        "sonde[cluster]'": [
+            ["map", "full.sonde"],
+            ["cluster", "full.sonde", "--method", "density"],
+            ["check", "full.sonde", "--label", "kind"],
+            ["taxonomy", "refit", "full.sonde"],
+        ],
         "sonde[ui]'": [["ui", "full.sonde"]],
         "sonde[formats]'": [["export", "full.sonde", "--to", "notes.parquet"]],
     }

@@ -1,9 +1,7 @@
 """The built wheel, in an environment of its own and outside the checkout: what a user gets from `pip install`."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,63 +10,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from installed import build_wheel, environment, run
 from weights_script import FILES, WEIGHTS
 
 from sonde.pipelines.pairs.bundled import BUNDLED
 
 HEAVY = re.compile(
-    r"Requires-Dist: (torch|transformers|sentence-transformers|onnx|pyarrow|streamlit|plotly)\b(?!.*extra)"
+    r"Requires-Dist: (torch|transformers|sentence-transformers|onnx|pyarrow|streamlit|plotly|scipy|scikit-learn)\b"
+    r"(?!.*extra)"
 )
 """Requirements that only extras may have."""
 LARGEST = 600_000_000
-"""Bytes that the light installation may unpack to, without pip and without the bytecode that Python writes later."""
+"""Bytes that the light installation may take, with the bytecode that pip writes and without pip."""
 
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of the tree, so that no leftover of an earlier build gets in."""
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "LICENSE", "README.md"):
-        if (checkout / name).exists():
-            shutil.copy(checkout / name, source)
-    for name in ("src", "app", "indexer", "pipelines"):
-        shutil.copytree(checkout / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    out = tmp_path_factory.mktemp("dist")
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation")
-    run(*pip, "--wheel-dir", str(out), str(source))
-    (built,) = out.glob("sonde-*.whl")
-    return built
+    return build_wheel(checkout, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the wheel; the libraries that it depends on are those of the running one."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
-    program = folder / "bin" / "python"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(program),
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        str(wheel),
-    )
+    program = environment(tmp_path_factory.mktemp("environment") / "venv")
+    pip = (sys.executable, "-m", "pip", "--python", str(program), "install", "--quiet", "--no-deps", "--no-index")
+    run(*pip, str(wheel))
     own = run(str(program), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     # A .pth line extends the path; the .pth files in there, this project's editable install among them, stay unread.
     (Path(own) / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return program
-
-
-def run(*command: str, cwd: Path | None = None, limit: float = 300) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=limit, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
@@ -153,23 +123,22 @@ def test_the_installed_wheel_indexes_and_searches(python, tmp_path):
 @pytest.fixture(scope="module")
 def light(wheel: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of a clean environment with what `pip install sonde` brings, from PyPI."""
-    folder = tmp_path_factory.mktemp("light") / "venv"
-    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
-    pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-compile")
+    python = environment(tmp_path_factory.mktemp("light") / "venv")
+    pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet")
     run(*pip, "-c", str(checkout / "constraints.txt"), str(wheel), limit=1_200)
-    return folder / "bin"
+    return python.parent
 
 
 @pytest.mark.slow
 def test_the_light_installation_fits_and_has_no_torch(light):
     code = (
         "import importlib.metadata as m; f = [f for d in m.distributions() for f in d.files or ()];"
-        "print(sum(p.stat().st_size for f in f if f.suffix != '.pyc' and (p := f.locate()).is_file()));"
+        "print(sum(p.stat().st_size for f in f if (p := f.locate()).is_file()));"
         "print(*sorted(d.name.lower() for d in m.distributions()))"
     )
     size, names = run(str(light / "python"), "-I", "-c", code).splitlines()
     assert int(size) < LARGEST
-    assert not {"torch", "transformers", "sentence-transformers", "onnx", "streamlit"} & set(names.split())
+    assert not {"torch", "transformers", "scikit-learn", "scipy", "onnx", "streamlit"} & set(names.split())
     assert "faiss-cpu" in names.split()
 
 
@@ -219,7 +188,6 @@ def test_both_installations_give_the_same_vectors(light, tmp_path):
 
 @pytest.mark.slow
 def test_twine_accepts_the_wheel(wheel, tmp_path):
-    program = tmp_path / "venv/bin/python"
-    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
-    run(sys.executable, "-m", "pip", "--python", str(program), "install", "--quiet", "twine", limit=600)
-    assert "PASSED" in run(str(program), "-m", "twine", "check", "--strict", str(wheel))
+    python = environment(tmp_path / "venv")
+    run(sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "twine", limit=600)
+    assert "PASSED" in run(str(python), "-m", "twine", "check", "--strict", str(wheel))

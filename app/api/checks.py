@@ -98,7 +98,6 @@ class Checking(Opened):
 
         Raises:
             UsageError: A setting is not valid.
-            MissingExtraError: datasketch, which near duplicates need, is not installed.
 
         Example:
             >>> fruit.duplicates(kinds=("exact",)).groups

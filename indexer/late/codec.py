@@ -170,11 +170,32 @@ def _groups(vectors: np.ndarray) -> np.ndarray:
     count, wanted = len(vectors), token_rows(len(vectors))
     if wanted >= count:
         return np.arange(count)
-    from scipy.cluster.hierarchy import fcluster, linkage
+    from fastcluster import linkage
 
     squared = np.maximum(2 - 2 * (vectors @ vectors.T), 0)
     distances = np.sqrt(squared[np.triu_indices(count, 1)], dtype=np.float64)
-    return np.unique(fcluster(linkage(distances, "ward"), wanted, "maxclust"), return_inverse=True)[1]
+    return _cut(linkage(distances, "ward"), wanted)
+
+
+def _cut(tree: np.ndarray, most: int) -> np.ndarray:
+    """Return int64 [n], the group of each of n tokens, numbered in the order of the tree: joins before single tokens.
+
+    Args:
+        tree: float64 [n - 1, 4]: each join's two nodes, distance and size, the closest first; join i is node n + i.
+        most: Number of groups. There are fewer if the last joins have the same distance.
+    """
+    count = len(tree) + 1
+    nodes, sizes = tree[:, :2].astype(np.int64).tolist(), [1] * count + tree[:, 3].astype(np.int64).tolist()
+    place = [0] * (2 * count - 1)  # how many tokens come before each node
+    starts = np.ones(count, np.int64)  # 1 where a group starts
+    joined = (tree[:, 2] <= tree[count - most - 1, 2]).tolist()
+    for join in range(count - 2, -1, -1):
+        first, second = sorted(nodes[join], key=count.__gt__)
+        place[first] = place[count + join]
+        place[second] = place[first] + sizes[first]
+        if joined[join]:
+            starts[place[second]] = 0
+    return (np.cumsum(starts) - 1)[place[:count]]
 
 
 def _pooled(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ elsewhere: a place with many old ones has grown, and did not appear.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .neighbours import neighbours
 
 SCALES = (5, 7, 10, 15, 20, 30, 50)
 """Numbers of nearest texts that are looked at."""
+TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,12 @@ def find_places(
 
 def _unusual(scale: int, share: float) -> np.ndarray:
     """Return float64 [scale + 1]: the score of 0, 1, 2 … new ones among the nearest texts, at a share of new texts."""
-    from scipy.stats import binom
-
     counts = np.arange(scale + 1)
-    return np.where(counts < scale * (1 + share) / 2, 0, -binom.logsf(counts - 1, scale, share))
+    ways = np.log([comb(scale, count) for count in counts.tolist()])
+    share = min(max(share, TINY), 1 - TINY)
+    exactly = ways + counts * np.log(share) + (scale - counts) * np.log1p(-share)
+    or_more = np.logaddexp.accumulate(exactly[::-1])[::-1]
+    return np.where(counts < scale * (1 + share) / 2, 0, -np.minimum(or_more, 0))
 
 
 def scored(
@@ -122,20 +126,29 @@ class _Sure:
 
 def _joined(batch: Batch, table: np.ndarray, sure: _Sure, share: float) -> list[Place]:
     """Return the places: texts that are neighbours of each other, with the texts around most of them."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     if not len(sure.rows):
         return []
     place = np.full(len(batch.copies), -1)
     place[sure.rows] = np.arange(len(sure.rows))
     start = np.repeat(np.arange(len(sure.rows)), sure.scales)
     end = place[np.concatenate([table[row, :scale] for row, scale in zip(sure.rows, sure.scales, strict=True)])]
-    links = coo_matrix((np.ones((end >= 0).sum()), (start[end >= 0], end[end >= 0])), shape=(len(sure.rows),) * 2)
-    parts = connected_components(links, directed=False)[1]
-    members = [np.flatnonzero(parts == part) for part in range(parts.max() + 1)]
+    parts = _connected(start[end >= 0], end[end >= 0], len(sure.rows))
+    members = [np.flatnonzero(parts == part) for part in np.unique(parts)]
     found = _places(batch, table, sure, members, share)
     return sorted(found, key=lambda one: (one.p, -len(one.rows), one.rows[0]))
+
+
+def _connected(start: np.ndarray, end: np.ndarray, count: int) -> np.ndarray:
+    """Return for each of `count` texts the first one, int64, that links lead to, from `start` to `end` or back."""
+    parts = np.arange(count)
+    while True:
+        first = parts.copy()
+        np.minimum.at(first, start, parts[end])
+        np.minimum.at(first, end, parts[start])
+        first = first[first]
+        if np.array_equal(first, parts):
+            return parts
+        parts = first
 
 
 def _places(batch: Batch, table: np.ndarray, sure: _Sure, members: list[np.ndarray], share: float) -> list[Place]:

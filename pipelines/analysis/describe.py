@@ -1,7 +1,6 @@
 """Describe groups of vectors: centroids, silhouettes, terms, representatives, names; and example queries."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -170,7 +169,7 @@ def cluster_terms(view: View, corpus: Corpus, labels: np.ndarray, seed: int) -> 
         return {}
     numbers, groups = np.unique(labels[rows], return_inverse=True)
     weighted = distinctive(weights(counts, groups, len(numbers)), counts, groups)
-    found = best_terms(weighted, counts.terms)
+    found = best_terms(weighted)
     return dict(zip(numbers.tolist(), found, strict=True))
 
 
@@ -237,8 +236,7 @@ def _phrases(texts: list[str], spoken: list[str], most: int) -> list[str]:
     counts = count_terms(texts, spoken)
     if counts is None:
         return []
-    matrix = counts.matrix.astype(bool)
-    often = np.asarray(matrix.sum(axis=0)).ravel()
+    often = np.bincount(counts.columns, minlength=len(counts.terms))
     known = dict(zip(counts.terms.tolist(), often.tolist(), strict=True))
     limit = max(2, COMMON * len(texts))
     scored: list[tuple[float, str]] = []
@@ -255,8 +253,7 @@ def _words(texts: list[str], spoken: list[str], most: int) -> list[str]:
     counts = count_terms(texts, spoken, 1)
     if counts is None:
         return []
-    often = np.asarray(counts.matrix.sum(axis=0)).ravel()
-    return counts.terms[np.lexsort((counts.terms, -often))][:most].tolist()
+    return counts.terms[np.lexsort((counts.terms, -counts.totals()))][:most].tolist()
 
 
 def _different(terms: list[str], most: int) -> list[str]:
@@ -268,19 +265,3 @@ def _different(terms: list[str], most: int) -> list[str]:
             chosen.append(term)
             seen |= set(term.split(" "))
     return chosen
-
-
-AGREEMENT = ("nmi", "ari", "v_measure", "purity")
-
-
-def agreement(classes: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Return nmi, ari, v_measure and purity of two labellings, int64 [n] each; -1 is a cluster like any other."""
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, v_measure_score
-    from sklearn.metrics.cluster import contingency_matrix
-
-    table: Any = contingency_matrix(classes, labels)
-    values = (
-        normalized_mutual_info_score(classes, labels), adjusted_rand_score(classes, labels),
-        v_measure_score(classes, labels), table.max(axis=0).sum() / table.sum(),
-    )  # fmt: skip
-    return {name: float(value) for name, value in zip(AGREEMENT, values, strict=True)}

@@ -1,18 +1,17 @@
 """The terms that set groups of texts apart: class-based TF-IDF (Grootendorst, arXiv:2203.05794)."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ...indexer.lexical.analysis import NO_STOP_WORDS, STEMMERS, normalised
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+from .counts import Counts
+from .stop_words import ENGLISH_STOP_WORDS
 
 LENGTH = 2_000
 """Characters of a text that are read for terms."""
@@ -25,45 +24,22 @@ LIFT = 2
 
 _WORD = r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*"
 _RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u0e00-\u0eff]+")
-# What the list of scikit-learn lacks: halves of contractions, and what mails and web pages leave behind.
-_LACKING = (
-    "don't didn't doesn't isn't wasn't aren't can't couldn't wouldn't shouldn't hasn't haven't won't it's i'm i've i'd "
-    "you're that's there's let's they're we're he's she's what's don didn doesn isn wasn aren couldn wouldn shouldn "
-    "ve ll re im dont just like does did doing amp nbsp quot http https www com"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How often each term occurs.
-
-    Attributes:
-        matrix: Sparse int [texts, terms].
-        terms: The terms, words and pairs of words.
-    """
-
-    matrix: "csr_matrix"
-    terms: np.ndarray
 
 
 def count_terms(texts: Sequence[str], languages: Sequence[str], longest: int = 2) -> Counts | None:
     """Count words and word pairs of texts, without the stop words of the given languages (ISO 639-1).
 
-    Scripts that put no spaces between words give pairs of characters. None where no term is left.
+    Of 50 texts or more, only terms that two of them have are kept. Scripts that put no spaces between words give pairs
+    of characters. None where no term is left.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
     words = tokenizer(tuple(languages))
-
-    def analyse(text: str) -> list[str]:
-        return _grams(words(text[:LENGTH]), longest)
-
-    vectorizer = CountVectorizer(analyzer=cast(Any, analyse), min_df=2 if len(texts) >= ENOUGH else 1)
-    try:
-        matrix: Any = vectorizer.fit_transform(texts)
-    except ValueError:  # an empty vocabulary: only stop words and numbers
-        return None
-    return Counts(matrix, vectorizer.get_feature_names_out())
+    places: dict[str, int] = {}
+    rows = (
+        Counter(places.setdefault(term, len(places)) for term in _grams(words(text[:LENGTH]), longest))
+        for text in texts
+    )
+    found = Counts.of_rows(rows, places).alphabetical(2 if len(texts) >= ENOUGH else 1)
+    return found if len(found.terms) else None
 
 
 @lru_cache(maxsize=8)
@@ -75,7 +51,7 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
     for language in languages:
         if language in STEMMERS and language not in NO_STOP_WORDS:
             builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), english_stop_words() if "en" in languages else frozenset()
+    analyzer, english = builder.build(), ENGLISH_STOP_WORDS if "en" in languages else frozenset()
 
     @lru_cache(maxsize=KNOWN)
     def kept(word: str) -> tuple[str, ...]:
@@ -102,16 +78,8 @@ def _parts(word: str) -> list[str]:
     return [word] if letters >= 2 else []
 
 
-@lru_cache(maxsize=1)
-def english_stop_words() -> frozenset[str]:
-    """Return English words that describe no group: scikit-learn's list, and what it lacks."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return ENGLISH_STOP_WORDS.union(_LACKING.split())
-
-
-def weights(counts: Counts, groups: np.ndarray, number: int) -> "csr_matrix":
-    """Return sparse float [number, terms] c-TF-IDF weights, higher tells more.
+def weights(counts: Counts, groups: np.ndarray, number: int) -> Counts:
+    """Return the c-TF-IDF weights of the terms of each group, higher tells more.
 
     A term's share of its group's terms, times log(1 + A / f): A is the mean number of terms of a group, f how often the
     term occurs in all.
@@ -121,18 +89,15 @@ def weights(counts: Counts, groups: np.ndarray, number: int) -> "csr_matrix":
         groups: int64 [n], 0 to number - 1.
         number: Of groups.
     """
-    from scipy.sparse import csr_matrix, diags
-
-    member = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(number, len(groups)))
-    by_group: Any = csr_matrix(member @ counts.matrix)
-    totals = np.asarray(by_group.sum(axis=1)).ravel()
-    often = np.asarray(by_group.sum(axis=0)).ravel()
-    inverse = np.log1p(totals.mean() / np.maximum(often, 1))
-    return csr_matrix(diags(1 / np.maximum(totals, 1)) @ by_group @ diags(inverse))
+    by_group = counts.grouped(groups, number)
+    sums = by_group.sums()
+    inverse = np.log1p(sums.mean() / np.maximum(by_group.totals(), 1))
+    shares = by_group.values * (1 / np.maximum(sums, 1))[by_group.rows]
+    return replace(by_group, values=shares * inverse[by_group.columns])
 
 
-def distinctive(weighted: "csr_matrix", counts: Counts, groups: np.ndarray) -> "csr_matrix":
-    """Return the c-TF-IDF weights, sparse float [number, terms], of terms that tell a group from the others.
+def distinctive(weighted: Counts, counts: Counts, groups: np.ndarray) -> Counts:
+    """Return the c-TF-IDF weights of terms that tell a group from the others.
 
     c-TF-IDF alone leaves room for words that are frequent everywhere and on no list of stop words ("said" in news). A
     term keeps its weight in a group where it is at least twice as frequent as in the others together; a group without
@@ -143,33 +108,26 @@ def distinctive(weighted: "csr_matrix", counts: Counts, groups: np.ndarray) -> "
         counts: Of n texts.
         groups: int64 [n], 0 to number - 1.
     """
-    from scipy.sparse import csr_matrix, vstack
-
-    rows: list[Any] = []
-    matrix: Any = counts.matrix
-    every = np.asarray(matrix.sum(axis=0), np.float64).ravel()
-    for number in range(cast(Any, weighted).shape[0]):
-        own = np.asarray(matrix[np.flatnonzero(groups == number)].sum(axis=0), np.float64).ravel()
-        inside, outside = own / max(own.sum(), 1), (every - own) / max((every - own).sum(), 1)
-        whole: Any = cast(Any, weighted)[number]
-        row = csr_matrix(whole.multiply(inside >= LIFT * outside))
-        row.eliminate_zeros()
-        rows.append(row if row.nnz else whole)
-    return csr_matrix(vstack(rows))
+    own = counts.grouped(groups, len(weighted.starts) - 1)
+    rows, every, sums = own.rows, counts.totals(), own.sums()
+    inside = own.values / np.maximum(sums, 1)[rows]
+    outside = (every[own.columns] - own.values) / np.maximum(every.sum() - sums, 1)[rows]
+    kept = inside >= LIFT * outside
+    without = np.bincount(rows, weights=kept, minlength=len(sums)) == 0
+    return weighted.where(kept | without[rows])
 
 
-def best_terms(weighted: "csr_matrix", terms: np.ndarray, most: int = 10) -> list[list[tuple[str, float]]]:
+def best_terms(weighted: Counts, most: int = 10) -> list[list[tuple[str, float]]]:
     """Return each group's terms of most weight, without those whose words a better one already has.
 
     Of equal weight, words come before pairs of words, then by name.
     """
-    found = []
-    rows: Any = weighted
+    found, terms = [], weighted.terms
     words = np.array([term.count(" ") for term in terms], np.int64)
-    for number in range(rows.shape[0]):
-        row = rows[number].tocoo()
-        order = np.lexsort((terms[row.col], words[row.col], -row.data))[: 5 * most]
-        found.append(_unlike([(str(terms[row.col[i]]), float(row.data[i])) for i in order if row.data[i] > 0], most))
+    for start, end in pairwise(weighted.starts.tolist()):
+        columns, values = weighted.columns[start:end], weighted.values[start:end]
+        order = np.lexsort((terms[columns], words[columns], -values))[: 5 * most]
+        found.append(_unlike([(str(terms[columns[i]]), float(values[i])) for i in order if values[i] > 0], most))
     return found
 
 
@@ -197,22 +155,17 @@ Words = Callable[[str], list[str]]
 def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
     """Return counts as arrays without objects, to be stored."""
     text = "\n".join(counts.terms.tolist()).encode("utf-8")
-    matrix = counts.matrix
     return {
-        "counts": matrix.data.astype(np.int64), "counts_word": matrix.indices.astype(np.int32),
-        "counts_start": matrix.indptr.astype(np.int64), "words": np.frombuffer(text, np.uint8),
+        "counts": counts.values.astype(np.int64), "counts_word": counts.columns.astype(np.int32),
+        "counts_start": counts.starts.astype(np.int64), "words": np.frombuffer(text, np.uint8),
     }  # fmt: skip
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Counts:
     """Return the counts that `to_arrays` stored."""
-    from scipy.sparse import csr_matrix
-
     text = arrays["words"].tobytes().decode("utf-8")
     words = np.array(text.split("\n") if text else [], dtype=object)
-    start = arrays["counts_start"]
-    matrix = csr_matrix((arrays["counts"], arrays["counts_word"], start), (len(start) - 1, len(words)))
-    return Counts(matrix, words)
+    return Counts(arrays["counts_start"], arrays["counts_word"], arrays["counts"], words)
 
 
 def terms_of(counts: Counts, groups: np.ndarray, number: int, most: int = KEPT) -> list[Weighted]:
@@ -227,8 +180,8 @@ def terms_of(counts: Counts, groups: np.ndarray, number: int, most: int = KEPT) 
     inside = np.flatnonzero(groups >= 0)
     if not number or not len(counts.terms):
         return [[] for _ in range(number)]
-    some = Counts(counts.matrix[inside], counts.terms)
-    return best_terms(distinctive(weights(some, groups[inside], number), some, groups[inside]), counts.terms, most)
+    some = counts.of(inside)
+    return best_terms(distinctive(weights(some, groups[inside], number), some, groups[inside]), most)
 
 
 def topic_name(terms: Iterable[str], count: int = 3) -> str:

@@ -91,7 +91,7 @@ def check(
     Raises:
         UsageError: A setting is not valid, a column does not exist, or the name is taken.
         SondeError: The collection is empty, or another process is writing.
-        MissingExtraError: datasketch, which near duplicates need, is not installed.
+        MissingExtraError: scikit-learn, which the check of labels needs, is not installed.
     """
     settings.check()
     began = time.perf_counter()

@@ -13,11 +13,7 @@ Copy = tuple[str, float, str]
 
 
 def find_copies(collection: StoredCollection, settings: CheckSettings, notify: Notify = silent) -> Duplicates:
-    """Return the groups of copies: exact, near and by meaning.
-
-    Raises:
-        MissingExtraError: datasketch, which near duplicates need, is not installed.
-    """
+    """Return the groups of copies: exact, near and by meaning."""
     chosen = DuplicateSettings(near=settings.near, meaning=settings.meaning)
     return find_duplicates(collection, chosen, notify)
 

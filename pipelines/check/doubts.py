@@ -7,9 +7,11 @@ texts and judge again is theirs too. benchmarks/README.md compares the ranking w
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ...indexer.errors import MissingExtraError
 from ...indexer.progress import Notify, Progress, silent
 from ..analysis.neighbours import neighbours, sample_rows
 
@@ -67,6 +69,9 @@ def doubts(vectors: np.ndarray, labels: np.ndarray, seed: int = 0, notify: Notif
         labels: int64 [n], numbers of labels from 0; -1 for a text without one.
         seed: Of the folds and the sample.
         notify: Receives progress.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
     """
     doubt, relative = np.full((2, len(labels)), np.nan)
     suggested = np.full(len(labels), -1, np.int64)
@@ -90,6 +95,14 @@ def doubts(vectors: np.ndarray, labels: np.ndarray, seed: int = 0, notify: Notif
     return Doubts(doubt, suggested, relative)
 
 
+def _classifier() -> Any:
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as error:
+        raise MissingExtraError("scikit-learn", "cluster", "checking labels") from error
+    return LogisticRegression
+
+
 def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return table[np.arange(len(columns)), columns]
 
@@ -103,8 +116,6 @@ class _Judge:
 
     def classified(self, scale: float, kept: np.ndarray | None = None) -> np.ndarray:
         """Return float64 [n, labels]: the chances of the labels by classifiers that were not fitted on the text."""
-        from sklearn.linear_model import LogisticRegression
-
         chances = np.zeros((len(self.given), self.count))
         for fold in range(FOLDS):
             inside = self.folds == fold
@@ -114,7 +125,7 @@ class _Judge:
             if len(known) < 2:
                 chances[np.ix_(inside, known)] = 1
                 continue
-            model = LogisticRegression(C=max(1.0, ENOUGH / len(rows)), max_iter=ITERATIONS)
+            model = _classifier()(C=max(1.0, ENOUGH / len(rows)), max_iter=ITERATIONS)
             model.fit(self.vectors[rows] * scale, self.given[rows])
             chances[np.ix_(inside, model.classes_)] = model.predict_proba(self.vectors[inside] * scale)
         return chances

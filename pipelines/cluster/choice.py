@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.progress import Notify, Progress, silent
+from ..analysis.agreement import adjusted_rand
 from ..analysis.describe import silhouettes
 from ..analysis.neighbours import one_thread
 from . import density, kmeans
@@ -148,12 +149,10 @@ def points_of(vectors: np.ndarray, tried: Sequence[int], seed: int, notify: Noti
 
 
 def _points(vectors: np.ndarray, tried: Sequence[int], starts: list[np.ndarray], seed: int) -> Iterator[Point]:
-    from sklearn.metrics import adjusted_rand_score
-
     for k in tried:
         fits = [fit_from(vectors, start[:k], seed + number, ROUNDS) for number, start in enumerate(starts)]
         best = max(fits, key=lambda fitted: fitted.objective)
-        agreement = [adjusted_rand_score(one.labels, other.labels) for one, other in combinations(fits, 2)]
+        agreement = [adjusted_rand(one.labels, other.labels) for one, other in combinations(fits, 2)]
         silhouette = float(silhouettes(vectors, best.labels).mean())
         yield Point(k, silhouette, float(np.mean(agreement)), best.objective)
 

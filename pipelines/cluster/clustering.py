@@ -31,7 +31,7 @@ from .settings import ClusterSettings
 
 SILHOUETTE_SAMPLE = 50_000
 LIBRARIES = {
-    "kmeans": ("faiss", "numpy", "scikit-learn"),
+    "kmeans": ("faiss", "numpy"),
     "density": ("faiss", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn"),
 }
 

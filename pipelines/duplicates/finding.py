@@ -92,7 +92,6 @@ def find_duplicates(
 
     Raises:
         UsageError: A setting is not valid, or the date column is none.
-        MissingExtraError: datasketch is not installed, which near duplicates need.
     """
     settings.check()
     began = time.perf_counter()

@@ -4,15 +4,16 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from ...indexer.ann.exact import inner_products
-from ...indexer.errors import MissingExtraError, UsageError, arg, as_texts, out_of_range, unknown_option
+from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_option
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
+from .sketches import Sketches
 
 DuplicateKind = Literal["exact", "near", "meaning"]
 KINDS: tuple[DuplicateKind, ...] = get_args(DuplicateKind)
@@ -72,7 +73,6 @@ Pairs = list[tuple[int, int, float]]
 """Places a < b of two documents, and how alike they are."""
 
 SHINGLE = 3
-PERMUTATIONS = 128
 EXACT_BELOW = 50_000
 """Passages up to which every pair is compared; beyond, the FAISS index proposes."""
 DEPTH = 50
@@ -101,28 +101,17 @@ def shingle_jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def near_pairs(texts: Sequence[str], least: float, notify: Notify) -> Pairs:
     """Return the pairs of texts whose shingles have at least this Jaccard similarity.
 
-    MinHash and locality-sensitive hashing propose pairs (Broder, SEQUENCES 1997); what is returned was computed
-    exactly. A pair at the limit may be missed.
-
-    Raises:
-        MissingExtraError: datasketch is not installed.
+    Sketches propose pairs, and the similarity of each is computed exactly. A pair at the limit may be missed.
     """
-    try:
-        from datasketch import MinHash, MinHashLSH
-    except ImportError as error:
-        raise MissingExtraError("datasketch", "all", "finding near duplicates") from error
     # What is proposed is compared exactly, so wrong proposals only cost time: look below the limit, and miss few.
-    index: Any = MinHashLSH(threshold=max(0.05, least - 0.1), num_perm=PERMUTATIONS, weights=(0.1, 0.9))
+    sketches = Sketches(max(0.05, least - 0.1))
     sets, found = [], []
     for place, text in enumerate(texts):
         mine = shingles(text)
-        sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
-        sketch.update_batch([shingle.encode("utf-8", "replace") for shingle in sorted(mine)])
-        for other in sorted(index.query(sketch)):
+        for other in sketches.add(mine):
             alike = shingle_jaccard(mine, sets[other])
             if alike >= least:
                 found.append((other, place, alike))
-        index.insert(place, sketch)
         sets.append(mine)
         if place % 1_000 == 999:
             notify(Progress("comparing words", place + 1, len(texts), "texts"))

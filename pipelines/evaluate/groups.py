@@ -17,8 +17,9 @@ from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import counted, existing
+from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
-from ..analysis.describe import AGREEMENT, agreement, languages, silhouettes
+from ..analysis.describe import languages, silhouettes
 from ..analysis.runs import named
 from ..analysis.terms import count_terms
 
@@ -163,13 +164,14 @@ def coherence(texts: Sequence[str], words: Sequence[Sequence[str]], spoken: Sequ
     if counts is None:
         return None
     place = {term: number for number, term in enumerate(counts.terms.tolist())}
-    present: Any = counts.matrix.tocsc()
-    present.data[:] = 1
+    order = np.argsort(counts.columns, kind="stable")
+    having = np.split(counts.rows[order], np.searchsorted(counts.columns[order], np.arange(1, len(place))))
     means = []
     for some in words:
         columns = [place[word] for word in some if word in place]
         if len(columns) > 1:
-            together = np.asarray((present[:, columns].T @ present[:, columns]).todense(), float) / len(texts)
+            present = np.array([np.bincount(having[column], minlength=len(texts)) for column in columns], float)
+            together = (present @ present.T) / len(texts)
             means.append(float(np.mean([_npmi(together, i, j) for i, j in combinations(range(len(columns)), 2)])))
     return float(np.mean(means)) if means else None
 
@@ -192,6 +194,12 @@ class ClassQuality:
     recall: float
     f1: float
     support: int
+
+    @classmethod
+    def of(cls, label: str, right: int, guessed: int, true: int) -> "ClassQuality":
+        """Return the quality of a class: texts that rightly have it, texts that were given it, texts that have it."""
+        f1 = 2 * right / max(guessed + true, 1)
+        return cls(label, right / max(guessed, 1), right / max(true, 1), f1, true)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +302,6 @@ def _quality(
     none: str | None,
 ) -> LabelQuality:  # fmt: skip
     """Compare labels; `none` is what the run calls a text that it gives none, if it does so."""
-    from sklearn.metrics import precision_recall_fscore_support
-    from sklearn.preprocessing import MultiLabelBinarizer
-
     missing = sorted({name for names in true for name in names} - known)
     listed = ", ".join([*missing[:5], *(["…"] if len(missing) > 5 else [])])
     note = f"the run has no label for these values of {column!r}: {listed}"
@@ -304,11 +309,9 @@ def _quality(
         true = [[none] if set(names) <= set(missing) else names for names in true]
         note += f"; {none!r} counts as right for them"
     classes = sorted({name for names in (*true, *guessed) for name in names})
-    matrix = MultiLabelBinarizer(classes=classes)
-    told, said = matrix.fit_transform(true), matrix.fit_transform(guessed)
-    scores = precision_recall_fscore_support(told, said, average=None, zero_division=0)  # type: ignore[arg-type]
-    rows = zip(classes, *(part.tolist() for part in scores), strict=True)  # type: ignore[union-attr]
-    each = tuple(ClassQuality(name, *shares, int(support)) for name, *shares, support in rows)  # pyright: ignore[reportCallIssue]
+    told, said = (Counter(name for names in part for name in set(names)) for part in (true, guessed))
+    both = Counter(name for one, two in zip(true, guessed, strict=True) for name in {*one} & {*two})
+    each = tuple(ClassQuality.of(name, both[name], said[name], told[name]) for name in classes)
     right = [set(one) == set(two) if several else two[0] in one for one, two in zip(true, guessed, strict=True)]
     pairs = Counter((one[0], two[0]) for one, two in zip(true, guessed, strict=True) if not several)
     confusion = tuple((one, two, count) for (one, two), count in pairs.most_common())

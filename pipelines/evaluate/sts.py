@@ -153,13 +153,29 @@ def correlation(similarities: np.ndarray, scores: Sequence[float], model: str, f
     Raises:
         SondeError: All similarities are the same.
     """
-    from scipy.stats import pearsonr, spearmanr
-
     if np.ptp(similarities) == 0:
         raise SondeError(f"{model} gives all pairs of {file} the same similarity: there is no correlation")
-    rank = float(spearmanr(similarities, scores).statistic)  # type: ignore[union-attr]
-    linear = float(pearsonr(similarities, scores).statistic)  # type: ignore[union-attr]
-    return Correlation(linear, rank, _interval(rank, len(scores)))
+    rank = spearman(similarities, np.asarray(scores))
+    return Correlation(pearson(similarities, np.asarray(scores)), rank, _interval(rank, len(scores)))
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the correlation of the ranks of float [n] numbers, -1 to 1; NaN if one side is constant."""
+    return pearson(_ranks(first), _ranks(second))
+
+
+def pearson(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the linear correlation of float [n] numbers, -1 to 1; NaN if one side is constant."""
+    if not (np.ptp(first) and np.ptp(second)):
+        return math.nan
+    one, other = (part - part.mean(dtype=np.float64) for part in (first, second))
+    return max(-1.0, min(1.0, float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))))
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    """Return the ranks from 1, float64 [n]; equal numbers share the mean of theirs."""
+    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
 def _interval(rank: float, count: int) -> tuple[float, float]:

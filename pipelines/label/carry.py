@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
+from .descent import minimise
+from .kmeans import fit_kmeans, nearest
 from .labels import log_odds, probabilities, standardised
 
 SCALE = 8.0
 """Factor that turns unit-length embeddings into features; it makes the penalty work alike for every dimension."""
-STEPS = 200
 ADJUSTMENT = 1.0
 """The penalty on changes that corrections cause."""
 
@@ -42,8 +43,6 @@ def fit_linear(
         penalty: Half of this value times the squared weights is added to the sum of the texts' losses.
         base: float [n, labels] margins to which the model's margins are added; the offsets are then penalised too.
     """
-    from scipy.optimize import minimize
-
     features = features.astype(np.float64)
     shape = features.shape[1], shares.shape[1]
     fixed, held = (0.0, 0.0) if base is None else (base, penalty)
@@ -57,7 +56,7 @@ def fit_linear(
         return _entropy(found, shares, multi_label) + size / 2, slope
 
     start = np.zeros(shape[0] * shape[1] + shape[1])
-    flat = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
+    flat = minimise(loss, start)
     return LinearModel(flat[: shape[0] * shape[1]].reshape(shape), flat[shape[0] * shape[1] :])
 
 
@@ -101,16 +100,13 @@ def spread(vectors: np.ndarray, count: int, rng: np.random.Generator, without: n
         rng: Random generator for the order within a cluster's turn and for the start of k-means.
         without: int64, texts to leave out.
     """
-    from sklearn.cluster import KMeans
-
     free = np.setdiff1d(np.arange(len(vectors)), without)
     if count >= len(free):
         return free
     texts = normalized(vectors[free])
     some = texts if len(texts) <= LEARN_FROM else texts[rng.choice(len(texts), LEARN_FROM, replace=False)]
     centres = min(count, CENTRES, len(some))
-    means = KMeans(centres, n_init="auto", max_iter=20, random_state=int(rng.integers(2**31))).fit(some)
-    cluster, distance = means.predict(texts), means.transform(texts).min(axis=1)
+    cluster, distance = nearest(texts, fit_kmeans(some, centres, int(rng.integers(2**31)))[0])
     # The first turn takes each cluster's nearest text, the second each one's next, and so on.
     order = np.lexsort((distance, cluster))
     sizes = np.bincount(cluster, minlength=centres)

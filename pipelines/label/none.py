@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
+from .kmeans import fit_kmeans
 from .labels import sigmoid
 from .scores import ENOUGH, adapted
 
@@ -104,18 +105,15 @@ class _Groups:
 
     @classmethod
     def of(cls, texts: np.ndarray, of_labels: np.ndarray, count: int, seed: int) -> "_Groups":
-        from sklearn.cluster import KMeans
-
-        fitted = KMeans(count, n_init="auto", max_iter=20, random_state=seed).fit(texts)
+        means, group = fit_kmeans(texts, count, seed)
         cosines = texts @ of_labels.T
         closeness = (cosines - cosines.mean(axis=0)) / np.maximum(cosines.std(axis=0), 1e-9)
         members = np.zeros((count, len(texts)), np.float32)
-        members[fitted.labels_, np.arange(len(texts))] = 1
+        members[group, np.arange(len(texts))] = 1
         sizes = np.maximum(members.sum(axis=1, keepdims=True), 1)
         table = (members @ closeness / sizes).astype(np.float64)
         two = np.sort(table, axis=1)[:, -2:]
         claimed = (table / np.maximum(table.max(axis=0), 0.1)).max(axis=1) >= CLAIMED
-        means = fitted.cluster_centers_.astype(np.float32)
         return cls(means, two[:, -1] - two[:, 0], _bonds(table), normalized(means)[~claimed])
 
     def nearest(self, texts: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .descent import minimise
 from .labels import log_odds, sigmoid
 from .margins import LabelTexts
 from .none import chances
@@ -43,16 +44,15 @@ def recalibrated(chances: np.ndarray, known: np.ndarray, truth: np.ndarray) -> n
     """
     if len(known) < CONFORMAL:
         return chances
-    from scipy.optimize import minimize
-
     odds, none = log_odds(chances, multi_label=True), ~(truth > 0).any(axis=1)
 
-    def loss(found: np.ndarray) -> float:
+    def loss(found: np.ndarray) -> tuple[float, np.ndarray]:
         share = np.clip(sigmoid(found[0] * odds[known] + found[1]), 1e-9, 1 - 1e-9)
         missed = -np.log(np.where(none, share, 1 - share)).sum()
-        return float(missed + GRIP * ((found[0] - 1) ** 2 + found[1] ** 2))
+        away, error = found - (1, 0), share - none
+        return float(missed + GRIP * (away @ away)), np.array([error @ odds[known], error.sum()]) + 2 * GRIP * away
 
-    factor, offset = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead").x
+    factor, offset = minimise(loss, np.array([1.0, 0.0]))
     return sigmoid(max(factor, 0.0) * odds + offset)
 
 

@@ -40,7 +40,7 @@ from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
 
-LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
+LIBRARIES = ("torch", "transformers", "numpy")
 
 
 def label_collection(

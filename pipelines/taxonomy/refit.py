@@ -6,10 +6,11 @@ that they share (Kuhn, Naval Research Logistics Quarterly 2, 1955), and keep the
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import out_of_range
+from ...indexer.errors import MissingExtraError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
@@ -53,7 +54,9 @@ def refit(
     Raises:
         UsageError: k is below 1, or larger than the number of different texts.
         SondeError: There is no such taxonomy, it was edited in the meantime, or another process is writing.
+        MissingExtraError: SciPy is not installed.
     """
+    _assignment()  # a missing library is reported before the work
     with collection.view() as view:
         ready = prepare(view, name)
         outside = ready.state.docs[ready.state.numbers == NO_GROUP]
@@ -141,16 +144,22 @@ def matched(learned: np.ndarray, old: np.ndarray, clusters: int, groups: int) ->
         clusters: How many groups were learned.
         groups: How many there were.
     """
-    from scipy.optimize import linear_sum_assignment
-
     shared = np.zeros((clusters, groups))
     both = (learned >= 0) & (old >= 0)
     np.add.at(shared, (learned[both], old[both]), 1)
-    rows, columns = linear_sum_assignment(-shared)
+    rows, columns = _assignment()(-shared)
     found = np.full(clusters, -1)
     real = shared[rows, columns] > 0
     found[rows[real]] = columns[real]
     return found
+
+
+def _assignment() -> Any:
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError as error:
+        raise MissingExtraError("SciPy", "cluster", "refitting a taxonomy") from error
+    return linear_sum_assignment
 
 
 def _placed(corpus: Corpus, state: State, free: np.ndarray, texts: np.ndarray) -> State:

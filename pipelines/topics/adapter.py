@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError
-from ..analysis.terms import VOCABULARY, Counts, Words
+from ..analysis.counts import Counts
+from ..analysis.terms import VOCABULARY, Words
 from ..analysis.umap import project
 from ..cluster.density import dense_groups
 
@@ -85,7 +86,7 @@ def fit_bertopic(texts: list[str], vectors: np.ndarray, words: Words, settings: 
         MissingExtraError: BERTopic is not installed.
     """
     if len(texts) <= min_size:  # too few for a single group
-        return DenseTopics(np.full(len(texts), -1), Counts(_no_counts(), np.array([], object)), np.zeros(len(texts)))
+        return DenseTopics(np.full(len(texts), -1), Counts.of_rows([], []), np.zeros(len(texts)))
     counter = Counter(words)
     model = _without_samples(bertopic().BERTopic)(
         language="multilingual",  # "english" would drop every letter that is not ASCII; no model is loaded for either
@@ -94,7 +95,7 @@ def fit_bertopic(texts: list[str], vectors: np.ndarray, words: Words, settings: 
     )  # fmt: skip
     labels = np.array(model.fit_transform(texts, vectors)[0], np.int64)
     first = 1 if -1 in labels else 0  # BERTopic's rows are in the order of the labels
-    counts = Counts(counter.matrix[first:], counter.get_feature_names_out())
+    counts = counter.counts(slice(first, None))
     return DenseTopics(labels, counts, np.asarray(model.probabilities_, np.float64))
 
 
@@ -121,7 +122,7 @@ def count_words(texts: list[str], vectors: np.ndarray, labels: np.ndarray, words
     ranked = np.array(model.fit_transform(texts, vectors)[0], np.int64)  # BERTopic numbers groups by size
     row_of = np.empty(int(labels.max()) + 1, np.int64)
     row_of[labels] = ranked
-    return Counts(counter.matrix[row_of], counter.get_feature_names_out())
+    return counter.counts(row_of)
 
 
 class AsItIs:
@@ -198,11 +199,10 @@ class Counter:
         """Return the words."""
         return np.array([], object) if self._words is None else self._words
 
-
-def _no_counts() -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((0, 0), dtype=np.int64)
+    def counts(self, rows: Any) -> Counts:
+        """Return the counts of some rows."""
+        chosen = self.matrix[rows]
+        return Counts(chosen.indptr, chosen.indices, chosen.data, self.get_feature_names_out())
 
 
 def _weighting() -> Any:

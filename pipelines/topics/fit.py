@@ -22,7 +22,7 @@ from ..analysis.describe import OUTLIERS
 from ..analysis.naming.corpus import MEASURED, report_of
 from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import one_thread, sample_rows
-from ..analysis.terms import Counts, from_arrays, to_arrays
+from ..analysis.terms import from_arrays, to_arrays
 from . import adapter
 from .adapter import bertopic
 from .items import Before, topic_items, words_of
@@ -249,7 +249,7 @@ def _fit_dense(
     words = words_of(view)
     dense = adapter.fit_bertopic(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
     found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
-    model = TopicModel.of(found, thresholds, Counts(dense.counts.matrix[groups], dense.counts.terms))
+    model = TopicModel.of(found, thresholds, dense.counts.of(groups))
     if settings.reduce_to is not None:
         model = model.cut(settings.reduce_to)
     if not len(found):

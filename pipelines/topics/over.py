@@ -17,7 +17,8 @@ from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.corpus import texts_of
-from ..analysis.terms import Counts, Weighted, terms_of
+from ..analysis.counts import Counts
+from ..analysis.terms import Weighted, terms_of
 from .items import words_of
 
 if TYPE_CHECKING:
@@ -232,8 +233,7 @@ def _cell_terms(view: View, topics: "Topics", cells: Mapping[Cell, list[int]]) -
         own = sorted(cell for cell in cells if cell[0] == topic)
         rows = [_counted(view, _spread(cells[cell]), words, places) for cell in own]
         if rows:
-            matrix = _matrix(rows, len(places))
-            terms = terms_of(Counts(matrix, topics.model.counts.terms), np.arange(len(own)), len(own), CELL_TERMS)
+            terms = terms_of(Counts.of_rows(rows, places), np.arange(len(own)), len(own), CELL_TERMS)
             found |= dict(zip(own, terms, strict=True))
     return found
 
@@ -245,12 +245,3 @@ def _spread(docs: list[int]) -> np.ndarray:
 
 def _counted(view: View, docs: np.ndarray, words: Any, places: dict[str, int]) -> Counter[int]:
     return Counter(places[word] for text in texts_of(view, docs) for word in words(text) if word in places)
-
-
-def _matrix(rows: list[Counter[int]], width: int) -> Any:
-    from scipy.sparse import csr_matrix
-
-    data = [count for row in rows for count in row.values()]
-    columns = [place for row in rows for place in row]
-    start = np.cumsum([0, *(len(row) for row in rows)])
-    return csr_matrix((np.array(data, np.int64), np.array(columns, np.int64), start), (len(rows), width))

@@ -182,7 +182,7 @@ def _run(watched: Watched, settings: WatchSettings, corpus: Corpus, seen: list[_
         np.concatenate([*numbers, np.zeros(0, np.int64)]),
         np.concatenate([*(each.cosines for each in seen), np.zeros(0)]),
     )
-    libraries = ("scipy", "scikit-learn")
+    libraries = ("numpy",)
     return NewRun(WATCH, watched.name, settings.to_dict(), libraries, kept, watched.seconds, items, assignments)
 
 

@@ -97,11 +97,11 @@ def test_a_word_frequent_everywhere_names_no_cluster() -> None:
     counts = count_terms(texts, [], longest=1)
     assert counts is not None
     weighted = weights(counts, groups, 3)
-    assert best_terms(weighted, counts.terms, 1)[1][0][0] == "said"
-    found = best_terms(distinctive(weighted, counts, groups), counts.terms)
+    assert best_terms(weighted, 1)[1][0][0] == "said"
+    found = best_terms(distinctive(weighted, counts, groups))
     assert [[term for term, _ in terms] for terms in found] == [["game", "team"], ["market"], ["vote"]]
     alike = distinctive(weights(counts, 0 * groups, 1), counts, 0 * groups)
-    assert len(best_terms(alike, counts.terms)[0]) == 5  # one group has no others: it keeps its terms
+    assert len(best_terms(alike)[0]) == 5  # one group has no others: it keeps its terms
 
 
 def test_the_command(themed: Collection, sonde: Command) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from themes import THEMES, rows
 from ui_pages import MARKUP, Pages
 
@@ -15,7 +14,8 @@ from sonde.indexer.store.kinds import MAP, TOPIC
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.indexer.store.view import document_vectors, normalized
-from sonde.pipelines.analysis.terms import Counts, to_arrays
+from sonde.pipelines.analysis.counts import Counts
+from sonde.pipelines.analysis.terms import to_arrays
 from sonde.pipelines.topics.model import TopicModel
 
 OWN_DEVICE = ["--device", "cpu"]
@@ -59,7 +59,7 @@ def topics(collection: Collection, name: str = "topics") -> None:
         vectors = normalized(document_vectors(view, snapshot.docs))
     numbers = np.arange(len(snapshot.docs)) % 4
     means = normalized(np.stack([vectors[numbers == number].mean(axis=0) for number in range(4)]))
-    counts = Counts(csr_matrix(10 * np.eye(4, dtype=np.int64)), np.array(sorted(THEMES), object))
+    counts = Counts.of_rows([{place: 10} for place in range(4)], sorted(THEMES))
     model = TopicModel.of(means, np.full(4, -2, np.float32), counts)
     arrays = {"vectors": model.vectors, "thresholds": model.thresholds, "tree": model.tree, **to_arrays(counts)}
     items = [

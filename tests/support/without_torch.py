@@ -13,9 +13,11 @@ from importlib.metadata import Distribution
 from typing import Any
 
 FULL_ONLY = {
-    "bertopic", "numba", "onnx", "plotly", "pyarrow", "sentence_transformers", "streamlit", "torch", "transformers",
-    "umap", "zstandard",
+    "bertopic", "evoc", "hdbscan", "joblib", "matplotlib", "numba", "onnx", "pandas", "plotly", "pyarrow", "scipy",
+    "sentence_transformers", "sklearn", "streamlit", "torch", "transformers", "umap", "zstandard",
 }  # fmt: skip
+MODULES = {"scikit_learn": "sklearn", "umap_learn": "umap"}
+"""The modules of the distributions whose names are others."""
 
 
 class Hiding(MetaPathFinder):
@@ -32,7 +34,8 @@ class Hiding(MetaPathFinder):
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
         """Yield what is installed, without the hidden libraries."""
         for found in getattr(self._finder, "find_distributions", lambda _: ())(context):
-            if found.metadata["Name"].lower().replace("-", "_").removesuffix("_learn") not in FULL_ONLY:
+            name = found.metadata["Name"].lower().replace("-", "_")
+            if MODULES.get(name, name) not in FULL_ONLY:
                 yield found
 
     def __getattr__(self, name: str) -> Any:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from ....indexer.lexical.analysis import NO_STOP_WORDS, STEMMERS, normalised
-from ..terms import english_stop_words
+from ..stop_words import ENGLISH_STOP_WORDS
 
 LONGEST = 30
 """Letters of a word; longer ones are addresses, codes and the like."""
@@ -234,5 +234,5 @@ def _stop_word(languages: tuple[str, ...]) -> Callable[[str], bool]:
     for language in languages:
         if language in STEMMERS and language not in NO_STOP_WORDS:
             builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), english_stop_words() | CONVERSATION if "en" in languages else frozenset()
+    analyzer, english = builder.build(), ENGLISH_STOP_WORDS | CONVERSATION if "en" in languages else frozenset()
     return lambda word: word in english or not analyzer.analyze(word)

@@ -12,6 +12,7 @@ from ....indexer.ingest.index import index_documents
 from ....indexer.progress import Notify, Progress, silent
 from ....indexer.store.collection import StoredCollection
 from ...evaluate.search import Gain, gain, per_query, run_of
+from ...evaluate.sts import spearman
 from ...search.results import Mode
 from ...search.settings import SearchSettings
 from ...search.trec import run_queries
@@ -57,17 +58,13 @@ def outcome(
 def gains(before: Outcome, after: Outcome) -> tuple[Gain, ...]:
     """Return each measure before and after, the most telling first."""
     return tuple(
-        gain(name, before[name], after[name], statistic=spearman if name == "spearman" else None) for name in before
+        gain(name, before[name], after[name], statistic=_rank_correlation if name == "spearman" else None)
+        for name in before
     )
 
 
-def spearman(pairs: np.ndarray) -> float:
-    """Return the rank correlation of both columns, -1 to 1."""
-    from scipy.stats import rankdata
-
-    if (pairs == pairs[0]).all(0).any():
-        return float("nan")  # a resample of equal scores says nothing
-    return float(np.corrcoef(rankdata(pairs[:, 0]), rankdata(pairs[:, 1]))[0, 1])
+def _rank_correlation(pairs: np.ndarray) -> float:
+    return spearman(pairs[:, 0], pairs[:, 1])  # NaN where a resample has equal scores only: it says nothing
 
 
 def _retrieval(

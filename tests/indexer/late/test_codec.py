@@ -158,3 +158,16 @@ def test_the_limit_on_threads_ends_with_the_last_that_needs_it() -> None:
     assert set(threads()) <= {1}
     second.__exit__(None, None, None)
     assert threads() == before
+
+
+def test_groups_are_those_of_scipy() -> None:
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    from sonde.indexer.late.codec import _groups
+
+    chance = np.random.default_rng(5)
+    for tokens in (33, 50, 120, 256):
+        vectors = unit(chance.standard_normal((tokens, 12)))
+        distances = np.sqrt(np.maximum(2 - 2 * vectors @ vectors.T, 0)[np.triu_indices(tokens, 1)], dtype=np.float64)
+        expected = fcluster(linkage(distances, "ward"), token_rows(tokens), "maxclust") - 1
+        assert _groups(vectors).tolist() == expected.tolist()
