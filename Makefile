@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test test-distributed check lint types suite docs bench soak wheel constraints
+.PHONY: help install weights demo test test-versions test-distributed check lint types suite docs bench soak wheel constraints
 
 # For the recipes that start Python thousands of times: compiled modules are kept, also where the environment forbids it.
 KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
@@ -34,6 +34,10 @@ demo: install ## index the standard library's docstrings and run three searches
 test: lint build/types/sonde ## lint, format, types and every test, the built wheel's included
 	@$(BIN)/python tests/support/browser.py
 	@$(MAKE) --no-print-directory --jobs 2 types suite
+
+# Apart from `make test`, since it downloads 450 MB.
+test-versions: .venv/.versions ## the wheel: twine, its size, one job with the lowest and the newest versions (5 minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/test_packaging.py tests/test_versions.py
 
 # Apart from `make test`, since it installs Ray (380 MB) and an S3 server, which nothing else needs.
 test-distributed: .venv/.distributed build/types/sonde ## shards on Ray and in S3, also after kills (10 minutes at most)
@@ -94,6 +98,10 @@ constraints: .venv/.tested ## write constraints.txt again from .venv
 .venv/.tested: .venv/.installed
 	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
+
+.venv/.versions: .venv/.tested
+	$(PIP) install --quiet uv
+	@touch $@
 
 .venv/.distributed: .venv/.tested
 	$(PIP) install --quiet -c constraints.txt --editable '.[$(EXTRAS),test,distributed]' 'moto[s3]>=5' flask flask-cors

@@ -6,9 +6,12 @@ import gzip
 import hashlib
 import os
 import secrets
+import shutil
 import sqlite3
+import sys
 import tempfile
 import threading
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +23,10 @@ from .wording import either, size
 NUMPY_HEADER = threading.Lock()
 """Held while NumPy reads the header of a .npy file: it uses `ast.parse`, which fails in Python 3.11 if two threads call
 it at the same time (SystemError: AST constructor recursion depth mismatch)."""
+
+WINDOWS = sys.platform == "win32"
+PATIENCE = 5.0
+"""Seconds to wait on Windows for another program to close a file that is to be replaced."""
 
 LARGEST_TEXT = 1 << 27
 """Bytes of a file of queries, judgements, labels or ids: such files are read as a whole, by this process."""
@@ -62,7 +69,7 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             os.fsync(stream.fileno())
         if path.is_file():
             temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
+        replace_file(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         if error.filename in (None, str(temporary)):
@@ -72,6 +79,30 @@ def write_durably(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def replace_file(source: Path, target: Path) -> None:
+    """Rename a file to `target`, which may exist. On Windows this waits up to 5 s while somebody reads `target`."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            source.replace(target)
+            return
+        except PermissionError:
+            if not WINDOWS or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def remove(path: Path) -> bool:
+    """Remove a file or folder and return whether it is gone; Windows keeps what somebody has open."""
+    try:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    except PermissionError:
+        if not WINDOWS:
+            raise
+        return False
+    return True
 
 
 def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -136,9 +167,15 @@ def check_different(**targets: Path | None) -> None:
             raise UsageError(f"{arg(first)} and {arg(name)} are both {path}: give two different files")
 
 
+def sync_file(path: Path) -> None:
+    """Make the content of a file that was written by somebody else survive a power cut."""
+    with path.open("rb+") as stream:  # Windows flushes only files that are open for writing
+        os.fsync(stream.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Make new names and renames inside `folder` survive a power cut, where it can be opened."""
-    if os.name == "nt" or not os.access(folder, os.R_OK):
+    if WINDOWS or not os.access(folder, os.R_OK):
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -1,68 +1,29 @@
 """The light installation: the same commands with the same output where torch and its friends are not installed."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from apart import SCRIPT, asks, sonde, write_notes
 from default_model import default_model
 
 pytestmark = pytest.mark.skipif(not default_model(), reason="the default model is not in this checkout: make weights")
 
-SCRIPT = Path(__file__).parent / "support/without_torch.py"
-SUBJECTS = {"sport": "The team won the match after extra time", "food": "The soup needs more salt and garlic"}
-SUBJECTS |= {"travel": "The train to the coast left late", "money": "The bank raised the interest rate again"}
-LABELS = ",".join(SUBJECTS)
 TORCH = {"onnx", "scipy", "sentence_transformers", "sklearn", "torch", "transformers"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("light")
-    days = ("on Monday", "on Friday", "in May", "last year", "this week", "today")
-    rows = [f"{kind}{day},{kind},{text} {days[day]}." for kind, text in SUBJECTS.items() for day in range(len(days))]
-    (made / "notes.csv").write_text("id,kind,text\n" + "\n".join(rows) + "\n")
+    write_notes(made / "notes.csv")
     return made
-
-
-def sonde(folder: Path, commands: Sequence[Sequence[str]], mode: str) -> tuple[list[str], str]:
-    """Run commands in one process; return what each printed, without times, and the libraries that were loaded."""
-    lines = "\n".join(json.dumps(each) for each in commands)
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), mode], input=lines, capture_output=True, text=True, cwd=folder, timeout=300,
-        check=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    *parts, loaded = re.split(r"(?<=exit code \d)\n", done.stdout)
-    assert len(parts) == len(commands), done.stderr
-    timed = re.compile(r"\d+(\.\d+)? m?s\b|(?<=\"seconds\": )[\d.e-]+")
-    return [timed.sub("TIME", part) for part in parts], loaded.strip()
-
-
-def asks(collection: str) -> list[list[str]]:
-    """The commands that the light installation has, on a collection of the notes."""
-    return [
-        ["search", collection, "who won the game", "--json", "-k", "5"],
-        ["search", collection, "spices", "--rerank", "--json", "-k", "5"],
-        ["search", collection, "railway", "--where", "id = 'travel0' OR id = 'food1'", "--json"],
-        ["similar", collection, "money1", "--json", "-k", "3"],
-        ["ask", collection, "When did the train leave?"],
-        ["label", collection, "--labels", LABELS, "--name", "by-similarity"],
-        ["label", collection, "--labels", LABELS, "--engine", "nli", "--name", "by-nli"],
-        ["label", collection, "--labels", LABELS, "--engine", "reranker", "--name", "by-tokens"],
-        ["cluster", collection, "-k", "4", "--name", "groups"],
-        ["duplicates", collection, "--json"],
-        ["compare", collection, "--where", "kind = 'food'", "--where", "kind = 'money'"],
-        ["evaluate", "labels", collection, "--run", "by-nli", "--truth", "kind", "--json"],
-        ["evaluate", "clusters", collection, "--run", "groups", "--truth", "kind", "--json"],
-        ["verify", collection],
-    ]
 
 
 @pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "static"])

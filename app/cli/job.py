@@ -22,7 +22,9 @@ def main(folder: Path) -> None:
 
     Files that were uploaded for it go once it has succeeded.
     """
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process would ignore it
+    for name in ("SIGINT", "SIGBREAK"):  # a shell's background process would ignore it; Windows has the second
+        if stop := getattr(signal, name, None):
+            signal.signal(stop, signal.default_int_handler)
     os.environ["SONDE_PROGRESS"] = str(folder / "events.jsonl")
     command = json.loads((folder / "job.json").read_text("utf-8"))["command"]
     sys.argv = ["sonde", *command]

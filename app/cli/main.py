@@ -52,10 +52,11 @@ def _run(terminated: list[int]) -> int | None:
 
 
 def _print_anything() -> None:
-    """Print what the terminal's encoding lacks, and control characters, as escapes."""
-    for stream in (sys.stdout, sys.stderr):
+    """Print what the terminal's encoding lacks, and control characters, as escapes; pipes are UTF-8 on Windows too."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            encoding = "utf-8" if sys.platform == "win32" and not stream.isatty() else None
+            stream.reconfigure(encoding=encoding, errors=None if stream is sys.stdin else "backslashreplace")
     show_controls()
 
 

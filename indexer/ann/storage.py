@@ -1,7 +1,6 @@
 """An index on disk: `info.json` names a generation, the FAISS file, and the rows behind each vector."""
 
 import json
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SondeError
-from ..files import CHECK_DISK, NUMPY_HEADER
+from ..files import CHECK_DISK, NUMPY_HEADER, WINDOWS, replace_file, sync_file, sync_folder
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
 from .settings import AnnInfo
@@ -217,7 +216,7 @@ def _read(folder: Path, info: AnnInfo, mapped_from: int | None) -> tuple[Any, No
         raise SondeError("its content does not match its digest")
     nodes = _nodes(generation / ROWS, info)
     flags = faiss().IO_FLAG_MMAP_IFC if is_mapped(info, mapped_from) else 0
-    index = faiss().read_index(str(generation / INDEX), flags)
+    index = _index(generation / INDEX, flags)
     if index.ntotal != len(nodes) or index.d != info.dimension:
         raise SondeError(f"it holds {index.ntotal} vectors of {index.d} numbers, not {len(nodes)} of {info.dimension}")
     _CHECKED[folder] = before
@@ -227,6 +226,13 @@ def _read(folder: Path, info: AnnInfo, mapped_from: int | None) -> tuple[Any, No
 def is_mapped(info: AnnInfo, mapped_from: int | None) -> bool:
     """Whether `read_index` leaves the codes of an index on disk."""
     return mapped_from is not None and info.bytes >= mapped_from
+
+
+def _index(path: Path, flags: int) -> Any:
+    if WINDOWS and not str(path).isascii():  # there, FAISS opens only files whose whole path is ASCII
+        with path.open("rb") as stream:
+            return faiss().read_index(faiss().PyCallbackIOReader(stream.read))
+    return faiss().read_index(str(path), flags)
 
 
 def _nodes(path: Path, info: AnnInfo) -> Nodes:
@@ -251,15 +257,16 @@ def _publish(index: Any, nodes: Nodes, info: AnnInfo, folder: Path, new: Path) -
     size = sum((new / name).stat().st_size for name in (INDEX, ROWS))
     info = replace(info, digest=_digest(new), bytes=size)
     (new / INFO).write_text(json.dumps(info.to_dict(), indent=1), "utf-8")
-    for path in (*new.iterdir(), new):
-        _sync(path)
+    for path in new.iterdir():
+        sync_file(path)
+    sync_folder(new)
     generation = folder / info.digest[:16]
-    (new / INFO).rename(folder / f"{INFO}.new")
+    (new / INFO).replace(folder / f"{INFO}.new")
     if generation.exists():
         shutil.rmtree(generation)
     new.rename(generation)
-    (folder / f"{INFO}.new").replace(folder / INFO)
-    _sync(folder)
+    replace_file(folder / f"{INFO}.new", folder / INFO)
+    sync_folder(folder)
     for other in folder.iterdir():
         if other.is_dir() and other != generation:
             shutil.rmtree(other, ignore_errors=True)
@@ -273,11 +280,3 @@ def _digest(generation: Path) -> str:
         with (generation / name).open("rb") as file:
             whole.update(file_digest(file, "sha256").digest())
     return whole.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import SondeError
+from ..files import sync_file
 
 
 def cache_folder() -> Path:
@@ -42,8 +43,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 def _publish(made: Path, target: Path) -> None:
     for path in made.rglob("*"):
         if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_file(path)
     try:
         made.rename(target)
     except OSError:

@@ -16,7 +16,7 @@ import numpy as np
 from ..document import Document
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from ..files import make_folder, sync_folder
+from ..files import make_folder, sync_file, sync_folder
 from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
 from .derived import BUILT, DERIVED
@@ -153,8 +153,7 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-        with target.open("rb") as stream:
-            os.fsync(stream.fileno())
+        sync_file(target)
 
 
 def _moved(source: Path, epoch: int, target: Path, to: int) -> list[tuple[Path, Path]]:

@@ -2,13 +2,13 @@
 
 import json
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..document import Document
 from ..encoder import ModelSpec
+from ..files import remove
 from .catalog import Catalog
 from .checksums import (
     PASSAGES,
@@ -199,6 +199,4 @@ def sweep(folder: Path, catalog: Catalog) -> list[Path]:
     others = models_folder(folder)
     orphans += [path for path in folder.rglob("*.tmp") if others not in path.parents]
     orphans += [path for path in others.glob("*") if path.is_dir() and is_leftover(path, catalog)]
-    for path in orphans:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    return orphans
+    return [path for path in orphans if remove(path)]

@@ -1,10 +1,13 @@
 """Run `sonde` commands, one a line of JSON on standard input, with or without the libraries of the full installation.
 
-`python without_torch.py hide` hides them as if they were not installed. After each command comes a line with its exit
-code, and at the end one with the hidden libraries that were loaded all the same.
+`python without_torch.py hide` hides them as if they were not installed. `python without_torch.py elsewhere` hides from
+Sonde what only POSIX systems have, and has it replace and delete files as on Windows. After each command comes a line
+with its exit code, and at the end one with the hidden libraries that were loaded all the same.
 """
 
+import builtins
 import json
+import os
 import sys
 from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
@@ -47,9 +50,38 @@ def hide() -> None:
     sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
 
 
+POSIX = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+"""Modules that Windows does not have."""
+POSIX_ONLY = (
+    "fchmod", "fork", "geteuid", "getpgid", "getuid", "killpg", "mkfifo", "pread", "preadv", "pwrite",
+    "sched_getaffinity", "setsid", "statvfs", "sync",
+)  # fmt: skip
+"""Functions of `os` that Windows does not have."""
+
+
+def be_elsewhere() -> None:
+    """Hide from Sonde what Windows lacks; what libraries import stays."""
+    real = builtins.__import__
+
+    def imported(name: str, globals: Any = None, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] in POSIX and str((globals or {}).get("__name__")).startswith("sonde"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, globals, *rest, **more)
+
+    from sonde.indexer import files
+
+    builtins.__import__ = imported
+    files.WINDOWS = True
+    for name in POSIX_ONLY:
+        if hasattr(os, name):
+            delattr(os, name)
+
+
 def _main() -> None:
     if sys.argv[1] == "hide":
         hide()
+    elif sys.argv[1] == "elsewhere":
+        be_elsewhere()
     from sonde.app.cli.main import main
 
     if sys.argv[2:]:  # one command, such as a service, that keeps this process

@@ -184,7 +184,7 @@ class Jobs:
         (job.folder / "cancelled").touch()
         try:
             process = psutil.Process(job.pid)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT))  # the first on Windows
             process.wait(wait)
         except psutil.TimeoutExpired:
             _kill(job)
@@ -253,6 +253,7 @@ def _launch(job: Job) -> Job:
             stderr=errors,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,  # Ctrl-C at the server's terminal is not meant for it
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
     begun = replace(job, pid=process.pid)
     _keep(begun)
