@@ -116,7 +116,8 @@ def asked(program: str, folder: Path) -> list[str]:
         {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": QUERIES[0]}}},
     ]
     command = [program, "mcp", "tickets.sonde"]
-    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
         assert process.stdin and process.stdout
         for call in calls:
             process.stdin.write(json.dumps({"jsonrpc": "2.0"} | call) + "\n")
