@@ -54,7 +54,7 @@ REQUIREMENTS=(
   pynndescent==0.7.0 pypdf==7.1.0 pytest==9.2.0 pytest-socket==0.8.1 python-calamine==0.9.1 pyyaml==6.0.3
   rapids-logger==0.3.0 regex==2026.11.15 rich==15.0.0 safetensors==0.8.0 sentence-transformers==6.2.0
   setuptools==84.2.1 shellingham==1.5.4 sortedcontainers==2.4.0 sqlglot==30.30.0 threadpoolctl==3.8.0 tqdm==4.70.1
-  truststore==0.10.5 typer==0.29.2 typing-extensions==4.16.0 typing-inspection==0.4.5 umap-learn==0.5.12
+  truststore==0.10.5 typer==0.28.0 typing-extensions==4.16.0 typing-inspection==0.4.5 umap-learn==0.5.12
 )
 NVIDIA=(
   nvidia-cublas==13.10.0.20       # 444.3

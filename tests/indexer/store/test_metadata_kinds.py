@@ -1,0 +1,91 @@
+"""The types of metadata fields: how they widen, what a value becomes, and which names they may have."""
+
+import math
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_encoder import FakeEncoder
+from stored import index, opened
+
+from sonde.indexer.document import Document, Value
+from sonde.indexer.ingest import index_documents
+
+
+def values(folder: Path, name: str = "x") -> list[Value]:
+    return [row[name] for row in opened(folder).rows()]
+
+
+WIDENED: list[tuple[list[Any], list[Any], str]] = [
+    ([1, 2], [1, 2], "integer"),
+    ([1, 2.5], [1.0, 2.5], "real"),
+    ([2.5, 3], [2.5, 3.0], "real"),
+    ([1, "a"], ["1", "a"], "text"),
+    ([0.1 + 0.2, "a"], ["0.30000000000000004", "a"], "text"),
+    ([1e16, 1e-7, "a"], ["1e+16", "1e-07", "a"], "text"),
+    ([1.5, 2, "a"], ["1.5", "2", "a"], "text"),
+    ([1, 2.5, "a"], ["1", "2.5", "a"], "text"),
+    ([True, "a"], ["true", "a"], "text"),
+    ([True, 2], ["true", "2"], "text"),
+    ([2, False], ["2", "false"], "text"),
+    ([2**63], [str(2**63)], "text"),
+    ([5, 2**63], ["5", str(2**63)], "text"),
+    ([date(2020, 1, 2), datetime(2020, 1, 2, 3)], [date(2020, 1, 2), datetime(2020, 1, 2, 3)], "date"),
+    ([date(2020, 1, 2), "soon"], ["2020-01-02", "soon"], "text"),
+    ([["a", 1], "b"], ['["a", 1]', "b"], "text"),
+    ([None, 3], [None, 3], "integer"),
+    ([math.nan, 3], [None, 3], "integer"),
+    ([math.inf, -math.inf], [math.inf, -math.inf], "real"),
+    ([[1.0, math.nan], [None]], [[1.0, None], [None]], "list"),
+    (["", " "], ["", " "], "text"),
+]
+
+
+@pytest.mark.parametrize(("given_", "expected", "kind"), WIDENED)
+@pytest.mark.parametrize("batch", [1, 100])
+def test_types_widen(tmp_path: Path, given_: list[Any], expected: list[Any], kind: str, batch: int) -> None:
+    folder = tmp_path / "c.sonde"
+    source = [Document(f"text {n}", key=str(n), metadata={"x": value}) for n, value in enumerate(given_)]
+    index(source, folder, batch=batch)
+    assert values(folder) == expected
+    assert [type(value) for value in values(folder)] == [type(value) for value in expected]
+    assert opened(folder).info().fields == {"x": kind}
+    report, _ = index(source, folder, batch=batch)
+    assert report.unchanged == len(given_)
+    assert opened(folder).search("text", k=9, mode="lexical")[0].to_dict()["metadata"].keys() <= {"x"}
+
+
+def test_times_are_kept_in_utc(tmp_path: Path) -> None:
+    moment = datetime(2024, 5, 6, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    index(
+        [
+            Document("a", key="1", metadata={"x": moment}),
+            Document("b", key="2", metadata={"x": moment.astimezone(UTC)}),
+        ],
+        tmp_path / "c.sonde",
+    )
+    assert values(tmp_path / "c.sonde") == [datetime(2024, 5, 5, 23, 30)] * 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", 'quo"te', "select", "Ünïcode", "doc", "c0", "id", "text", "x" * 300, "", "a.b"]
+)
+def test_any_name_of_a_metadata_field(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "c.sonde"
+    index([Document("apple", key="1", metadata={name: 7}), Document("apple", key="2", metadata={name: 8})], folder)
+    hits = opened(folder).search("apple", mode="lexical", collapse=False)
+    assert [hit.metadata for hit in hits] == [{name: 7}, {name: 8}]
+
+
+def test_a_value_that_turns_a_field_into_text_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    index([Document(f"text {number}", key=str(number), metadata={"stars": number}) for number in range(4)], folder)
+    said: list[object] = []
+    odd = [Document("text 3", key="3", metadata={"stars": "many"})]
+    index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
+    what = "stars changes from type integer to text, because a value does not fit"
+    assert [sentence for sentence in said if "filters now compare" in str(sentence)] == [
+        f"{what}: filters now compare it as text"
+    ]
+    assert [row["stars"] for row in opened(folder).rows()] == ["0", "1", "2", "many"]
