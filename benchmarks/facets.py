@@ -94,7 +94,7 @@ def scattered(count: int) -> Path:
         with made.stored.view() as view:
             snapshot = Snapshot.of(view)
         places = np.random.default_rng(1).normal(size=(len(snapshot.docs), 2))
-        write_run(path, NewRun(MAP, "map", {}, places=(snapshot.docs, places)), snapshot)
+        write_run(made.stored, NewRun(MAP, "map", {}, places=(snapshot.docs, places)), snapshot)
     return path
 
 

@@ -136,9 +136,9 @@ def _explained(given: Mapping[str, Any]) -> Iterator[None]:
             if note not in getattr(error, "__notes__", ()):  # methods call one another
                 error.add_note(note)
             raise
-        from ...indexer.upkeep.verify import verify
+        from ...indexer.sharded.upkeep import verify_stored
 
-        if findings := verify(stored):
+        if findings := verify_stored(stored):
             said = (
                 f"{stored.path} is damaged: {findings[0].problem}; run `sonde verify {stored.path}` for the full list"
             )

@@ -172,11 +172,13 @@ def estimate(
     """
     from ...indexer.ingest import BuildSettings, estimate_source
     from ...indexer.readers import ReadOptions
+    from ...indexer.sharded.build import encoder_of_shards
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
-    if is_sharded(Path(to)):
-        raise SondeError(f"sharded collections do not support estimates yet: {to} has shards", code="sharded")
-    return estimate_source(source, Path(to), read or ReadOptions(), building, notify=progress)
+    if address := address_of(to):
+        raise SondeError(f"{address} is in an object store: to estimate, name a folder on this machine", code="sharded")
+    encoder = encoder_of_shards(Path(to), building, progress) if is_sharded(Path(to)) else None
+    return estimate_source(source, Path(to), read or ReadOptions(), building, encoder=encoder, notify=progress)
 
 
 def _refuse_address(to: str | Path) -> None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
-    from ...indexer.sharded import address_of, is_sharded
+    from ...indexer.sharded import address_of, is_sharded, lasting_file
+    from ...indexer.sharded.look import last_change, quick_look
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
     from ...indexer.store.lock import being_written
     from ...indexer.store.patience import Patience, patience
     from ...indexer.upkeep.delete import remove_collection
-    from ...indexer.upkeep.info import last_change, quick_look
     from ...pipelines.cluster import read_candidates
     from ...pipelines.label import NONE_NAME, read_labels
     from ...pipelines.label.corrections import read_corrections, write_corrections
@@ -45,14 +45,14 @@ _HOMES = {
     "indexer.ingest.report": ("duration", "size"),
     "indexer.readers": ("preview",),
     "indexer.readers.read": ("present",),
-    "indexer.sharded": ("address_of", "is_sharded"),
+    "indexer.sharded": ("address_of", "is_sharded", "lasting_file"),
+    "indexer.sharded.look": ("quick_look", "last_change"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
     "indexer.progress": ("notices_to",),
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
-    "indexer.upkeep.info": ("quick_look", "last_change"),
     "pipelines.cluster": ("read_candidates",),
     "pipelines.label": ("NONE_NAME", "read_labels"),
     "pipelines.label.corrections": ("read_corrections", "write_corrections"),
@@ -90,6 +90,7 @@ __all__ = [
     "is_sharded",
     "json_value",
     "last_change",
+    "lasting_file",
     "load_encoder_for",
     "notices_to",
     "patience",

@@ -60,7 +60,7 @@ class Looking(Opened):
             >>> shop.documents_state()[-1] == shop.generation
             True
         """
-        made = self.stored.catalog_path.stat()
+        made = self.stored.lasting_path.stat()
         return str(self.path), made.st_dev, made.st_ino, self.generation
 
     def state(self) -> State:

@@ -17,15 +17,8 @@ from .arguments import checked
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
 
-WITH_SHARDS = frozenset(
-    (
-        "ask", "best_passage", "close", "count_by", "counts", "delete", "documents", "documents_state", "embed",
-        "explain_filter", "export", "export_lines", "export_notes", "fields", "get", "info", "like", "matching",
-        "model_warning", "reranker", "rows", "search", "search_many", "search_queries", "similar", "state", "texts",
-        "to_pandas", "uncounted_runs", "verify",
-    )
-)  # fmt: skip
-"""The methods that a sharded collection has; all others are refused."""
+WITHOUT_SHARDS = frozenset(("change_model", "discard_model", "forget_model", "late", "undo_model"))
+"""The methods that a sharded collection does not have yet."""
 
 
 def _without_shards(method: FunctionType) -> Callable[..., Any]:
@@ -66,7 +59,7 @@ class Opened:
         on_its_device(cls)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, checked(value if name in WITH_SHARDS else _without_shards(value)))
+                setattr(cls, name, checked(_without_shards(value) if name in WITHOUT_SHARDS else value))
 
     def __init__(self, stored: StoredCollection) -> None:
         self.stored = stored

@@ -112,7 +112,7 @@ class Searching(Opened):
         """
         from ...pipelines.search.ask import fit_of_model
 
-        return None if self.stored.sharded else fit_of_model(self.stored)
+        return fit_of_model(self.stored)
 
     def search_many(
         self,

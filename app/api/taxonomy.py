@@ -116,7 +116,7 @@ class Editing(Opened):
         """
         from ...pipelines.taxonomy import undo
 
-        return undo(self.stored.path, taxonomy, steps, by)
+        return undo(self.stored, taxonomy, steps, by)
 
     def taxonomy_log(self, taxonomy: str | None = None, k: int = 20) -> "list[LogEntry]":
         """Return the last entries of a taxonomy's log, the newest first.

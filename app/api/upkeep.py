@@ -70,15 +70,19 @@ class Upkeep(Opened):
             1
         """
         from ...indexer.ingest import BuildSettings, index_documents
+        from ...indexer.sharded.build import index_sharded
 
         if isinstance(documents, (str, bytes, Mapping)):
             raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-        check_folder(self.path)
+        if not self.stored.sharded:
+            check_folder(self.path)
         given = [each if isinstance(each, Document) else _document(each) for each in documents]
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds)
+        if self.stored.sharded:
+            return index_sharded(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
         return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
@@ -106,6 +110,10 @@ class Upkeep(Opened):
             >>> fruit.compact().removed  # the pear
             1
         """
+        if self.stored.sharded:
+            from ...indexer.sharded.upkeep import compact_sharded
+
+            return compact_sharded(cast("ShardedCollection", self.stored), progress)
         from ...indexer.upkeep.delete import compact
 
         return compact(self.path, notify=progress)
@@ -117,13 +125,9 @@ class Upkeep(Opened):
             >>> fruit.verify()
             []
         """
-        if self.stored.sharded:
-            from ...indexer.sharded.upkeep import verify_sharded
+        from ...indexer.sharded.upkeep import verify_stored
 
-            return verify_sharded(cast("ShardedCollection", self.stored))
-        from ...indexer.upkeep.verify import verify
-
-        return verify(self.stored)
+        return verify_stored(self.stored)
 
     def repair(self, *, progress: Notify = silent) -> list[str]:
         """Rebuild anything broken that can be rebuilt, as found by `verify`; return what was done.
@@ -135,6 +139,10 @@ class Upkeep(Opened):
             >>> fruit.repair()
             []
         """
+        if self.stored.sharded:
+            from ...indexer.sharded.upkeep import repair_sharded
+
+            return repair_sharded(cast("ShardedCollection", self.stored), progress)
         from ...indexer.upkeep.repair import repair
 
         return repair(self.stored, progress)

@@ -52,7 +52,9 @@ def _is_value(words: Sequence[str], place: int) -> bool:
 
 
 def _is_collection(word: str) -> bool:
+    from ..api.functions import lasting_file
+
     try:
-        return any((Path(word) / name).is_file() for name in ("catalog.db", "collection.json"))
+        return lasting_file(Path(word)) is not None
     except (OSError, ValueError):  # a long query is no path
         return False

@@ -32,7 +32,9 @@ def collections_in(incomplete: str) -> list[str]:
 
 
 def _is_collection(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("catalog.db", "collection.json"))
+    from ..api.functions import lasting_file
+
+    return lasting_file(folder) is not None
 
 
 CollectionPath = Annotated[

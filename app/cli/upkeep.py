@@ -107,17 +107,14 @@ def verify(collection: CollectionPath, device: Device = "auto", json: Json = Fal
       sonde verify reviews.sonde
     """
     from ..api import open as open_collection
-    from ..api.functions import address_of, is_sharded
+    from ..api.functions import address_of
 
     findings = open_collection(collection, device=device).verify()
     for finding in findings:
         values = {"part": finding.part, "problem": finding.problem}
         print_json(values) if json else print(f"{finding.part}: {finding.problem}")
     if findings:
-        advice = f"run `sonde repair {collection}`"
-        if is_sharded(collection):
-            advice = "restore the collection from a backup, or index its sources into a new folder"
-        say(f"{counted(len(findings), 'problem')}: {advice}")
+        say(f"{counted(len(findings), 'problem')}: run `sonde repair {collection}`")
         raise typer.Exit(1)
     say(f"{address_of(collection) or collection}: no problems found")
 

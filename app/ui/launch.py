@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...indexer.errors import SondeError, UsageError
-from ..api.functions import address_of, is_sharded
+from ..api.functions import address_of, lasting_file
 from ..http.guard import Keys
 
 VARIABLE = "SONDE_UI"
@@ -61,11 +61,10 @@ def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) ->
         Keys.load(keys)
     kept = str(keys.absolute()) if keys else None
     whole = place.absolute()
-    if is_sharded(place) or is_sharded(whole):
-        named = address_of(place) or place
-        said = f"the web UI does not support sharded collections yet: search {named} with `sonde search`"
-        raise UsageError(f"{said}, or index the same sources without shards", code="sharded")
-    if (whole / "catalog.db").is_file():
+    if address := address_of(place):
+        said = f"the web UI does not open collections in an object store yet: search {address} with `sonde search`"
+        raise UsageError(said, code="sharded")
+    if lasting_file(whole):
         name = whole.name.removesuffix(".sonde")
         if name == whole.name:
             raise SondeError(f"{place} is a collection, but its folder's name lacks the ending .sonde: rename it")

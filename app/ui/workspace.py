@@ -8,7 +8,7 @@ import streamlit as st
 from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import UsageError
 from ..api import Collection
-from ..api.functions import load_encoder_for
+from ..api.functions import lasting_file, load_encoder_for
 from ..http.guard import Keys
 from .jobs import Jobs
 from .launch import UiSettings
@@ -50,7 +50,7 @@ class Workspace:
 
     def names(self) -> list[str]:
         """Return the names of all collections that a page can show, in the order of the alphabet."""
-        found = (path for path in self.folder.glob(f"*{SUFFIX}") if (path / "catalog.db").is_file())
+        found = (path for path in self.folder.glob(f"*{SUFFIX}") if lasting_file(path))
         return sorted(path.name.removesuffix(SUFFIX) for path in found if path.name.isprintable())
 
     def path(self, name: str) -> Path:
@@ -74,7 +74,7 @@ class Workspace:
         """
         path = self.path(name)
         try:
-            made = (path / "catalog.db").stat()
+            made = (lasting_file(path) or path / "nothing").stat()
         except OSError:
             raise UsageError(f"there is no collection {name!r}") from None
         return _opened(str(path), self.settings.device, (made.st_dev, made.st_ino))

@@ -30,6 +30,7 @@ class Committer:
         encoder: Encoder,
         tally: Tally,
         late: LateFollower | None = None,
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
         self.folder = folder
         self.catalog = catalog
@@ -38,6 +39,7 @@ class Committer:
         self.fingerprint = encoder.spec.fingerprint
         self.tally = tally
         self.late = late
+        self.numbers = numbers or {}
 
     def commit(self, batch: Batch) -> None:
         """Embed what is new in the batch and make all of it visible at once."""
@@ -85,7 +87,7 @@ class Committer:
         segment = self._segment(vectors) if len(vectors) else None
         with self.catalog.transaction(write=True):
             existing = set(numbers_by_id(self.catalog, [planned.key for planned in documents]))
-            numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents])
+            numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents], self.numbers)
             pairs = list(zip(documents, numbers, strict=True))
             bury(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
             if segment:

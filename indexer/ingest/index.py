@@ -52,6 +52,7 @@ def index_documents(
     id_column: str | None = None,
     encoder: Encoder | None = None,
     fields: Mapping[str, str] | None = None,
+    numbers: Mapping[str, int] | None = None,
     notify: Notify = silent,
     origin: str | None = None,
 ) -> BuildReport:
@@ -68,6 +69,7 @@ def index_documents(
         id_column: The column of the ids, which a new collection remembers; None where it has the name of one.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
+        numbers: The numbers that new documents get, by key; the next free ones if None.
         notify: Receives progress and sentences to be said.
         origin: The source's path, which a new collection remembers.
 
@@ -87,7 +89,7 @@ def index_documents(
             if settings.late:
                 want(catalog, True)
             tally = Tally(folder / "skipped.jsonl")
-            _run(documents, folder, catalog, encoder, settings, tally, notify)
+            _run(documents, folder, catalog, encoder, settings, tally, notify, numbers)
             update_derived(folder, catalog, settings.ann, notify)
             usual, given = catalog.get("language"), settings.language is not None
             if note := tally.languages.note(encoder.spec, folder, usual, given):
@@ -265,6 +267,7 @@ def _run(
     settings: BuildSettings,
     tally: Tally,
     notify: Notify,
+    numbers: Mapping[str, int] | None,
 ) -> None:
     seen, reading = Seen(), Catalog.open(folder / "catalog.db")
     planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
@@ -276,7 +279,7 @@ def _run(
     ):
         lexical.follow()
         late = LateFollower(folder, catalog, encoder) if is_wanted(catalog) else None
-        committer, fields = Committer(folder, catalog, lexical, encoder, tally, late), catalog.fields()
+        committer, fields = Committer(folder, catalog, lexical, encoder, tally, late, numbers), catalog.fields()
         notify(Progress("embedding", 0, None, "documents"))  # the first batch can take a minute
         for batch in batches:
             began = time.monotonic()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..store.collection import StoredCollection
+from ..store.lock import COLLECTION
 
-COLLECTION = "collection.json"
 _ADDRESS = re.compile(r"s3:/{1,2}([^/]+(?:/[^/]+)+)")
 
 
@@ -17,6 +17,14 @@ def address_of(path: str | Path) -> str | None:
     """Return "s3://BUCKET/NAME" if that is what a path means, from which `Path` takes one slash; None for any other."""
     match = _ADDRESS.fullmatch(str(path).rstrip("/"))
     return f"s3://{match[1]}" if match else None
+
+
+def lasting_file(folder: Path) -> Path | None:
+    """Return the file of a collection, sharded or not, that stays for as long as it is the same; None if there is none.
+
+    The address of a collection in an object store is no folder.
+    """
+    return next((path for name in (COLLECTION, "catalog.db") if (path := folder / name).is_file()), None)
 
 
 def is_sharded(folder: Path) -> bool:

@@ -6,10 +6,9 @@ another run has committed first. Credentials come from the environment, and are 
 """
 
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
@@ -18,9 +17,9 @@ from typing import Any
 
 from ..errors import MissingExtraError, SondeError, WriterBusyError
 from ..files import make_folder, sha256, sync_folder
-from ..store.lock import PUBLISHED as MANIFEST
 from . import COLLECTION, address_of
-from .layout import KEPT, ShardedGeneration, ShardState, newest_generation, shard_folder
+from .layout import KEPT, REMEMBERED, Published, ShardedGeneration, newest_generation
+from .manifest import MANIFEST, files_in, has_manifest
 from .truth import LocalTruth
 
 CACHE = "SONDE_CACHE"
@@ -129,9 +128,8 @@ class Bucket:
             LocalTruth(self.folder).create(COLLECTION, shared)
             if newest is None:
                 return self.folder
-            for shard, state in enumerate(newest.shards):
-                if state is not None:
-                    self._download(shard, state)
+            for name, state in newest.folders.items():
+                self._download(name, state)
             LocalTruth(self.folder).create(newest.name, newest.to_bytes())
         return self.folder
 
@@ -149,17 +147,19 @@ class Bucket:
         return self.folder
 
     def publish(self, generation: ShardedGeneration) -> None:
-        """Upload the versions that a generation names, then commit it.
+        """Upload what a generation consists of, then commit it.
 
         Raises:
             WriterBusyError: Another run has committed first.
             SondeError: The store does not answer.
         """
         before = newest_generation(self, self.folder)
-        for shard, state in enumerate(generation.shards):
-            if state is not None:
-                self._upload(shard, state, before.shards[shard] if before else None)
-        if not self.create(generation.name, generation.to_bytes()):
+        free = before is None or before.number < generation.number
+        if free:
+            known = before.folders if before else {}
+            for name, state in generation.folders.items():
+                self._upload(name, state, known.get(name))
+        if not free or not self.create(generation.name, generation.to_bytes()):
             raise WriterBusyError(
                 f"another run committed generation {generation.number} of {self.address} first: this run has "
                 "committed nothing; run the same command again"
@@ -192,26 +192,26 @@ class Bucket:
             shutil.rmtree(self.folder)
             make_folder(self.folder)
 
-    def _download(self, shard: int, state: ShardState) -> None:
-        final = shard_folder(self.folder, shard) / state.version
-        if _manifest_is(final / MANIFEST, state):
+    def _download(self, name: str, state: Published) -> None:
+        final = self.folder / name / state.version
+        if has_manifest(final, state):
             return
-        place = _place(shard, state)
+        place = _place(name, state)
         manifest = self._get(f"{place}/{MANIFEST}")
         if hashlib.sha256(manifest).hexdigest() != state.sha256:
             raise self._damaged(f"{place}/{MANIFEST}")
-        part = self.folder.parent / f"part-{shard:02d}-{state.version}"
+        part = self.folder.parent / f"part-{name.replace('/', '-')}-{state.version}"
         known = _known_files(final.parent)
-        for name, digest in _files(manifest, place).items():
-            path = part / name
+        for file, digest in files_in(manifest, place).items():
+            path = part / file
             make_folder(path.parent)
             if digest in known:
                 _linked(known[digest], path)
             if not path.is_file() or sha256(path) != digest:
                 path.unlink(missing_ok=True)
-                self._fetch(f"{place}/{name}", path)
+                self._fetch(f"{place}/{file}", path)
                 if sha256(path) != digest:
-                    raise self._damaged(f"{place}/{name}")
+                    raise self._damaged(f"{place}/{file}")
         (part / MANIFEST).write_bytes(manifest)
         shutil.rmtree(final, ignore_errors=True)
         make_folder(final.parent)
@@ -237,40 +237,42 @@ class Bucket:
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _upload(self, shard: int, state: ShardState, before: ShardState | None) -> None:
+    def _upload(self, name: str, state: Published, before: Published | None) -> None:
         """Upload a version whose manifest is not in the store; the manifest last. The store copies what it has."""
         import obstore
 
-        place = _place(shard, state)
+        place = _place(name, state)
         if self.read(f"{place}/{MANIFEST}") is not None:
             return
-        folder = shard_folder(self.folder, shard)
-        manifest = (folder / state.version / MANIFEST).read_bytes()
-        old = _place(shard, before) if before else ""
+        folder = self.folder / name / state.version
+        manifest = (folder / MANIFEST).read_bytes()
+        old = _place(name, before) if before else ""
         content = self.read(f"{old}/{MANIFEST}") if before else None
-        known = {digest: name for name, digest in _files(content, old).items()} if content else {}
+        known = {digest: file for file, digest in files_in(content, old).items()} if content else {}
         with _errors(self.address):
-            for name, digest in _files(manifest, place).items():
+            for file, digest in files_in(manifest, place).items():
                 if digest in known:
-                    obstore.copy(self._store, f"{old}/{known[digest]}", f"{place}/{name}")
+                    obstore.copy(self._store, f"{old}/{known[digest]}", f"{place}/{file}")
                 else:
-                    obstore.put(self._store, f"{place}/{name}", folder / state.version / name)
+                    obstore.put(self._store, f"{place}/{file}", folder / file)
             obstore.put(self._store, f"{place}/{MANIFEST}", manifest)
 
     def _remove_old(self) -> None:
         """Remove versions that none of the newest generations names, but none of a run that has not committed."""
         import obstore
 
-        names = self.names("generations")[-KEPT:]
-        generations = [ShardedGeneration.load(self, self.folder, name) for name in names]
-        kept = {_place(shard, state) for each in generations for shard, state in enumerate(each.shards) if state}
+        names = self.names("generations")
+        generations = [ShardedGeneration.load(self, self.folder, name) for name in names[-KEPT:]]
+        kept = {_place(name, state) for each in generations for name, state in each.folders.items()}
         newest = generations[-1].number
         with _errors(self.address):
-            stored = [each["path"] for batch in obstore.list(self._store, "shards") for each in batch]
-            places = {"/".join(path.split("/")[:3]) for path in stored} - kept
+            stored = [
+                each["path"] for top in ("shards", "runs") for batch in obstore.list(self._store, top) for each in batch
+            ]
+            places = {_place_of(path) for path in stored} - kept
             old = {place for place in places if place.split("/")[-1][:6] <= f"{newest:06d}"}
-            gone = [path for path in stored if "/".join(path.split("/")[:3]) in old]
-            if gone:
+            gone = [path for path in stored if _place_of(path) in old]
+            if gone := [*gone, *names[:-REMEMBERED]]:
                 obstore.delete(self._store, gone)
 
     def _damaged(self, name: str) -> SondeError:
@@ -294,35 +296,20 @@ def opened_copy(path: str | Path) -> Path | None:
     return folder
 
 
-def _place(shard: int, state: ShardState) -> str:
-    return f"shards/{shard:02d}/{state.version}-{state.sha256[:NAMED]}"
+def _place(name: str, state: Published) -> str:
+    return f"{name}/{state.version}-{state.sha256[:NAMED]}"
 
 
-def _manifest_is(path: Path, state: ShardState) -> bool:
-    return path.is_file() and sha256(path) == state.sha256
-
-
-def _files(manifest: bytes, place: str) -> Mapping[str, str]:
-    """Return the digests of a version's files by name, each name checked to lie below the version's folder."""
-    try:
-        found = dict(json.loads(manifest)["files"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise SondeError(f"{place}/{MANIFEST} is damaged: restore it, or index the sources again") from None
-    for name in found:
-        parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or ".." in parts or "\\" in name or name == MANIFEST:
-            raise SondeError(
-                f"{place} names the file {name!r}, which is outside its folder: nothing was downloaded; "
-                "restore the collection from a backup"
-            )
-    return found
+def _place_of(path: str) -> str:
+    """Return the folder of the version that an object belongs to: "shards/03/VERSION" or "runs/VERSION"."""
+    return "/".join(path.split("/")[: 3 if path.startswith("shards/") else 2])
 
 
 def _known_files(folder: Path) -> dict[str, Path]:
     """Return the files of the versions at hand by digest."""
     found = {}
     for manifest in folder.glob(f"*/{MANIFEST}"):
-        for name, digest in _files(manifest.read_bytes(), str(manifest.parent)).items():
+        for name, digest in files_in(manifest.read_bytes(), str(manifest.parent)).items():
             found[digest] = manifest.parent / name
     return found
 

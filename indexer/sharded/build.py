@@ -33,6 +33,7 @@ from ..store.patience import Patience
 from ..wording import counted
 from . import COLLECTION, is_sharded
 from .bucket import bucket_of
+from .commit import commit
 from .layout import (
     MOST_SHARDS,
     ShardedGeneration,
@@ -42,6 +43,7 @@ from .layout import (
     remove_old_versions,
     work_folder,
 )
+from .runs import runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, vanished, write_spool
 from .truth import LocalTruth
@@ -49,6 +51,8 @@ from .truth import LocalTruth
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""
 
+DIGITS = len("000000")
+"""The first characters of a version's name, which tell the generation."""
 SEED = 0
 """Of the hash of new collections: the same sources always give the same shards."""
 
@@ -111,40 +115,64 @@ def index_sharded(
         if base and settings.sync and not settings.delete_most:
             refuse_to_delete_most(vanished(folder, base, spool), sum(state.documents for state in base.shards if state))
         tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True))
-        done = run_tasks(folder, sharding, base, tasks, runner, encoder, notify, spool.fields, spool.documents)
+        done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))
         return tally.finish(time.monotonic() - began)
 
 
+def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
+    """Return the bi-encoder of an existing sharded collection, for many passages.
+
+    Raises:
+        UsageError: The settings name another model.
+        SondeError: The collection is damaged, or the model is not available.
+    """
+    known = Sharding.read(folder)
+    if known is None:
+        raise SondeError(f"there is no collection at {folder}", code="no-collection")
+    refuse_other_model(folder, known.spec, settings)
+    return encoder_of(known.spec, settings, notify)
+
+
 def run_tasks(
-    folder: Path,
-    sharding: Sharding,
     base: ShardedGeneration | None,
     tasks: Sequence[ShardTask],
-    runner: Runner,
-    encoder: Encoder | None,
-    notify: Notify,
-    fields: dict[str, str],
-    read: int,
+    runner: Runner = in_turn,
+    encoder: Encoder | None = None,
+    notify: Notify = silent,
+    read: int = 0,
 ) -> list[ShardDone]:
     """Run the tasks of one run and commit what they published; the caller holds the writer lock.
+
+    Args:
+        base: The generation before; None for the first.
+        tasks: One or more, of different shards.
+        runner: Runs them.
+        encoder: The bi-encoder, if it is loaded.
+        notify: Receives progress.
+        read: How many documents the run has read.
 
     Raises:
         WriterBusyError: Another run committed first.
     """
+    folder = tasks[0].folder
     _resume(folder, tasks[0].version)
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
-    _commit(folder, sharding, base, done, fields, read)
+    _commit(base, tasks[0], done, read)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
     remove_old_versions(folder)
     return done
 
 
 def version_name(base: ShardedGeneration | None, *identity: object) -> str:
-    """Return the name of the versions that a run publishes: the same for the same run, repeated after a kill."""
-    hashed = hashlib.blake2b(repr(identity).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    """Return the name of the versions that a run publishes: the same for the same run, repeated after a kill.
+
+    The first digits tell which generation it is to become, the rest which documents it changes, and how.
+    """
+    known = (base.indexed if base else 0, *identity)
+    hashed = hashlib.blake2b(repr(known).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return f"{(base.number if base else 0) + 1:06d}-{hashed}"
 
 
@@ -175,6 +203,8 @@ def _writing(folder: Path, settings: BuildSettings, notify: Notify) -> Iterator[
     make_folder(folder)
     try:
         with writer_lock(folder, Patience(settings.wait, notify)):
+            if bucket := bucket_of(folder):
+                bucket.pull()
             for path in _leftovers(folder):
                 path.unlink()
             yield
@@ -234,7 +264,7 @@ def _index_tasks(
     given = replace(settings, language=sharding.language)
     return [
         ShardTask(
-            folder, shard, state and state.version, version, spool.counts[shard], spool.fields, given, sharding.model,
+            folder, shard, state and state.version, version, spool.counts[shard], spool.fields, given, sharding,
             base.read if base else 0,
         )
         for shard, state in enumerate(states)
@@ -247,35 +277,29 @@ def _resume(folder: Path, version: str) -> None:
     work = work_folder(folder)
     make_folder(work)
     note = work / "version"
-    if note.is_file() and note.read_text() == version:
+    left = note.read_text() if note.is_file() else ""
+    if left == version:
         return
-    for path in work.iterdir():
-        if path.name != "spool":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    remove_old_versions(folder)
+    if left[DIGITS:] == version[DIGITS:]:  # the same run, but runs of clustering and so on were committed since
+        for path in folder.glob(f"shards/*/{left}"):
+            path.rename(path.with_name(version))
+    else:
+        for path in work.iterdir():
+            if path.name != "spool":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        remove_old_versions(folder)
     write_durably(note, lambda stream: stream.write(version.encode()))
 
 
-def _commit(
-    folder: Path,
-    sharding: Sharding,
-    base: ShardedGeneration | None,
-    done: Sequence[ShardDone],
-    fields: dict[str, str],
-    read: int,
-) -> None:
-    states: list[ShardState | None] = list(base.shards) if base else [None] * sharding.shards
+def _commit(base: ShardedGeneration | None, task: ShardTask, done: Sequence[ShardDone], read: int) -> None:
+    folder = task.folder
+    states: list[ShardState | None] = list(base.shards) if base else [None] * task.sharding.shards
     changed = {each.shard: each.state for each in done if each.state}
     if not changed:
         return
     for shard, state in changed.items():
         states[shard] = state
     number = (base.number if base else 0) + 1
-    new = ShardedGeneration(number, tuple(states), fields, (base.read if base else 0) + read)
-    if bucket := bucket_of(folder):
-        bucket.publish(new)
-    if not LocalTruth(folder).create(new.name, new.to_bytes()):
-        raise WriterBusyError(
-            f"another run committed generation {number} of {folder} first: this run has committed nothing; "
-            "run the same command again"
-        )
+    runs = runs_after(folder, base, changed)
+    read += base.read if base else 0
+    commit(folder, ShardedGeneration(number, tuple(states), task.fields, read, indexed=number, runs=runs))

@@ -1,7 +1,8 @@
 """A sharded collection on disk: opening it, and reading one consistent generation of all shards."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -10,11 +11,23 @@ import numpy as np
 from ..encoder import Encoder
 from ..errors import SondeError
 from ..files import NUMPY_HEADER
+from ..store.catalog import Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.joined import JoinedCatalog
-from ..store.lock import refuse_links
+from ..store.lock import refuse_links, writer_lock
 from ..store.numbers import Numbers
-from .layout import ShardedGeneration, Sharding, generation_number, newest_generation, shard_folder
+from . import COLLECTION
+from .bucket import bucket_of
+from .commit import commit
+from .layout import (
+    RUNS,
+    ShardedGeneration,
+    Sharding,
+    generation_number,
+    newest_generation,
+    remove_old_versions,
+)
+from .runs import changed_runs
 from .shard import ORDER
 from .truth import LocalTruth
 from .view import JoinedGeneration, JoinedView
@@ -24,19 +37,42 @@ ATTEMPTS = 5
 
 
 class _Opened:
-    """The shards of one generation, open for reading."""
+    """One generation, open for reading: its shards, and the catalog of its runs."""
 
-    def __init__(self, collection: "ShardedCollection", stored: ShardedGeneration) -> None:
+    def __init__(self, folder: Path, stored: ShardedGeneration, before: "_Opened | None", device: str) -> None:
+        """Open a generation; what is the same as in the generation before is not opened again.
+
+        Raises:
+            FileNotFoundError: A version was removed, because newer ones exist.
+            SondeError: A file is damaged.
+        """
         self.stored = stored
-        self.shards: dict[int, StoredCollection] = {}
-        orders = {}
-        for shard, state in enumerate(stored.shards):
-            if state is not None:
-                folder = shard_folder(collection.path, shard) / state.version
-                self.shards[shard] = collection.opened_shard(folder)
-                orders[shard] = _order(folder / ORDER)
-        self.numbers = Numbers(collection.sharding.shards, orders)
-        self.generation: JoinedGeneration | None = None
+        known = {part.path: part for part in before.parts} if before else {}
+        opened = {
+            name: known.get(path := folder / name / state.version) or _opened(path, device)
+            for name, state in stored.folders.items()
+        }
+        self.runs = opened.pop(RUNS, None)
+        self.shards = {shard: opened[f"shards/{shard:02d}"] for shard, state in enumerate(stored.shards) if state}
+        if before and before.stored.shards == stored.shards:
+            self.numbers, self.generation = before.numbers, before.generation
+            return
+        orders = {shard: _order(part.path / ORDER) for shard, part in self.shards.items()}
+        self.numbers, self.generation = Numbers(len(stored.shards), orders), None
+
+    numbers: Numbers
+    generation: JoinedGeneration | None
+
+    @property
+    def parts(self) -> list[StoredCollection]:
+        """Everything that is open."""
+        return [*self.shards.values(), *([self.runs] if self.runs else [])]
+
+
+def _opened(folder: Path, device: str) -> StoredCollection:
+    if not (folder / "catalog.db").is_file():
+        raise FileNotFoundError(2, "missing", str(folder))
+    return StoredCollection(folder, device=device)
 
 
 def _order(path: Path) -> np.ndarray:
@@ -94,24 +130,15 @@ class ShardedCollection(StoredCollection):
 
     _newest: _Opened | None
 
-    def opened_shard(self, folder: Path) -> StoredCollection:
-        """Return a version of a shard, the object of the generation before if it has the same version.
-
-        Raises:
-            FileNotFoundError: The version was removed, because newer ones exist.
-        """
-        known = self._newest.shards.values() if self._newest else ()
-        found = next((shard for shard in known if shard.path == folder), None)
-        if found is not None:
-            return found
-        if not (folder / "catalog.db").is_file():
-            raise FileNotFoundError(2, "missing", str(folder))
-        return StoredCollection(folder, device=self.device)
-
     @property
     def catalog_path(self) -> Path:
         """The file of the newest generation, which every commit replaces by another."""
         return self.path / self._current_shards().stored.name
+
+    @property
+    def lasting_path(self) -> Path:
+        """The file that never changes."""
+        return self.path / COLLECTION
 
     @contextmanager
     def view(self) -> Iterator[JoinedView]:
@@ -126,12 +153,12 @@ class ShardedCollection(StoredCollection):
             return
         opened = self._current_shards()
         with ExitStack() as stack:
-            views = {shard: stack.enter_context(part.view()) for shard, part in opened.shards.items()}
             catalog = self._joined(opened)
+            views = {shard: stack.enter_context(part.view()) for shard, part in opened.shards.items()}
             if opened.generation is None:
                 parts = {shard: (view.collection.path, view.generation) for shard, view in views.items()}
                 spec = self.sharding.spec
-                number = opened.stored.number
+                number = opened.stored.indexed
                 opened.generation = JoinedGeneration(number, spec, opened.numbers, parts, self._loaded)
             self._generation = opened.generation
             self._local.view = JoinedView(self, catalog, opened.generation, list(views.values()))
@@ -145,10 +172,44 @@ class ShardedCollection(StoredCollection):
         outer = getattr(self._local, "view", None)
         return outer.catalog if outer is not None else self._joined(self._current_shards())
 
+    @contextmanager
+    def locked(self) -> Iterator[ShardedGeneration]:
+        """Hold the writer lock, and give the newest generation; a copy is first brought up to its object store's.
+
+        Raises:
+            SondeError: Another process is writing, or the object store does not answer.
+        """
+        with writer_lock(self.path):
+            if bucket := bucket_of(self.path):
+                bucket.pull()
+            yield self.stored_generation
+
+    @contextmanager
+    def writing(self) -> Iterator[JoinedCatalog]:
+        """Hold the writer lock and one transaction, in which runs and properties are written; then commit it.
+
+        Nothing is committed if nothing was changed.
+
+        Raises:
+            SondeError: Another process is writing, another run committed first, or the collection cannot be written.
+        """
+        with self.locked() as base:
+            opened = self._current_shards()
+            with changed_runs(self.path, base) as writing, ExitStack() as stack:
+                # Connections of their own: a view of this thread may be open, and of another generation.
+                catalogs = {
+                    shard: stack.enter_context(closing(Catalog.open(part.catalog_path)))
+                    for shard, part in opened.shards.items()
+                }
+                yield self._joined(opened, catalogs, writing.catalog)
+            if writing.state != base.runs:
+                commit(self.path, replace(base, number=base.number + 1, runs=writing.state))
+                remove_old_versions(self.path, RUNS)
+
     def close(self) -> None:
         """Close this thread's connections and forget what was loaded."""
-        for shard in self._newest.shards.values() if self._newest else ():
-            shard.close()
+        for part in self._newest.parts if self._newest else ():
+            part.close()
         self._generation = None
         self._newest = None
 
@@ -158,15 +219,26 @@ class ShardedCollection(StoredCollection):
         return dict(self._current_shards().shards)
 
     @property
+    def runs(self) -> StoredCollection | None:
+        """What holds the catalog of runs in the newest generation; None if there is none."""
+        return self._current_shards().runs
+
+    @property
     def stored_generation(self) -> ShardedGeneration:
         """What the newest generation's file says."""
         return self._current_shards().stored
 
-    def _joined(self, opened: _Opened) -> JoinedCatalog:
-        catalogs = {shard: part.open_catalog() for shard, part in opened.shards.items()}
-        sharding, number = self.sharding, opened.stored.number
+    def _joined(
+        self, opened: _Opened, catalogs: Mapping[int, Catalog] | None = None, runs: Catalog | None = None
+    ) -> JoinedCatalog:
+        """Join the catalogs of a generation: those of this thread, or others that are given."""
+        runs = runs or (opened.runs and opened.runs.open_catalog())  # first, because it is checked
+        parts = catalogs or {shard: part.open_catalog() for shard, part in opened.shards.items()}
+        for part in parts.values():
+            part.read_runs_of(opened.runs and opened.runs.catalog_path)
+        sharding, number = self.sharding, opened.stored.indexed
         properties = {"model": sharding.model, "language": sharding.language, "generation": number}
-        return JoinedCatalog(catalogs, opened.numbers, sharding.shard_of, properties)
+        return JoinedCatalog(parts, opened.numbers, sharding.shard_of, properties, runs)
 
     def _current_shards(self) -> _Opened:
         """Return the newest generation's shards, opened again only if there is a newer generation."""
@@ -179,8 +251,11 @@ class ShardedCollection(StoredCollection):
                 stored = newest_generation(LocalTruth(self.path), self.path)
                 if stored is None:
                     raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
+                if len(stored.shards) != self.sharding.shards:
+                    said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
+                    raise SondeError(f"{said}, not {self.sharding.shards}: restore the collection from a backup")
                 try:
-                    self._newest = _Opened(self, stored)
+                    self._newest = _Opened(self.path, stored, newest, self.device)
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shutil
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,10 +14,14 @@ from ..store.fields import TYPES
 from . import COLLECTION
 from .truth import LocalTruth, Truth
 
-FORMAT = 1
+FORMAT = 2
 MOST_SHARDS = 1_000
 KEPT = 2
 """Generations whose versions are kept: a reader may have opened the one before the newest."""
+REMEMBERED = 100
+"""Generations whose files are kept, so that a run that began long ago still finds its number taken."""
+RUNS = "runs"
+"""The folder of the versions of the runs' catalog."""
 _VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
 _GENERATION = re.compile(r"generations/(\d{6})\.json")
 
@@ -52,6 +55,13 @@ class Sharding:
         hashed = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8, salt=salt).digest()
         return int.from_bytes(hashed, "little") % self.shards
 
+    def number(self, place: int, shard: int) -> int:
+        """Return the number of a document from its place among all that were ever read, 0 for the first.
+
+        Numbers therefore have the order of one collection's. They tell the shard, too: see `Numbers`.
+        """
+        return (place + 1) * self.shards + shard
+
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
@@ -79,27 +89,36 @@ class Sharding:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardState:
-    """One shard in one generation.
+class Published:
+    """A folder that never changes: a version of a shard, or of the runs' catalog.
 
     Attributes:
-        version: Name of its folder in `shards/NN`.
-        documents: How many it has.
-        passages: Live ones.
-        tombstones: Passages of deleted documents.
+        version: Its name in `shards/NN` or `runs`.
         sha256: Of its `shard.json`, which has the digests of all its files.
     """
 
     version: str
-    documents: int
-    passages: int
-    tombstones: int
     sha256: str
 
     def __post_init__(self) -> None:
         # The name becomes a path: one from a stranger must not lead out of the collection.
         if not _VERSION.fullmatch(self.version):
             raise ValueError(f"a version is named {self.version!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState(Published):
+    """One shard in one generation.
+
+    Attributes:
+        documents: How many it has.
+        passages: Live ones.
+        tombstones: Passages of deleted documents.
+    """
+
+    documents: int
+    passages: int
+    tombstones: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +129,28 @@ class ShardedGeneration:
         number: 1 for the first.
         shards: The state of each shard by its number; None for one without documents.
         fields: Types of the metadata fields by name, in the order in which they were first seen.
-        read: How many documents have been read in all runs: the next run's documents are numbered from here.
+        read: How many documents have been read in all index runs: the next run's documents are numbered from here.
+        indexed: Number of the newest generation up to this one that changed documents, not only runs.
+        runs: The catalog of runs and of search settings; None if there are none.
     """
 
     number: int
     shards: tuple[ShardState | None, ...]
     fields: dict[str, str]
     read: int
+    indexed: int
+    runs: Published | None = None
 
     @property
     def name(self) -> str:
         """The name of the file."""
         return f"generations/{self.number:06d}.json"
+
+    @property
+    def folders(self) -> dict[str, Published]:
+        """What it consists of, by the folder of its versions: "shards/03" and so on, and "runs"."""
+        found: dict[str, Published] = {f"shards/{n:02d}": state for n, state in enumerate(self.shards) if state}
+        return found | ({RUNS: self.runs} if self.runs else {})
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
@@ -134,14 +163,16 @@ class ShardedGeneration:
         Raises:
             SondeError: It is missing or damaged.
         """
-        stored = _loaded(truth.read(name) or b"", folder / name, ("number", "shards", "fields", "read"))
+        stored = _loaded(truth.read(name) or b"", folder / name, tuple(cls.__slots__))
         try:
             shards = tuple(None if shard is None else ShardState(**shard) for shard in stored["shards"])
-            if not isinstance(stored["number"], int) or not set(stored["fields"].values()) <= set(TYPES):
-                raise ValueError("its number or the type of a field is not valid")
+            runs = None if stored["runs"] is None else Published(**stored["runs"])
+            numbers = (stored["number"], stored["read"], stored["indexed"])
+            if not all(isinstance(each, int) for each in numbers) or not set(stored["fields"].values()) <= set(TYPES):
+                raise ValueError("a number or the type of a field is not valid")
         except (TypeError, ValueError, AttributeError) as error:
             raise _damaged(folder / name, error) from None
-        return cls(stored["number"], shards, stored["fields"], stored["read"])
+        return cls(**stored | {"shards": shards, "runs": runs})
 
 
 def newest_generation(truth: Truth, folder: Path) -> ShardedGeneration | None:
@@ -160,15 +191,23 @@ def generation_number(folder: Path) -> int:
     return max((int(match[1]) for match in found if match), default=0)
 
 
-def remove_old_versions(folder: Path) -> None:
-    """Remove versions that none of the newest generations names."""
+def remove_old_versions(folder: Path, *places: str) -> None:
+    """Remove versions that none of the newest generations names, and files of generations long past.
+
+    Args:
+        folder: The collection.
+        places: Patterns of folders of versions; those of all shards and of the runs if none is given.
+    """
     truth = LocalTruth(folder)
-    generations = [ShardedGeneration.load(truth, folder, name) for name in truth.names("generations")[-KEPT:]]
-    kept = {(shard, state.version) for each in generations for shard, state in enumerate(each.shards) if state}
-    for place in folder.glob("shards/*/*"):
-        with suppress(ValueError):
-            if (int(place.parent.name), place.name) not in kept:
-                shutil.rmtree(place, ignore_errors=True)
+    names = truth.names("generations")
+    for name in names[:-REMEMBERED]:
+        (folder / name).unlink(missing_ok=True)
+    generations = [ShardedGeneration.load(truth, folder, name) for name in names[-KEPT:]]
+    kept = {folder / name / state.version for each in generations for name, state in each.folders.items()}
+    for place in places or ("shards/*", RUNS):
+        for path in folder.glob(f"{place}/*"):
+            if path not in kept and _VERSION.fullmatch(path.name):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def shard_folder(folder: Path, shard: int) -> Path:
@@ -185,7 +224,8 @@ def _loaded(content: bytes, path: Path, names: tuple[str, ...]) -> dict[str, Any
     try:
         stored = json.loads(content)
         if stored["format"] != FORMAT:
-            said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: update Sonde"
+            advice = "index the sources into a new folder" if stored["format"] == 1 else "update Sonde"
+            said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: {advice}"
             raise SondeError(said)
         return {name: stored[name] for name in names}
     except (ValueError, TypeError, KeyError) as error:

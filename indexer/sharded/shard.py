@@ -1,31 +1,34 @@
-"""One shard's part of a run: an ordinary index run in a folder of its own, published under a new name."""
+"""One shard's part of a run: ordinary work on a collection, in a folder of its own, published under a new name."""
 
-import hashlib
-import json
 import os
 import shutil
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from ..encoder import Encoder, ModelSpec
-from ..files import make_folder, sha256, sync_folder, write_durably
+from ..encoder import Encoder
+from ..files import make_folder, write_durably
 from ..ingest import BuildSettings, index_documents
 from ..ingest.index import encoder_of
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
+from ..store.collection import StoredCollection
 from ..store.documents import document_ids, ids_by_number
-from ..store.lock import PUBLISHED as MANIFEST
 from ..store.writing import declare_fields
-from ..upkeep.delete import delete_chosen
-from .layout import ShardState, shard_folder, work_folder
-from .spool import places, read_spool, spool_file
+from ..upkeep.delete import compact, delete_chosen, vectors_size
+from ..upkeep.repair import repair
+from .layout import Sharding, ShardState, shard_folder, work_folder
+from .manifest import MANIFEST, manifest_of, publish
+from .spool import first_places, last_places, read_spool, spool_file
 
 ORDER = "order.npy"
 _LEFT_OUT = ("writer.lock", "writer.json", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
+
+
+Action = Literal["index", "delete", "compact", "repair"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class ShardTask:
         documents: How many documents the run has for it.
         fields: Types of all metadata fields by name.
         settings: Of the run.
-        model: The model, as `ModelSpec.to_dict` gives it.
+        sharding: What never changes in the collection.
         read: How many documents earlier runs have read: the place of the first one of this run.
-        delete: Ids of documents to delete, instead of documents to index.
+        action: What is to be done.
+        delete: Ids of documents to delete.
     """
 
     folder: Path
@@ -52,8 +56,9 @@ class ShardTask:
     documents: int
     fields: dict[str, str]
     settings: BuildSettings
-    model: dict[str, object]
+    sharding: Sharding
     read: int
+    action: Action = "index"
     delete: tuple[str, ...] = ()
 
 
@@ -64,12 +69,14 @@ class ShardDone:
     Attributes:
         shard: Its number.
         state: The version that it published; None if nothing changed.
-        counts: Counts of the run by name, as in `BuildReport`.
+        counts: Counts of the run by name, as in `BuildReport` or `CompactReport`.
+        said: What was repaired.
     """
 
     shard: int
     state: ShardState | None
     counts: dict[str, int]
+    said: tuple[str, ...] = ()
 
 
 COUNTS: tuple[str, ...] = (
@@ -98,12 +105,21 @@ def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify 
         return published(task, final)
     place = work_folder(task.folder) / f"{task.shard:02d}"
     folder = _begun(task, place)
-    counts = _deleted(task, folder, notify) if task.delete else _indexed(task, folder, encoder, notify)
+    counts: dict[str, int] = {}
+    said: list[str] = []
+    if task.action == "index":
+        counts = _indexed(task, folder, encoder, notify)
+    elif task.action == "delete":
+        counts = _deleted(task, folder, notify)
+    elif task.action == "compact":
+        counts = _compacted(task, folder, notify)
+    else:
+        said = _repaired(folder, encoder, notify)
     if not _changed(task, folder):
         shutil.rmtree(place)
         return ShardDone(task.shard, None, counts)
     _order(task, folder)
-    _publish(folder, final, counts)
+    _publish(folder, final, counts, said)
     return published(task, final)
 
 
@@ -143,12 +159,18 @@ def _indexed(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Not
     path = spool_file(work_folder(task.folder) / "spool", task.shard)
     if not task.documents:
         return _without_documents(task, folder, notify)
-    encoder = encoder or encoder_of(ModelSpec.from_dict(task.model), task.settings, notify)
+    encoder = encoder or encoder_of(task.sharding.spec, task.settings, notify)
     report = index_documents(
-        read_spool(path), folder, settings=task.settings, encoder=encoder, fields=task.fields, notify=notify
-    )
+        read_spool(path), folder, settings=task.settings, encoder=encoder, fields=task.fields, notify=notify,
+        numbers=_numbers(task, path),
+    )  # fmt: skip
     found = report.to_dict()
     return {name: int(found[name]) for name in COUNTS}  # type: ignore[call-overload]
+
+
+def _numbers(task: ShardTask, spool: Path) -> dict[str, int]:
+    """Return the number of each of the run's documents, should it be new; one that is there keeps its number."""
+    return {key: task.sharding.number(task.read + place, task.shard) for key, place in first_places(spool).items()}
 
 
 def _without_documents(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
@@ -169,6 +191,25 @@ def _deleted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
     return _counts() | {"deleted": chosen}
 
 
+def _compacted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
+    """Remove tombstones, and count what that changed since the version that the shard has."""
+    base = shard_folder(task.folder, task.shard) / (task.base or "")
+    compact(folder, notify=notify)
+    with closing(Catalog.open(base / "catalog.db")) as old, closing(Catalog.open(folder / "catalog.db")) as new:
+        before, after = (old.segments(), old.counts()[2]), (new.segments(), new.counts()[2])
+        order = np.load(base / ORDER)[old.document_of_row() >= 0] if before != after else np.load(base / ORDER)
+    write_durably(folder / ORDER, lambda stream: np.save(stream, order))
+    return {
+        "removed": before[1] - after[1], "segments_before": len(before[0]), "segments": len(after[0]),
+        "bytes_before": vectors_size(base), "bytes": vectors_size(folder),
+    }  # fmt: skip
+
+
+def _repaired(folder: Path, encoder: Encoder | None, notify: Notify) -> list[str]:
+    with closing(StoredCollection(folder, encoder)) as collection:
+        return repair(collection, notify)
+
+
 def _counts() -> dict[str, int]:
     return dict.fromkeys(COUNTS, 0)
 
@@ -177,7 +218,7 @@ def _changed(task: ShardTask, folder: Path) -> bool:
     """Whether the shard differs from the version that it has."""
     if not (folder / "catalog.db").exists():
         return False
-    if task.base is None:
+    if task.base is None or task.action == "repair":  # only a broken shard is repaired
         return True
     return _generation(folder) != _generation(shard_folder(task.folder, task.shard) / task.base)
 
@@ -199,14 +240,14 @@ def _order(task: ShardTask, folder: Path) -> None:
         owners = catalog.document_of_row()[len(known) :]
         keys = ids_by_number(catalog, np.unique(owners[owners >= 0]).tolist())
     spool = spool_file(work_folder(task.folder) / "spool", task.shard)
-    found = places(spool) if len(owners) and spool.exists() else {}
+    found = last_places(spool) if len(owners) and spool.exists() else {}
     new = np.array([task.read + found.get(keys.get(doc, ""), 0) for doc in owners.tolist()], np.int64)
     every = np.maximum.accumulate(np.concatenate([known, new])) if len(known) + len(new) else known
     write_durably(path, lambda stream: np.save(stream, every))
 
 
-def _publish(folder: Path, final: Path, counts: dict[str, int]) -> None:
-    """Give the finished collection its name, with a list of its files and their digests."""
+def _publish(folder: Path, final: Path, counts: dict[str, int], said: list[str]) -> None:
+    """Give the finished collection its name."""
     with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         catalog.checkpoint()
         documents, passages, tombstones = catalog.counts()
@@ -214,32 +255,12 @@ def _publish(folder: Path, final: Path, counts: dict[str, int]) -> None:
         (folder / name).unlink(missing_ok=True)
     for path in folder.rglob("*.lock"):
         path.unlink()
-    files = {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-    stored = {"documents": documents, "passages": passages, "tombstones": tombstones, "counts": counts, "files": files}
-    write_durably(folder / MANIFEST, lambda stream: stream.write(json.dumps(stored, indent=1).encode()))
-    make_folder(final.parent)
-    folder.rename(final)
-    sync_folder(final.parent)
+    facts = {"documents": documents, "passages": passages, "tombstones": tombstones, "counts": counts, "said": said}
+    publish(folder, final, facts)
 
 
 def published(task: ShardTask, final: Path) -> ShardDone:
     """Return what a published version says of itself."""
-    content = (final / MANIFEST).read_bytes()
-    stored = json.loads(content)
-    numbers = (stored["documents"], stored["passages"], stored["tombstones"])
-    state = ShardState(task.version, *numbers, hashlib.sha256(content).hexdigest())
-    return ShardDone(task.shard, state, stored["counts"])
-
-
-def changed_files(version: Path, state: ShardState) -> Sequence[str]:
-    """Return the files of a published version that are missing or have changed since; its manifest if that has."""
-    try:
-        content = (version / MANIFEST).read_bytes()
-    except OSError:
-        return [MANIFEST]
-    if hashlib.sha256(content).hexdigest() != state.sha256:
-        return [MANIFEST]
-    files = json.loads(content)["files"]
-    return [
-        name for name, digest in files.items() if not (version / name).is_file() or sha256(version / name) != digest
-    ]
+    stored, sha256 = manifest_of(final)
+    state = ShardState(task.version, sha256, stored["documents"], stored["passages"], stored["tombstones"])
+    return ShardDone(task.shard, state, stored["counts"], tuple(stored["said"]))

@@ -130,7 +130,16 @@ def read_spool(path: Path) -> Iterator[Document]:
             yield Document(text, title, key, values, language, origin)
 
 
-def places(path: Path) -> dict[str, int]:
+def first_places(path: Path) -> dict[str, int]:
+    """Return each document's place in the whole stream by its key; the first one of a repeated key."""
+    found: dict[str, int] = {}
+    with path.open(encoding="utf-8") as stream:
+        for line in map(json.loads, stream):
+            found.setdefault(line[0], line[-1])
+    return found
+
+
+def last_places(path: Path) -> dict[str, int]:
     """Return each document's place in the whole stream by its key; the last one of a repeated key."""
     with path.open(encoding="utf-8") as stream:
         return {line[0]: line[-1] for line in map(json.loads, stream)}
@@ -141,7 +150,7 @@ def vanished(folder: Path, base: ShardedGeneration, spool: Spool) -> int:
     count = 0
     for shard, state in enumerate(base.shards):
         if state:
-            found = places(spool.file(shard))
+            found = last_places(spool.file(shard))
             with closing(Catalog.open(shard_folder(folder, shard) / state.version / "catalog.db")) as catalog:
                 count += sum(key not in found for _, key in document_ids(catalog))
     return count

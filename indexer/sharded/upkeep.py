@@ -1,22 +1,28 @@
-"""Delete from a sharded collection, report on it, and verify it."""
+"""Delete from a sharded collection, compact it, report on it, verify and repair it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
+
+import numpy as np
 
 from ..errors import SondeError
 from ..ingest import BuildSettings
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
-from ..store.documents import document_ids, ids_by_number
-from ..store.lock import writer_lock
+from ..store.documents import document_ids, document_numbers, ids_by_number
+from ..store.members import documents_in_runs
+from ..upkeep.delete import CompactReport
 from ..upkeep.info import Info, info
-from ..upkeep.verify import Finding, verify
+from ..upkeep.repair import repair_judgements
+from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_runs
+from ..wording import counted
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
-from .layout import shard_folder
-from .shard import ShardTask, changed_files
+from .layout import RUNS, Published, ShardedGeneration
+from .manifest import changed_files
+from .shard import Action, ShardTask
 
 
 def delete_sharded(
@@ -32,25 +38,71 @@ def delete_sharded(
     Raises:
         SondeError: Another process is writing, or the collection cannot be written.
     """
-    with writer_lock(collection.path), collection.view() as view:
-        base, sharding = collection.stored_generation, collection.sharding
+    with collection.locked() as base, collection.view() as view:
         ids = ids_by_number(view.catalog, choose(view.catalog)).values()
         by_shard: dict[int, list[str]] = {}
         for id in ids:
-            by_shard.setdefault(sharding.shard_of(id), []).append(id)
-        version = version_name(base, "delete", sorted(ids))
-        tasks = [
-            ShardTask(
-                collection.path, shard, state.version, version, 0, base.fields, BuildSettings(), sharding.model,
-                base.read, tuple(by_shard[shard]),
-            )
-            for shard, state in enumerate(base.shards)
-            if state and shard in by_shard
-        ]  # fmt: skip
-        if not tasks:
-            return 0
-        done = run_tasks(collection.path, sharding, base, tasks, runner, None, notify, base.fields, 0)
+            by_shard.setdefault(collection.sharding.shard_of(id), []).append(id)
+        tasks = _tasks(collection, base, "delete", by_shard)
+        done = run_tasks(base, tasks, runner, notify=notify) if tasks else []
         return sum(each.counts["deleted"] for each in done)
+
+
+def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
+    """Compact every shard, and publish all of them in one commit.
+
+    Raises:
+        SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
+    """
+    with collection.locked() as base:
+        tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
+        done = run_tasks(base, tasks, runner, notify=notify)
+        return CompactReport(*(sum(each.counts[field.name] for each in done) for field in fields(CompactReport)))
+
+
+def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> list[str]:
+    """Rebuild what `verify_sharded` finds broken, all in one commit; return what was done.
+
+    Raises:
+        SondeError: Something is broken that cannot be rebuilt, such as a catalog, or the model is not available.
+    """
+    with collection.locked() as base:
+        broken = {shard: found for shard in collection.shards if (found := _shard_findings(collection, shard))}
+        for shard, found in broken.items():
+            if lost := next((each.problem for each in found if each.part == "catalog"), None):
+                said = f"shard {shard}: {lost}: this cannot be rebuilt"
+                raise SondeError(f"{said}, so restore {collection.path} from a backup")
+        tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
+        lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
+        encoder = collection.encoder if lacking else None
+        done = run_tasks(base, tasks, runner, encoder, notify) if tasks else []
+    said = [f"shard {each.shard}: {line}" for each in done for line in each.said or ("published its files again",)]
+    return [*said, *_repaired_runs(collection), *repair_judgements(collection.path)]
+
+
+def _repaired_runs(collection: ShardedCollection) -> list[str]:
+    if lost := next(_runs_problems(collection), None):
+        raise SondeError(lost.problem)
+    if not any(_runs_files(collection)):
+        return []
+    with collection.writing():
+        return ["published the runs again"]
+
+
+def _tasks(
+    collection: ShardedCollection, base: ShardedGeneration, action: Action, wanted: Mapping[int, Iterable[str]]
+) -> list[ShardTask]:
+    """Return a task for each of some shards; `wanted` has the ids of documents to delete, by shard."""
+    chosen = {shard: tuple(sorted(ids)) for shard, ids in wanted.items()}
+    version = version_name(base, action, chosen)
+    return [
+        ShardTask(
+            collection.path, shard, state.version, version, 0, base.fields, BuildSettings(), collection.sharding,
+            base.read, action, chosen[shard],
+        )
+        for shard, state in enumerate(base.shards)
+        if state and shard in chosen
+    ]  # fmt: skip
 
 
 def sharded_info(collection: ShardedCollection) -> Info:
@@ -59,6 +111,9 @@ def sharded_info(collection: ShardedCollection) -> Info:
         parts = [info(shard) for shard in collection.shards.values()]
         documents, passages, tombstones = view.catalog.counts()
         measured = [part.ann for part in parts if part.ann]
+        sizes = {name: sum(part.bytes[name] for part in parts) for name in (parts[0].bytes if parts else ())}
+        if collection.runs:
+            sizes["runs"] = collection.runs.catalog_path.stat().st_size
         return Info(
             path=str(collection.path),
             documents=documents,
@@ -72,32 +127,71 @@ def sharded_info(collection: ShardedCollection) -> Info:
             ann=min(measured, key=lambda ann: ann["recall"]) if len(measured) == len(parts) and measured else None,
             lexical=view.generation.lexical.rows if view.generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
-            bytes={name: sum(part.bytes[name] for part in parts) for name in (parts[0].bytes if parts else ())},
+            bytes=sizes,
             generation=view.generation.number,
+            search_defaults=view.catalog.get("search_defaults"),
             shards=collection.sharding.shards,
         )
+
+
+def verify_stored(collection: StoredCollection) -> list[Finding]:
+    """Return everything that is wrong with a collection, sharded or not."""
+    return verify_sharded(collection) if isinstance(collection, ShardedCollection) else verify(collection)
 
 
 def verify_sharded(collection: ShardedCollection) -> list[Finding]:
     """Return everything that is wrong with a sharded collection; an empty list means that all is well.
 
     Every shard is verified as a collection. Besides, its files must be those that were published, its fields those of
-    the generation, and each of its documents must belong to it.
+    the generation, and each of its documents must belong to it. So must every document of a run exist.
     """
-    findings = []
-    stored = collection.stored_generation
-    for shard, part in collection.shards.items():
-        state = stored.shards[shard]
-        assert state is not None
-        changed = changed_files(shard_folder(collection.path, shard) / state.version, state)
-        found = [Finding("catalog", f"{name} is missing or has changed since it was published") for name in changed]
-        try:
-            with closing(StoredCollection.open(part.path)) as opened:
-                found += [*_routing(collection, shard, opened), *verify(opened)]
-        except SondeError as error:
-            found.append(Finding("catalog", str(error)))
-        findings += [replace(each, problem=f"shard {shard}: {each.problem}") for each in found]
-    return findings
+    findings = [
+        replace(each, problem=f"shard {shard}: {each.problem}")
+        for shard in collection.shards
+        for each in _shard_findings(collection, shard)
+    ]
+    return [*findings, *_runs_files(collection), *_runs_problems(collection), *verify_judgements(collection)]
+
+
+def _shard_findings(collection: ShardedCollection, shard: int) -> list[Finding]:
+    state, part = collection.stored_generation.shards[shard], collection.shards[shard]
+    assert state is not None
+    found = list(_changed(part, state, ""))
+    try:
+        with closing(StoredCollection.open(part.path)) as opened:
+            found += [*_routing(collection, shard, opened), *verify(opened)]
+    except SondeError as error:
+        found.append(Finding("catalog", str(error)))
+    return found
+
+
+def _changed(part: StoredCollection, state: Published, prefix: str) -> Iterator[Finding]:
+    """Yield a finding for each published file that is not as it was."""
+    parts: dict[str, Part] = {"vectors": "vectors", "ann": "ann", "lexical": "lexical", RUNS: "runs"}
+    for name in changed_files(part.path, state):
+        shown = f"{prefix}{name}"
+        where = parts.get(shown.split("/")[0], "catalog")
+        yield Finding(where, f"{shown} is missing or has changed since it was published")
+
+
+def _runs_files(collection: ShardedCollection) -> Iterator[Finding]:
+    state, part = collection.stored_generation.runs, collection.runs
+    if state is not None and part is not None:
+        yield from _changed(part, state, f"{RUNS}/")
+
+
+def _runs_problems(collection: ShardedCollection) -> Iterator[Finding]:
+    if collection.runs is None:
+        return
+    try:
+        with closing(Catalog.open(collection.runs.catalog_path)) as catalog, collection.view() as view:
+            yield from verify_runs(catalog)
+            lost = np.setdiff1d(documents_in_runs(catalog), document_numbers(view.catalog))
+    except SondeError as error:
+        yield Finding("runs", str(error))
+        return
+    if len(lost):
+        yield Finding("runs", f"runs have {counted(len(lost), 'document')} that do not exist")
 
 
 def _routing(collection: ShardedCollection, shard: int, part: StoredCollection) -> Iterator[Finding]:
@@ -105,6 +199,7 @@ def _routing(collection: ShardedCollection, shard: int, part: StoredCollection) 
     fields = {field.name: field.type for field in catalog.fields().values()}
     if fields != collection.stored_generation.fields:
         yield Finding("catalog", "its metadata fields differ from those of the whole collection")
-    astray = sum(collection.sharding.shard_of(key) != shard for _, key in document_ids(catalog))
+    sharding = collection.sharding
+    astray = sum(not doc % sharding.shards == shard == sharding.shard_of(key) for doc, key in document_ids(catalog))
     if astray:
         yield Finding("catalog", f"{astray:,} documents belong to other shards")

@@ -73,11 +73,25 @@ class JoinedGeneration(Generation):
             if len(part.owners) != len(numbers.rows[shard]):
                 said = f"{folder} has {len(part.owners):,} passages, and its order.npy {len(numbers.rows[shard]):,}"
                 raise SondeError(f"{said}: restore the collection from a backup")
-            owners[numbers.rows[shard]] = numbers.documents(shard, part.owners)
+            owners[numbers.rows[shard]] = part.owners
         segments = {shard: part.segments for shard, (_, part) in parts.items()}
         super().__init__(number, 1, spec, owners, JoinedSegments(segments, numbers, spec.dimension), loaded)
         self.numbers = numbers
         self.parts = parts
+
+    def owned_by(self, docs: np.ndarray) -> np.ndarray:
+        """Return bool [rows]: whether each row is a passage of one of these documents (int64 [n], ascending)."""
+        numbers, places = self._places
+        return np.isin(numbers, docs, assume_unique=True)[places]
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return int64 [n], the documents, and int32 [rows], the place of each row's document among them.
+
+        Numbers of documents are too far apart for a table of all of them.
+        """
+        numbers, places = np.unique(self.owners, return_inverse=True)
+        return numbers, places.astype(np.int32)
 
     @cached_property
     def ann(self) -> "AnnIndex | None":

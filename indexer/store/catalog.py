@@ -19,6 +19,8 @@ from .lock import no_collection
 from .rules import check_small, damaged
 from .segments import Segment
 
+SHARED = ("run_items", "run_documents")
+"""Tables of runs that statements about documents read as well, such as filters."""
 CHUNK = 500
 """Values bound in one `IN (…)`, well below SQLite's limit on parameters."""
 
@@ -95,8 +97,7 @@ def in_slices(values: Sequence[Each], size: int = 10_000) -> Iterator[Sequence[E
 class Catalog:
     """Queries over an open catalog; every multi-statement read or write goes through `transaction`."""
 
-    can_have_runs = True
-    """Whether runs can be stored; see `JoinedCatalog`."""
+    _runs_of: Path | None = None
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -131,9 +132,44 @@ class Catalog:
         schema.create_schema(connection)
         return cls(connection)
 
+    @classmethod
+    def empty(cls) -> "Catalog":
+        """Return an empty catalog in memory."""
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        schema.create_schema(connection)
+        return cls(connection)
+
+    @property
+    def runs(self) -> "Catalog":
+        """The catalog that holds the runs: itself, unless it is a `JoinedCatalog`."""
+        return self
+
+    @property
+    def each(self) -> "Sequence[Catalog]":
+        """The catalogs that hold the documents: itself, unless it is a `JoinedCatalog`."""
+        return (self,)
+
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def read_runs_of(self, path: Path | None) -> None:
+        """Let statements see the runs of another catalog, in a file that never changes, as if they were in this one.
+
+        None is for the runs of the catalog itself. A transaction must not be open.
+        """
+        if path == self._runs_of:
+            return
+        execute = self.connection.execute
+        if self._runs_of:
+            for table in SHARED:
+                execute(f"DROP VIEW temp.{table}")
+            execute("DETACH DATABASE whole")
+        if path:
+            execute("ATTACH DATABASE ? AS whole", (f"{path.absolute().as_uri()}?mode=ro&immutable=1",))
+            for table in SHARED:  # SQLite looks for a name among temporary views first
+                execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM whole.{table}")
+        self._runs_of = path
 
     def checkpoint(self) -> None:
         """Move everything from the write-ahead log to the file itself, so that the file alone is the catalog.
@@ -241,6 +277,10 @@ class Catalog:
 
     def select(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Run `sql` and yield all rows."""
+        yield from self.connection.execute(sql)
+
+    def ordered(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Run `sql`, which orders its rows by the first column, and yield them in this order."""
         yield from self.connection.execute(sql)
 
     def select_in(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -84,6 +84,11 @@ class StoredCollection:
         return self.path / "catalog.db"
 
     @property
+    def lasting_path(self) -> Path:
+        """A file that is as old as the collection: it is another file if the collection is made again."""
+        return self.catalog_path
+
+    @property
     def vectors_path(self) -> Path:
         """The folder of vector segments."""
         return self.path / "vectors"
@@ -176,6 +181,20 @@ class StoredCollection:
                 yield View(self, catalog, self._current(catalog))
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
+
+    @contextmanager
+    def writing(self) -> Iterator[Catalog]:
+        """Hold the writer lock and one transaction, in which runs and properties are written.
+
+        Raises:
+            SondeError: Another process is writing, or the collection cannot be written.
+        """
+        with (
+            writer_lock(check_folder(self.path)),
+            closing(Catalog.open(self.catalog_path, write=True)) as catalog,
+            catalog.transaction(write=True),
+        ):
+            yield catalog
 
     def close(self) -> None:
         """Close this thread's connection and forget what was loaded."""

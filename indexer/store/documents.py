@@ -1,5 +1,6 @@
 """Documents in the catalog, read in bulk: numbers, ids, texts, languages, digests, and values of metadata columns."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -35,13 +36,18 @@ def _typed(row: tuple[Any, ...]) -> DocumentText:
 
 def document_numbers(catalog: Catalog) -> np.ndarray:
     """Return int64 [n]: the numbers of all documents, ascending."""
-    found = list(catalog.select("SELECT doc FROM documents ORDER BY doc"))
-    return np.sort(np.array(found, np.int64).reshape(-1))
+    found = (doc for (doc,) in catalog.select("SELECT doc FROM documents"))
+    return np.sort(np.fromiter(found, np.int64))
+
+
+def document_contents(catalog: Catalog) -> Iterator[tuple[int, bytes]]:
+    """Yield number and digest of title, text and language of every document, in the order of the numbers."""
+    yield from catalog.ordered("SELECT doc, content FROM documents ORDER BY doc")
 
 
 def document_ids(catalog: Catalog) -> Iterator[tuple[int, str]]:
     """Yield number and id of every document, in no particular order."""
-    yield from catalog.connection.execute("SELECT doc, key FROM documents")
+    yield from catalog.select("SELECT doc, key FROM documents")
 
 
 def ids_by_number(catalog: Catalog, docs: Sequence[int]) -> dict[int, str]:
@@ -66,8 +72,7 @@ def languages_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str | Non
 
 def document_texts(catalog: Catalog, length: int | None = None) -> Iterator[DocumentText]:
     """Yield every document in the order of the numbers, with the first `length` characters of its text, or all."""
-    found = catalog.connection.execute(f"SELECT {_columns(length)} FROM documents ORDER BY doc")
-    return map(_typed, found)
+    return map(_typed, catalog.ordered(f"SELECT {_columns(length)} FROM documents ORDER BY doc"))
 
 
 def chosen_texts(catalog: Catalog, docs: Sequence[int], length: int | None = None) -> Iterator[DocumentText]:
@@ -86,7 +91,7 @@ def texts_by_id(catalog: Catalog, ids: Iterable[str], length: int | None = None)
 
 def text_lengths(catalog: Catalog) -> dict[int, int]:
     """Return how many characters each document's text has, by number."""
-    return dict(catalog.connection.execute("SELECT doc, length(text) FROM documents"))
+    return dict(catalog.select("SELECT doc, length(text) FROM documents"))
 
 
 def language_counts(catalog: Catalog) -> list[tuple[str | None, int]]:
@@ -94,8 +99,18 @@ def language_counts(catalog: Catalog) -> list[tuple[str | None, int]]:
 
     A document without a language of its own has that of the collection, which may be None.
     """
-    sql = "SELECT coalesce(language, ?) AS l, count(*) FROM documents GROUP BY l ORDER BY 2 DESC, 1"
-    return catalog.connection.execute(sql, (catalog.get("language"),)).fetchall()
+    found = summed(catalog.select("SELECT language, count(*) FROM documents GROUP BY language"))
+    usual = catalog.get("language")
+    counts = summed((usual if language is None else language, count) for language, count in found.items())
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
+
+
+def summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    """Return the sum of the counts of each value: shards count apart."""
+    found: Counter[Any] = Counter()
+    for value, count in pairs:
+        found[value] += count
+    return found
 
 
 LONGEST = 2**31 - 1
@@ -133,35 +148,38 @@ def column_values(catalog: Catalog, field: Field) -> dict[int, Any]:
 
     `fields.load_value` turns a stored value into a Python value.
     """
-    return dict(catalog.connection.execute(f"SELECT doc, {field.column} FROM metadata"))
+    return dict(catalog.select(f"SELECT doc, {field.column} FROM metadata"))
 
 
 def summary_of(catalog: Catalog, field: Field) -> ColumnSummary:
     """Return how many values a column has, how many of them differ, and the range they are in."""
     column = field.column
     sql = f"SELECT count({column}), count(DISTINCT {column}), min({column}), max({column}) FROM metadata"
-    return ColumnSummary(*catalog.connection.execute(sql).fetchone())
+    found = [ColumnSummary(*row) for row in catalog.select(sql)]
+    if len(found) == 1:
+        return found[0]
+    distinct = {value for (value,) in catalog.select(f"SELECT DISTINCT {column} FROM metadata") if value is not None}
+    ends = [end for each in found if each.documents for end in (each.low, each.high)]
+    documents = sum(each.documents for each in found)
+    return ColumnSummary(documents, len(distinct), min(ends, default=None), max(ends, default=None))
 
 
 def value_counts(catalog: Catalog, field: Field) -> list[tuple[Value, int]]:
     """Return the values of a column with their numbers of documents, in no particular order."""
     sql = f"SELECT {field.column}, count(*) FROM metadata WHERE {field.column} IS NOT NULL GROUP BY 1"
-    return [(load_value(value, field.type), count) for value, count in catalog.connection.execute(sql)]
+    return [(load_value(value, field.type), count) for value, count in summed(catalog.select(sql)).items()]
 
 
 def list_item_counts(catalog: Catalog, field: Field, most: int) -> list[tuple[Any, int]]:
     """Return up to `most` items of a column of lists with their numbers of documents, the commonest first."""
-    sql = (
-        f"SELECT j.value, count(DISTINCT m.doc) FROM metadata m, json_each(m.{field.column}) j GROUP BY 1 "
-        f"ORDER BY 2 DESC, 1 LIMIT {int(most)}"
-    )
-    return catalog.connection.execute(sql).fetchall()
+    sql = f"SELECT j.value, count(DISTINCT m.doc) FROM metadata m, json_each(m.{field.column}) j GROUP BY 1"
+    return _commonest(catalog, sql, most)
 
 
 def distinct_beginnings(catalog: Catalog, field: Field, length: int) -> int:
     """Return how many different beginnings of `length` characters the values of a column have, such as years."""
-    sql = f"SELECT count(DISTINCT substr({field.column}, 1, {int(length)})) FROM metadata"
-    return catalog.connection.execute(sql).fetchone()[0]
+    sql = f"SELECT DISTINCT substr({field.column}, 1, {int(length)}) FROM metadata WHERE {field.column} IS NOT NULL"
+    return len(set(catalog.select(sql)))
 
 
 def any_item(column: str, types: str, condition: str) -> str:
@@ -187,7 +205,20 @@ def frequent_texts(catalog: Catalog, field: str, listed: bool, most: int) -> lis
     """
     value, items = ("e.value", f", json_each({field}) e") if listed else (field, "")
     sql = (
-        f"SELECT {value} FROM documents d JOIN metadata m ON m.doc = d.doc{items} "
-        f"WHERE typeof({value}) = 'text' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
+        f"SELECT {value}, count(*) FROM documents d JOIN metadata m ON m.doc = d.doc{items} "
+        f"WHERE typeof({value}) = 'text' GROUP BY 1"
     )
-    return [text for (text,) in catalog.connection.execute(sql, (most,))]
+    return [text for text, _ in _commonest(catalog, sql, most)]
+
+
+def _commonest(catalog: Catalog, sql: str, most: int) -> list[tuple[Any, int]]:
+    """Return up to `most` of the values that a statement counts, the commonest first, then by value."""
+    if len(catalog.each) == 1:
+        return list(catalog.select(f"{sql} ORDER BY 2 DESC, 1 LIMIT {int(most)}"))
+    found = summed(catalog.select(sql)).items()
+    return sorted(found, key=lambda pair: (-pair[1], _sorted_by(pair[0])))[:most]
+
+
+def _sorted_by(value: Any) -> tuple[int, Any]:
+    """Return what values are sorted by, as in SQLite: nothing, then numbers, then texts."""
+    return (0, 0) if value is None else (1 + isinstance(value, str), value)

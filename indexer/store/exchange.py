@@ -71,6 +71,12 @@ def differing(catalog: Catalog, other: Path) -> tuple[np.ndarray, list[int]]:
     return new, gone.tolist()
 
 
+def changed_since(catalog: Catalog) -> np.ndarray:
+    """Return int64 [n], documents of an attached catalog that are gone, or have another content, by number."""
+    sql = "SELECT o.doc FROM other.documents o LEFT JOIN main.documents d ON d.doc = o.doc "
+    return _numbers(catalog, f"{sql} WHERE d.doc IS NULL OR d.content != o.content ORDER BY o.doc")
+
+
 def _numbers(catalog: Catalog, sql: str) -> np.ndarray:
     return np.array(catalog.connection.execute(sql).fetchall(), np.int64).reshape(-1)
 

@@ -3,14 +3,17 @@
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from heapq import merge
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..errors import SondeError
-from .catalog import Catalog
+from .catalog import Catalog, in_slices
 from .fields import Field
 from .numbers import Numbers
 from .segments import Segment
@@ -20,12 +23,10 @@ _WANTED = re.compile(r"(?:\w\.)?(doc|row|key) IN \(\?\)")
 
 
 class JoinedCatalog(Catalog):
-    """Look-ups over the catalogs of all shards; documents and passages have the numbers of the whole.
+    """Look-ups over the catalogs of all shards, and the catalog of their runs; passages have the rows of the whole.
 
     Only look-ups by number or key are possible, and statements whose rows need no more than to be put together.
     """
-
-    can_have_runs = False
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class JoinedCatalog(Catalog):
         numbers: Numbers,
         shard_of: Callable[[str], int],
         properties: Mapping[str, Any],
+        runs: Catalog | None = None,
     ) -> None:
         """Join open catalogs.
 
@@ -41,23 +43,44 @@ class JoinedCatalog(Catalog):
             numbers: The numbers of the whole.
             shard_of: Returns the shard of a document's key.
             properties: Of the whole.
+            runs: The catalog that has the runs, and the properties that can be set; None if there is none yet.
         """
         self.parts = parts
         self.numbers = numbers
         self._shard_of = shard_of
         self._properties = properties
+        self._runs = runs
 
     @property
     def connection(self) -> sqlite3.Connection:
         """Refused: no statement may see one shard alone."""
         raise SondeError("sharded collections do not support this yet")
 
+    @property
+    def runs(self) -> Catalog:
+        """The catalog that holds the runs of the whole."""
+        self._runs = self._runs or Catalog.empty()
+        return self._runs
+
+    @property
+    def each(self) -> Sequence[Catalog]:
+        """The catalogs that hold the documents: those of the shards."""
+        return tuple(self.parts.values())
+
     def close(self) -> None:
         """Nothing: each shard closes its own catalog."""
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a property of the whole."""
-        return self._properties.get(name, default)
+        return self._properties[name] if name in self._properties else self.runs.get(name, default)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a property of the whole."""
+        self.runs.set(name, value)
+
+    def remove(self, name: str) -> None:
+        """Remove a property of the whole, if there is one."""
+        self.runs.remove(name)
 
     def fields(self) -> dict[str, Field]:
         """Return the metadata fields, which are the same in all shards."""
@@ -74,28 +97,35 @@ class JoinedCatalog(Catalog):
         return documents, passages, tombstones
 
     def select(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """Run `sql` in every shard and yield all rows; the columns `doc` and `row` get the numbers of the whole."""
-        columns, _ = _read(sql)
+        """Run `sql` in every shard and yield all rows; the column `row` gets the number of the whole."""
+        rows = _read(sql).rows
         return chain.from_iterable(
-            self._renumbered(shard, columns, part.select(sql)) for shard, part in self.parts.items()
+            self._renumbered(shard, rows, part.select(sql)) for shard, part in self.parts.items()
         )
 
+    def ordered(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Run `sql`, which orders its rows by documents, the first column, and yield them in this order."""
+        rows = _read(sql).rows
+        found = (self._renumbered(shard, rows, part.ordered(sql)) for shard, part in self.parts.items())
+        return merge(*found, key=itemgetter(0))
+
     def select_in(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Look values up, each in its own shard; rows that begin with a number are sorted by it."""
-        columns, wanted = _read(sql)
-        found = [
-            row
-            for shard, some in self._by_shard(wanted, values).items()
-            for row in self._renumbered(shard, columns, self.parts[shard].select_in(sql, some))
-        ]
-        if len(values) > 1 and columns and columns[0][0] == 0:
-            found.sort(key=lambda row: row[0])
-        return iter(found)
+        """Look values up, each in its own shard; rows that begin with a number are sorted by it, slice by slice."""
+        read = _read(sql)
+        for some in in_slices(values):
+            found = [
+                row
+                for shard, own in self._by_shard(read.wanted, some).items()
+                for row in self._renumbered(shard, read.rows, self.parts[shard].select_in(sql, own))
+            ]
+            if read.numbered and len(some) > 1:
+                found.sort(key=itemgetter(0))
+            yield from found
 
     def documents_where(self, sql: str, parameters: Iterable[Any]) -> np.ndarray:
         """Return int64 numbers of the documents which a compiled filter accepts, ascending."""
         given = tuple(parameters)
-        found = [self.numbers.documents(shard, part.documents_where(sql, given)) for shard, part in self.parts.items()]
+        found = [part.documents_where(sql, given) for part in self.parts.values()]
         return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
     def _by_shard(self, wanted: str, values: Sequence[Any]) -> dict[int, list[Any]]:
@@ -111,32 +141,40 @@ class JoinedCatalog(Catalog):
         return found
 
     def _renumbered(
-        self, shard: int, columns: Sequence[tuple[int, str]], rows: Iterable[tuple[Any, ...]]
+        self, shard: int, columns: Sequence[int], rows: Iterable[tuple[Any, ...]]
     ) -> Iterator[tuple[Any, ...]]:
         if not columns:
             yield from rows
             return
         for row in rows:
             values = list(row)
-            for place, kind in columns:
-                values[place] = self.numbers.whole(kind, shard, values[place])
+            for place in columns:
+                values[place] = self.numbers.row(shard, values[place])
             yield tuple(values)
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A statement: the places of its columns `row`, whether the first one is a number, and what it looks up."""
+
+    rows: tuple[int, ...]
+    numbered: bool
+    wanted: str
+
+
 @lru_cache(maxsize=64)
-def _read(sql: str) -> tuple[tuple[tuple[int, str], ...], str]:
-    """Return the places of the columns `doc` and `row` in a statement, and what it looks up: doc, row or key.
+def _read(sql: str) -> _Read:
+    """Read a statement.
 
     Raises:
-        SondeError: It looks up something else.
+        SondeError: It looks up something else than doc, row or key.
     """
     select, wanted = _SELECT.match(sql), _WANTED.search(sql)
     if select is None or ("(?)" in sql and wanted is None):
         raise SondeError("sharded collections do not support this yet")
     names = [column.strip().rpartition(".")[2] for column in _columns(select[1])]
-    return tuple((place, name) for place, name in enumerate(names) if name in ("doc", "row")), wanted[
-        1
-    ] if wanted else ""
+    rows = tuple(place for place, name in enumerate(names) if name == "row")
+    return _Read(rows, names[0] in ("doc", "row"), wanted[1] if wanted else "")
 
 
 def _columns(listed: str) -> Iterator[str]:

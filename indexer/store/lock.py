@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 POLL_SECONDS = 0.05
+COLLECTION = "collection.json"
+"""The file of a sharded collection that never changes; see `indexer/sharded/layout.py`."""
 PUBLISHED = "shard.json"
 """The list of files in a published version of a shard, which never changes; see `indexer/sharded/shard.py`."""
 

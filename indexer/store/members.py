@@ -4,7 +4,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from .catalog import Catalog
+from .documents import summed
 from .fields import Field
 from .kinds import RunKind
 from .runs import Run
@@ -53,7 +56,7 @@ def items_inside(catalog: Catalog, run: Run, item: int) -> list[int]:
     if not run.kind.nested:
         return [item]
     sql = f"{_TREE.format(run.number)}SELECT DISTINCT item FROM up WHERE above = ? ORDER BY item"
-    return [number for (number,) in catalog.connection.execute(sql, (item,))]
+    return [number for (number,) in catalog.runs.connection.execute(sql, (item,))]
 
 
 def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
@@ -63,7 +66,7 @@ def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
         f"{_TREE.format(run.number)}SELECT DISTINCT up.item, i.name FROM up "
         "JOIN run_items i ON i.run = ? AND i.item = up.above"
     )
-    for item, name in catalog.connection.execute(sql, (run.number,)):
+    for item, name in catalog.runs.connection.execute(sql, (run.number,)):
         found.setdefault(item, []).append(name)
     return found
 
@@ -85,19 +88,25 @@ def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> li
         f"SELECT doc, score FROM run_documents WHERE run = ? AND item IN ({listed}) "
         "ORDER BY score DESC, doc LIMIT ? OFFSET ?"
     )
-    return catalog.connection.execute(sql, (run.number, min(k, LARGEST), min(offset, LARGEST))).fetchall()
+    return catalog.runs.connection.execute(sql, (run.number, min(k, LARGEST), min(offset, LARGEST))).fetchall()
 
 
 def documents_named_by(catalog: Catalog, kind: RunKind, name: str) -> list[int]:
     """Return the documents of the run of this kind and name; none where there is no such run."""
     sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ? AND r.name = ?"
-    return [doc for (doc,) in catalog.connection.execute(sql, (kind, name))]
+    return [doc for (doc,) in catalog.runs.connection.execute(sql, (kind, name))]
+
+
+def documents_in_runs(catalog: Catalog) -> np.ndarray:
+    """Return int64 [n], the documents that any run says something of, ascending."""
+    sql = "SELECT doc FROM run_documents UNION SELECT doc FROM run_places"
+    return np.sort(np.fromiter((doc for (doc,) in catalog.runs.connection.execute(sql)), np.int64))
 
 
 def item_sizes(catalog: Catalog, run: Run) -> dict[int, int]:
     """Return how many documents each item of a run has, by its number; an item without documents is left out."""
     sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
-    return dict(catalog.connection.execute(sql, (run.number,)))
+    return dict(catalog.runs.connection.execute(sql, (run.number,)))
 
 
 def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:
@@ -116,7 +125,7 @@ def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:
         "SELECT i.name, count(DISTINCT r.doc) FROM run_documents r "
         "JOIN run_items i ON i.run = r.run AND i.item = r.item WHERE r.run = ? GROUP BY 1"
     )
-    return catalog.connection.execute(sql, (run.number,)).fetchall()
+    return catalog.runs.connection.execute(sql, (run.number,)).fetchall()
 
 
 def counts_by_column(catalog: Catalog, run: Run, field: Field, length: int | None = None) -> list[tuple[int, Any, int]]:
@@ -132,9 +141,10 @@ def counts_by_column(catalog: Catalog, run: Run, field: Field, length: int | Non
     join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
     sql = (
         f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
-        f"WHERE r.run = ? AND {value} IS NOT NULL GROUP BY 1, 2"
+        f"WHERE r.run = {run.number} AND {value} IS NOT NULL GROUP BY 1, 2"
     )
-    return catalog.connection.execute(sql, (run.number,)).fetchall()
+    found = summed(((item, part), count) for item, part, count in catalog.select(sql))
+    return [(item, part, count) for (item, part), count in found.items()]
 
 
 class Seen:

@@ -8,9 +8,9 @@ import numpy as np
 class Numbers:
     """Translates between the numbers of shards and those of the whole.
 
-    A document's number tells its shard: it is the shard's own number times the number of shards, plus the shard's. A
-    row of the whole is the passage's place among all passages in the order in which they came, as in one collection:
-    so equal scores, which are ordered by row, have the same order.
+    A document has one number: its shard's is that of the whole. It tells the shard, by its remainder, and grows in the
+    order in which documents first came. A row of the whole is the passage's place among all passages in the order in
+    which they came. Both orders are those of one collection, so ties, samples and seeds have the same outcome.
     """
 
     def __init__(self, shards: int, orders: Mapping[int, np.ndarray]) -> None:
@@ -32,20 +32,14 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.own_rows)
 
-    def documents(self, shard: int, own: np.ndarray) -> np.ndarray:
-        """Return int64 [n], documents of the whole; -1 stays -1."""
-        return np.where(own >= 0, own * self.shards + shard, -1)
-
     def own(self, kind: str, number: int) -> tuple[int, int]:
         """Return the shard of a document ("doc") or passage ("row") of the whole, and its number there."""
         if kind == "doc":
-            return number % self.shards, number // self.shards
+            return number % self.shards, number
         if not 0 <= number < len(self):
             return -1, -1
         return int(self.shard_of[number]), int(self.own_rows[number])
 
-    def whole(self, kind: str, shard: int, own: int | None) -> int | None:
-        """Return the number in the whole of a shard's document ("doc") or passage ("row"); None stays None."""
-        if own is None:
-            return None
-        return own * self.shards + shard if kind == "doc" else int(self.rows[shard][own])
+    def row(self, shard: int, own: int | None) -> int | None:
+        """Return the row of the whole that a shard's row is; None stays None."""
+        return None if own is None else int(self.rows[shard][own])

@@ -42,7 +42,7 @@ def passages_in_order(catalog: Catalog) -> Iterator[PassageText]:
         "SELECT d.doc, d.title, d.text, p.start, p.end FROM documents d JOIN passages p ON p.doc = d.doc "
         "ORDER BY d.doc, p.start"
     )
-    return map(PassageText._make, catalog.connection.execute(sql))
+    return map(PassageText._make, catalog.ordered(sql))
 
 
 def passage_texts(catalog: Catalog, rows: Sequence[int]) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ class RunEdit:
 
 def edit_run(catalog: Catalog, run: Run, edit: RunEdit) -> None:
     """Change a run, inside a write transaction. A document has at most one assignment before and after."""
-    execute, many = catalog.connection.execute, catalog.connection.executemany
+    execute, many = catalog.runs.connection.execute, catalog.runs.connection.executemany
     many("DELETE FROM run_items WHERE run = ? AND item = ?", [(run.number, number) for number in edit.gone])
     rows = [(run.number, one.number, one.name, json.dumps(dict(one.data), ensure_ascii=False)) for one in edit.items]
     many("INSERT OR REPLACE INTO run_items VALUES (?, ?, ?, ?)", rows)
@@ -49,16 +49,16 @@ def edit_run(catalog: Catalog, run: Run, edit: RunEdit) -> None:
     if edit.parameters is not None:
         text = json.dumps(dict(edit.parameters), ensure_ascii=False)
         execute("UPDATE runs SET parameters = ? WHERE run = ?", (text, run.number))
-    store(catalog.connection, run_part(run.number), run_checksum(catalog.connection, run.number))
+    store(catalog.runs.connection, run_part(run.number), run_checksum(catalog.runs.connection, run.number))
     _replace_assignments(catalog, run, edit)
 
 
 def _replace_assignments(catalog: Catalog, run: Run, edit: RunEdit) -> None:
     """Replace the rows of the edit's documents, and add the difference to the stored sum."""
     sql = f"SELECT doc, item, score FROM run_documents WHERE run = {run.number} AND doc IN (?)"
-    old = list(catalog.select_in(sql, edit.docs.tolist()))
+    old = list(catalog.runs.select_in(sql, edit.docs.tolist()))
     removed = assignment_sum(*zip(*old, strict=True)) if old else 0
-    many = catalog.connection.executemany
+    many = catalog.runs.connection.executemany
     many("DELETE FROM run_documents WHERE run = ? AND doc = ?", [(run.number, doc) for doc, *_ in old])
     added = 0
     if edit.assignments is not None:
@@ -66,7 +66,7 @@ def _replace_assignments(catalog: Catalog, run: Run, edit: RunEdit) -> None:
         values = zip(*(column.tolist() for column in columns), strict=True)
         many("INSERT INTO run_documents VALUES (?, ?, ?, ?)", ((run.number, *row) for row in values))
         added = assignment_sum(*columns)
-    change(catalog.connection, results_part(run.number), added=added, removed=removed)
+    change(catalog.runs.connection, results_part(run.number), added=added, removed=removed)
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -4,11 +4,10 @@ import io
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from ..errors import SondeError, UsageError, arg
 from .catalog import Catalog
 from .checksums import assignment_sum, forget_run, place_sum, results_part, run_checksum, run_part, store
-from .collection import check_folder
+from .collection import StoredCollection
+from .documents import document_contents
 from .kinds import KINDS, NAME_SUFFIX, RunKind, followers
-from .lock import writer_lock
 from .runs import Item, Run, find_run, items_of, list_runs
 from .view import View
 
@@ -42,7 +41,7 @@ class Snapshot:
     @classmethod
     def of(cls, view: View) -> "Snapshot":
         """Return all documents of a view."""
-        found = view.catalog.connection.execute("SELECT doc, content FROM documents ORDER BY doc").fetchall()
+        found = list(document_contents(view.catalog))
         docs = np.fromiter((doc for doc, _ in found), np.int64, len(found))
         return cls(view.generation.number, docs, [content for _, content in found])
 
@@ -50,7 +49,7 @@ class Snapshot:
         """Return bool [n]: whether each document still exists with the same content."""
         if catalog.get("generation", 0) == self.generation:
             return np.ones(len(self.docs), bool)
-        now = dict(catalog.connection.execute("SELECT doc, content FROM documents"))
+        now = dict(document_contents(catalog))
         pairs = zip(self.docs.tolist(), self.contents, strict=True)
         return np.fromiter((now.get(doc) == content for doc, content in pairs), bool, len(self.docs))
 
@@ -133,23 +132,13 @@ def _check_columns(known: set[str], kind: RunKind, name: str) -> None:
         raise UsageError(said, code="name-taken", field="name", value=name, alternatives=(free,))
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[Catalog]:
-    """Hold the writer lock and one transaction on the catalog.
-
-    Raises:
-        SondeError: Another process is writing, or the collection cannot be written.
-    """
-    with (
-        writer_lock(check_folder(folder)),
-        closing(Catalog.open(folder / "catalog.db", write=True)) as catalog,
-        catalog.transaction(write=True),
-    ):
-        yield catalog
-
-
 def write_run(
-    folder: Path, new: NewRun, snapshot: Snapshot, *, replace: bool = False, parts: Sequence[NewRun] = ()
+    collection: StoredCollection,
+    new: NewRun,
+    snapshot: Snapshot,
+    *,
+    replace: bool = False,
+    parts: Sequence[NewRun] = (),
 ) -> int:
     """Write a run in one transaction; return of how many documents it says nothing, as they changed meanwhile.
 
@@ -160,7 +149,7 @@ def write_run(
         UsageError: A complete run of the same kind has this name, and is not to be replaced.
         SondeError: Another process is writing, or the disk is full; nothing is then written.
     """
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         check_run_name(catalog, new.kind, new.name, replace)
         for old in list_runs(catalog, new.kind):
             if old.name == new.name:
@@ -171,7 +160,9 @@ def write_run(
     return left_out[0]
 
 
-def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog, Run | None], NewRun]) -> NewRun:
+def change_run(
+    collection: StoredCollection, kind: RunKind, name: str, change: Callable[[Catalog, Run | None], NewRun]
+) -> NewRun:
     """Write a run as `change` makes it of what it was, None where there was none; nobody writes in between.
 
     What `change` raises leaves everything as it was. The documents that it names must exist.
@@ -180,7 +171,7 @@ def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog
         UsageError: A new run's name cannot be one.
         SondeError: Another process is writing, or the disk is full.
     """
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         old = next((run for run in list_runs(catalog, kind) if run.name == name), None)
         if old is None:
             check_run_name(catalog, kind, name, replace=True)
@@ -191,7 +182,9 @@ def change_run(folder: Path, kind: RunKind, name: str, change: Callable[[Catalog
     return new
 
 
-def rename_run(folder: Path, kind: RunKind, name: str, to: str, following: Sequence[RunKind] = ()) -> None:
+def rename_run(
+    collection: StoredCollection, kind: RunKind, name: str, to: str, following: Sequence[RunKind] = ()
+) -> None:
     """Rename a run, and in the same transaction the runs of its name and of the kinds that follow it.
 
     Raises:
@@ -199,12 +192,12 @@ def rename_run(folder: Path, kind: RunKind, name: str, to: str, following: Seque
         UsageError: The new name is taken, or cannot be one.
     """
     advice = "choose another name, or delete it first"
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         runs = [find_run(catalog, kind, name)]
         runs += [run for other in following for run in list_runs(catalog, other) if run.name == name]
         for run in runs:
             check_run_name(catalog, run.kind, to, replace=False, advice=advice, leaving=name)
-            catalog.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
+            catalog.runs.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))
             _seal(catalog, run.number)
 
 
@@ -214,32 +207,32 @@ NAME_ACCURACY = "name_accuracy"
 """In the data of a group and in the report of a run: how well readers who know only the names put texts, 0 to 1."""
 
 
-def rename_item(folder: Path, run: Run, number: int, to: str) -> None:
+def rename_item(collection: StoredCollection, run: Run, number: int, to: str) -> None:
     """Rename a cluster, a topic or a label of a run.
 
     Raises:
         UsageError: Another item of the run has this name.
         SondeError: The run has no such item, or another process is writing.
     """
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         same = next((each for each in items_of(catalog, run) if each.number != number and each.name == to), None)
         if same is not None:
             said = f"the {run.kind} run {run.name!r} already has a {run.kind.item} named {to!r}, number {same.number}"
             raise UsageError(f"{said}: choose another name", code="name-taken", field="to", value=to)
         given = f"json_remove(json_set(data, '$.{GIVEN}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
-        if not catalog.connection.execute(sql, (to, run.number, number)).rowcount:
+        if not catalog.runs.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
         _seal(catalog, run.number)
 
 
-def delete_run(folder: Path, kind: RunKind, name: str) -> None:
+def delete_run(collection: StoredCollection, kind: RunKind, name: str) -> None:
     """Delete a run with its results.
 
     Raises:
         SondeError: There is no such run, or another process is writing.
     """
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         _remove_whole(catalog, find_run(catalog, kind, name))
 
 
@@ -254,12 +247,12 @@ def _remove_whole(catalog: Catalog, run: Run) -> None:
 def remove_run(catalog: Catalog, number: int) -> None:
     """Remove a run with its results, inside a write transaction."""
     for table in ("runs", *RESULTS):
-        catalog.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
-    forget_run(catalog.connection, number)
+        catalog.runs.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
+    forget_run(catalog.runs.connection, number)
 
 
 def _seal(catalog: Catalog, number: int) -> None:
-    store(catalog.connection, run_part(number), run_checksum(catalog.connection, number))
+    store(catalog.runs.connection, run_part(number), run_checksum(catalog.runs.connection, number))
 
 
 def _versions(libraries: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -278,11 +271,11 @@ def _insert(catalog: Catalog, new: NewRun, generation: int) -> int:
         "INSERT INTO runs(kind, name, complete, created, seconds, generation, parameters, versions, report) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING run"
     )
-    return catalog.connection.execute(sql, values).fetchone()[0]
+    return catalog.runs.connection.execute(sql, values).fetchone()[0]
 
 
 def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapshot | None) -> int:
-    insert = catalog.connection.executemany
+    insert = catalog.runs.connection.executemany
     items = [(number, item.number, item.name, json.dumps(dict(item.data), ensure_ascii=False)) for item in new.items]
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
     arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
@@ -300,7 +293,7 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
         columns = _among(kept, docs, places[:, 0], places[:, 1])
         insert("INSERT INTO run_places VALUES (?, ?, ?, ?)", _rows(number, *columns))
         total += place_sum(*columns)
-    store(catalog.connection, results_part(number), total)
+    store(catalog.runs.connection, results_part(number), total)
     return int((~still).sum())
 
 

@@ -82,10 +82,8 @@ _COLUMNS = "run, kind, name, complete, created, seconds, generation, parameters,
 
 def list_runs(catalog: Catalog, kind: RunKind | None = None, *, count: bool = True) -> list[Run]:
     """Return the runs of one kind, or of all, oldest first; without `count`, as many documents as each began with."""
-    if not catalog.can_have_runs:
-        return []
     condition, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
-    rows = catalog.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
+    rows = catalog.runs.connection.execute(f"SELECT {_COLUMNS} FROM runs {condition} ORDER BY run", values).fetchall()
     history = History(catalog)
     return [_of_its_model(_run(catalog, row, count), history) for row in rows]
 
@@ -156,19 +154,19 @@ def _stored_kind(name: str) -> RunKind:
 
 def _documents(catalog: Catalog, number: int, kind: RunKind) -> int:
     sql = f"SELECT count(DISTINCT doc) FROM {kind.payload} WHERE run = ?"
-    return catalog.connection.execute(sql, (number,)).fetchone()[0]
+    return catalog.runs.connection.execute(sql, (number,)).fetchone()[0]
 
 
 def items_of(catalog: Catalog, run: Run) -> list[Item]:
     """Return the run's clusters, topics or labels by number."""
     sql = "SELECT item, name, data FROM run_items WHERE run = ? ORDER BY item"
-    return [Item(n, name, json.loads(data)) for n, name, data in catalog.connection.execute(sql, (run.number,))]
+    return [Item(n, name, json.loads(data)) for n, name, data in catalog.runs.connection.execute(sql, (run.number,))]
 
 
 def assignments_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return int64 document numbers, int64 item numbers and float64 scores (NaN: none), by document, best first."""
     sql = "SELECT doc, item, score FROM run_documents WHERE run = ? ORDER BY doc, score DESC, item"
-    found = catalog.connection.execute(sql, (run.number,)).fetchall()
+    found = catalog.runs.connection.execute(sql, (run.number,)).fetchall()
     docs, items, scores = zip(*found, strict=True) if found else ((), (), ())
     return np.array(docs, np.int64), np.array(items, np.int64), np.array(scores, np.float64)
 
@@ -176,7 +174,7 @@ def assignments_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray, 
 def places_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Return int64 [n] document numbers, ascending, and float64 [n, 2] places on the map."""
     sql = "SELECT doc, x, y FROM run_places WHERE run = ? ORDER BY doc"
-    found = np.array(catalog.connection.execute(sql, (run.number,)).fetchall(), np.float64).reshape(-1, 3)
+    found = np.array(catalog.runs.connection.execute(sql, (run.number,)).fetchall(), np.float64).reshape(-1, 3)
     return found[:, 0].astype(np.int64), found[:, 1:]
 
 
@@ -187,7 +185,7 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
         SondeError: It kept none of this name.
     """
     sql = "SELECT data FROM run_arrays WHERE run = ? AND name = ?"
-    found = catalog.connection.execute(sql, (run.number, name)).fetchone()
+    found = catalog.runs.connection.execute(sql, (run.number, name)).fetchone()
     if found is None:
         raise SondeError(f"the {run.kind} run {run.name!r} has no stored {name}: create the run again")
     with NUMPY_HEADER:
@@ -200,7 +198,7 @@ def items_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[i
     sql = (
         f"SELECT doc, item, score FROM run_documents WHERE run = {run.number} AND doc IN (?) ORDER BY score DESC, item"
     )
-    for doc, item, score in catalog.select_in(sql, list(docs)):
+    for doc, item, score in catalog.runs.select_in(sql, list(docs)):
         found.setdefault(doc, []).append((item, score))
     return found
 
@@ -208,7 +206,7 @@ def items_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[i
 def places_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[int, tuple[float, float]]:
     """Return where the map puts each of these documents."""
     sql = f"SELECT doc, x, y FROM run_places WHERE run = {run.number} AND doc IN (?)"
-    return {doc: (x, y) for doc, x, y in catalog.select_in(sql, list(docs))}
+    return {doc: (x, y) for doc, x, y in catalog.runs.select_in(sql, list(docs))}
 
 
 def run_columns(runs: Iterable[Run]) -> dict[int, str]:

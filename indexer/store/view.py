@@ -77,6 +77,15 @@ class Generation:
         """How many rows are tombstones."""
         return int(len(self.owners) - self.alive.sum())
 
+    def owned_by(self, docs: np.ndarray) -> np.ndarray:
+        """Return bool [rows]: whether each row is a passage of one of these documents (int64 [n])."""
+        wanted = np.zeros(int(self.owners.max(initial=0)) + 1, dtype=bool)
+        wanted[docs] = True
+        # A tombstone's owner is -1, which would index the last document, so only live rows are looked up.
+        found = self.alive.copy()
+        found[found] = wanted[self.owners[found]]
+        return found
+
     @cached_property
     def ann(self) -> "AnnIndex | None":
         """The FAISS index, or None where the collection has none that can be read: searches then scan exactly."""

@@ -102,15 +102,20 @@ def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
     return Field(field.name, column, kind)
 
 
-def put_documents(catalog: Catalog, documents: Sequence[tuple[str, Document, Identity]]) -> list[int]:
-    """Insert documents, or update those whose key exists; return their numbers in the same order."""
+def put_documents(
+    catalog: Catalog, documents: Sequence[tuple[str, Document, Identity]], new: Mapping[str, int] = {}
+) -> list[int]:
+    """Insert documents, or update those whose key exists; return their numbers in the same order.
+
+    `new` says which number a document gets if it is inserted, by key; any other gets the next one.
+    """
     fields = widen_fields(catalog, (document.metadata for _, document, _ in documents))
     columns = list(fields.values())
     marks = ", ".join(["?"] * (2 + len(columns)))
     into = ", ".join(["doc", "checksum", *(field.column for field in columns)])
     numbers, unused = [], 1 + _last_number(catalog)
     for key, document, identity in documents:
-        doc = _put_document(catalog, unused, key, document, identity)
+        doc = _put_document(catalog, new.get(key, unused), key, document, identity)
         unused += doc == unused
         values = [store(document.metadata.get(field.name), field.type) for field in columns]
         named = ((field.name, field.type, value) for field, value in zip(columns, values, strict=True))
@@ -131,9 +136,9 @@ def _last_number(catalog: Catalog) -> int:
     return max(highest, catalog.get(LAST_NUMBER, 0))
 
 
-def _put_document(catalog: Catalog, unused: int, key: str, document: Document, identity: Identity) -> int:
+def _put_document(catalog: Catalog, number: int, key: str, document: Document, identity: Identity) -> int:
     values = (
-        unused,
+        number,
         key,
         document.title,
         document.text,
@@ -144,8 +149,8 @@ def _put_document(catalog: Catalog, unused: int, key: str, document: Document, i
     )
     return catalog.connection.execute(
         "INSERT INTO documents(doc, key, title, text, length, language, content, extra) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT(key) DO UPDATE SET title = excluded.title, text = excluded.text, length = excluded.length, "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(key) DO UPDATE SET "
+        "title = excluded.title, text = excluded.text, length = excluded.length, "
         "language = excluded.language, content = excluded.content, extra = excluded.extra RETURNING doc",
         values,
     ).fetchone()[0]
@@ -154,6 +159,11 @@ def _put_document(catalog: Catalog, unused: int, key: str, document: Document, i
 def bury(catalog: Catalog, docs: Sequence[int]) -> None:
     """Make tombstones of all passages of these documents, and forget what runs said of the old text."""
     bury_passages(catalog, docs)
+    forget_in_runs(catalog, docs)
+
+
+def forget_in_runs(catalog: Catalog, docs: Sequence[int]) -> None:
+    """Forget what runs said of these documents, inside a write transaction."""
     for some in in_slices(docs):
         _forget(catalog, some, "run, doc, item, score", "run_documents", assignment_sum)
         _forget(catalog, some, "run, doc, x, y", "run_places", place_sum)

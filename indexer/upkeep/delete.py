@@ -20,7 +20,7 @@ from ..store.derived import update_derived, update_lexical
 from ..store.documents import numbers_by_id
 from ..store.integrity import sweep
 from ..store.late import move_late
-from ..store.lock import writer_lock
+from ..store.lock import COLLECTION, writer_lock
 from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import delete_documents
@@ -51,16 +51,17 @@ def compact(folder: Path, *, ann: AnnSettings = AnnSettings(), notify: Notify = 
     with writer_lock(check_folder(folder)), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         sweep(folder, catalog)
         before, (_, live, removed) = catalog.segments(), catalog.counts()
-        size_before = _size(folder)
+        size_before = vectors_size(folder)
         if removed or len(before) > -(-live // SEGMENT_ROWS):
             with catalog.transaction(write=True):
                 _rewrite(folder, catalog, before, notify)
                 update_derived(folder, catalog, ann, notify)
             sweep(folder, catalog)
-        return CompactReport(removed, len(before), len(catalog.segments()), size_before, _size(folder))
+        return CompactReport(removed, len(before), len(catalog.segments()), size_before, vectors_size(folder))
 
 
-def _size(folder: Path) -> int:
+def vectors_size(folder: Path) -> int:
+    """Return the bytes of a collection's embeddings."""
     return sum(path.stat().st_size for path in (folder / "vectors").iterdir())
 
 
@@ -125,7 +126,8 @@ def remove_collection(folder: Path) -> None:
     Raises:
         SondeError: It is no collection, another process is writing it, or it may not be removed.
     """
-    check_folder(folder)
+    if not (folder / COLLECTION).is_file():
+        check_folder(folder)
     gone = folder.with_name(f".{folder.name[:40]}-{secrets.token_hex(4)}.removed")
     with writer_lock(folder):
         pass  # nobody writes; a writer that begins just now fails, and loses what is being removed anyway

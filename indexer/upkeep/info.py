@@ -46,12 +46,12 @@ class QuickLook:
 
 def quick_look(folder: Path) -> QuickLook:
     """Look at the collection in `folder`; one that is damaged gives its `problem`."""
-    size, changed = _size(folder), last_change(folder)
+    size, changed = size_of(folder), last_change(folder)
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
             documents, passages, _ = catalog.counts()
             model = (catalog.get("model") or {}).get("name")
-            recall = _recall(ann_folder(folder, catalog.epoch()))
+            recall = stored_recall(ann_folder(folder, catalog.epoch()))
             return QuickLook(documents, passages, model, recall, size, changed)
     except (SondeError, sqlite3.Error) as error:
         return QuickLook(bytes=size, changed=changed, problem=str(error))
@@ -72,7 +72,8 @@ def last_change(folder: Path) -> float:
     return max(times)
 
 
-def _recall(folder: Path) -> float | None:
+def stored_recall(folder: Path) -> float | None:
+    """Return recall@10 of the FAISS index in a folder as it was measured; None if there is no approximate one."""
     try:
         info = AnnInfo.from_dict(json.loads((folder / "info.json").read_text("utf-8")))
     except (OSError, ValueError, SondeError):
@@ -80,7 +81,8 @@ def _recall(folder: Path) -> float | None:
     return None if info.kind == "exact" else info.recall
 
 
-def _size(folder: Path) -> int:
+def size_of(folder: Path) -> int:
+    """Return the bytes of a folder's files."""
     total = 0
     for path in folder.rglob("*"):
         try:

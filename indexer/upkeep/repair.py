@@ -57,7 +57,7 @@ def repair(collection: StoredCollection, notify: Notify = silent) -> list[str]:
         done += _vectors(collection, catalog)
         done += [f"removed {path.name}" for path in sweep(folder, catalog)]
         done += _orphans(catalog)
-        done += _judgements(folder)
+        done += repair_judgements(folder)
         done += _passages(collection, catalog)
         done += _rows(collection, catalog)
         findings = verify(collection)
@@ -121,7 +121,8 @@ def _tokens(collection: StoredCollection, catalog: Catalog, lost: list[tuple[int
     return [inputs[doc, start, end] for _, doc, start, end in lost]
 
 
-def _judgements(folder: Path) -> list[str]:
+def repair_judgements(folder: Path) -> list[str]:
+    """Remove the damaged judgements of a collection; return what was done."""
     path = folder / JUDGEMENTS
     dropped = drop_damaged(path) if path.exists() and damaged_lines(path) else 0
     return [f"removed {counted(dropped, 'damaged judgement')}"] if dropped else []

@@ -105,11 +105,20 @@ def verify(collection: StoredCollection) -> list[Finding]:
         return findings
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
-        findings += [*_documents(view), *_runs(catalog), *_judgements(collection), *_kept(collection)]
+        findings += [*_documents(view), *_runs(catalog), *verify_judgements(collection), *_kept(collection)]
         return [*findings, *_lexical(view, loaded), *_ann(view, loaded), *_late(view)]
 
 
-def _judgements(collection: StoredCollection) -> Iterator[Finding]:
+def verify_runs(catalog: Catalog) -> list[Finding]:
+    """Return everything that is wrong with a catalog that holds nothing but runs."""
+    if problems := damage(catalog):
+        return [Finding("runs", f"the catalog of runs is damaged: {problem}") for problem in problems]
+    tables = [Finding("runs", f"the catalog of runs is damaged: {found.problem}") for found in _tables(catalog)]
+    return tables or list(_runs(catalog))
+
+
+def verify_judgements(collection: StoredCollection) -> Iterator[Finding]:
+    """Yield what is wrong with the judgements of a collection."""
     try:
         damaged = damaged_lines(collection.path / JUDGEMENTS)
     except OSError as error:

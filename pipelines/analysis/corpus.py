@@ -169,7 +169,7 @@ def tag(
         counts["changed"] = len(np.setxor1d(before, kept))
         return _run(name, kept)
 
-    found = change_run(collection.path, TAG, name, changed)
+    found = change_run(collection, TAG, name, changed)
     return Tagged(name, int(found.report["documents"]), counts["changed"])
 
 

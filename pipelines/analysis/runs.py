@@ -158,14 +158,14 @@ def rename_stored(
         run = named(view.catalog, name, kind)
     if item is None:
         _check_whole(run, "rename")
-        run_writing.rename_run(collection.path, run.kind, name, to, followers(run.kind))
+        run_writing.rename_run(collection, run.kind, name, to, followers(run.kind))
     elif run.kind.logged:
         said = f"the {run.kind} {name!r} has a log of its edits: rename its groups with `sonde {run.kind} rename`"
         raise UsageError(said, code="conflict", field="item")
     elif not to.strip() or not to.isprintable():
         raise UsageError(f"{to!r} is not a valid {run.kind.item} name: use printable characters")
     else:
-        run_writing.rename_item(collection.path, run, item, to)
+        run_writing.rename_item(collection, run, item, to)
 
 
 def delete_stored_run(collection: StoredCollection, name: str, kind: str | None = None) -> None:
@@ -184,7 +184,7 @@ def delete_stored_run(collection: StoredCollection, name: str, kind: str | None 
             f"give {arg('kind')} {run.kind}"
         )
         raise UsageError(said, code="conflict", field="kind")
-    run_writing.delete_run(collection.path, run.kind, name)
+    run_writing.delete_run(collection, run.kind, name)
 
 
 def _check_whole(run: Run, verb: str) -> None:

@@ -101,7 +101,7 @@ def check(
         found: dict[CheckKind, list[wording.Finding]] = {kind: look.at(kind) for kind in settings.chosen}
     taken = time.perf_counter() - began
     run = _run(name, settings, look, found, taken)
-    write_run(collection.path, run, look.corpus.snapshot, replace=replace)
+    write_run(collection, run, look.corpus.snapshot, replace=replace)
     told: dict[CheckKind, tuple[Found, ...]] = {
         kind: tuple(Found(look.ids[place], score, why) for place, score, why in rows) for kind, rows in found.items()
     }

@@ -120,7 +120,7 @@ def cluster(
         CLUSTER, name, settings.to_dict(), libraries, report, taken, items,
         (corpus.snapshot.docs, labels, scores), arrays=found.arrays,
     )  # fmt: skip
-    left_out = write_run(collection.path, run, corpus.snapshot, replace=replace)
+    left_out = write_run(collection, run, corpus.snapshot, replace=replace)
     return Clustering(name, items, report, taken, left_out)
 
 

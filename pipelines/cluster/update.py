@@ -73,7 +73,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
         run.seconds + time.perf_counter() - began, [kept[number] for number in sorted(kept)], (docs, labels, scores),
         arrays=arrays,
     )  # fmt: skip
-    write_run(collection.path, new, corpus.snapshot, replace=True)
+    write_run(collection, new, corpus.snapshot, replace=True)
     return item
 
 
@@ -191,7 +191,7 @@ def update(collection: StoredCollection, name: str | None = None, notify: Notify
         libraries = (faiss_package(), *LIBRARIES[run.parameters["method"]][1:])
         seconds = run.seconds + time.perf_counter() - began
         again = NewRun(CLUSTER, run.name, run.parameters, libraries, report, seconds, items, everything, arrays=arrays)
-        write_run(collection.path, again, snapshot, replace=True)
+        write_run(collection, again, snapshot, replace=True)
     return Updated(run.name, len(new), outliers, len(docs) + len(new))
 
 

@@ -13,6 +13,7 @@ from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_o
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
+from ..search.shards import ShardedDense
 from .sketches import Sketches
 
 DuplicateKind = Literal["exact", "near", "meaning"]
@@ -151,7 +152,8 @@ def closest_pairs(view: View, docs: np.ndarray, most: int, notify: Notify) -> Pa
 
 
 def _large(view: View) -> bool:
-    return int(view.generation.alive.sum()) > EXACT_BELOW and view.generation.ann is not None
+    indexed = bool(view.parts) or view.generation.ann is not None
+    return int(view.generation.alive.sum()) > EXACT_BELOW and indexed
 
 
 def _ordered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -175,16 +177,24 @@ def _indexed(
     view: View, docs: np.ndarray, vectors: np.ndarray, depth: int
 ) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
     """Yield how many are done, and pairs of documents whose passages the index finds near a document's vector."""
-    generation = view.generation
-    assert generation.ann is not None
     for start in range(0, len(docs), BLOCK):
-        some = vectors[start : start + BLOCK]
-        rows = generation.ann.search(some, depth, allowed=generation.alive, vectors=generation.segments)[1]
-        query, column = np.nonzero(rows >= 0)
-        owners = generation.owners[rows[query, column]]
+        query, rows = _nearest(view, vectors[start : start + BLOCK], depth)
+        owners = view.generation.owners[rows]
         places = np.minimum(np.searchsorted(docs, owners), len(docs) - 1)
         known = docs[places] == owners
         yield min(start + BLOCK, len(docs)), _ordered(query[known] + start, places[known])
+
+
+def _nearest(view: View, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64 [m], the place of a vector, and int64 [m], the row of a passage that an index finds near it."""
+    generation = view.generation
+    if view.parts:
+        found = [each.rows for each in ShardedDense.over(view, generation.alive).search(vectors, depth)]
+        return np.repeat(np.arange(len(found)), [len(each) for each in found]), np.concatenate(found)
+    assert generation.ann is not None
+    rows = generation.ann.search(vectors, depth, allowed=generation.alive, vectors=generation.segments)[1]
+    query, column = np.nonzero(rows >= 0)
+    return query, rows[query, column]
 
 
 Likeness = tuple[DuplicateKind, float]

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_durably
+from ...indexer.sharded.bucket import bucket_of
 from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
@@ -147,6 +148,9 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
     """
     query, ids = as_text(query, "query"), as_texts(ids, "id")
     _check(query, ids, grade)
+    if bucket := bucket_of(collection.path):
+        said = "judgements are kept in the folder of a collection, which an object store does not have"
+        raise UsageError(f"{bucket.address} cannot keep judgements yet: {said}", code="sharded")
     with collection.view() as view:
         known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)

@@ -66,9 +66,9 @@ class Parts:
         catalog = view.catalog
         with _LOCK:
             self._kept = _KEPT.setdefault(view.collection, Kept())
-        made = view.collection.catalog_path.stat()
+        made = view.collection.lasting_path.stat()
         self.stamp: Stamp = (made.st_dev, made.st_ino, view.generation.number, view.generation.epoch)
-        self._sums = stored(catalog.connection)
+        self._sums = stored(catalog.runs.connection)
         complete = [run for run in list_runs(catalog, count=False) if run.complete]
         names = run_columns(run for run in complete if run.kind.payload == "run_documents")
         colored = [run for run in reversed(complete) if run.kind.colors]

@@ -89,7 +89,7 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
         kept = _kept(catalog, old) | {docs[id]: names for id, names in spelled.items()}
         return _run(run, kept, several or any(len(names) > 1 for names in kept.values()))
 
-    return int(change_run(collection.path, CORRECTION, run, changed).report["documents"])
+    return int(change_run(collection, CORRECTION, run, changed).report["documents"])
 
 
 def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "labels") -> int:
@@ -107,9 +107,9 @@ def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "label
         kept = {doc: names for doc, names in _kept(catalog, old).items() if doc not in gone}
         return _run(run, kept, bool(old.parameters.get("multi_label")))
 
-    left = int(change_run(collection.path, CORRECTION, run, changed).report["documents"])
+    left = int(change_run(collection, CORRECTION, run, changed).report["documents"])
     if not left:
-        delete_run(collection.path, CORRECTION, run)
+        delete_run(collection, CORRECTION, run)
     return left
 
 

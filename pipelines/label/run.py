@@ -105,7 +105,7 @@ def label_collection(
             assignments=(docs[texts], numbers, scores),
             arrays=_review(docs, close, none, no_label),
         )  # fmt: skip
-        changed = write_run(collection.path, new, snapshot, replace=settings.replace)
+        changed = write_run(collection, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)
 
 

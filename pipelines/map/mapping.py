@@ -129,7 +129,7 @@ def make_map(
         MAP, name, settings.to_dict(), libraries(), report, time.perf_counter() - began, items,
         places=(corpus.snapshot.docs, places[corpus.group].astype(np.float64)),
     )  # fmt: skip
-    write_run(collection.path, run, corpus.snapshot, replace=replace)
+    write_run(collection, run, corpus.snapshot, replace=replace)
 
 
 def update_map(collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> int:
@@ -159,7 +159,7 @@ def update_map(collection: StoredCollection, name: str | None = None, notify: No
         MAP, run.name, run.parameters, libraries(), report,
         run.seconds + time.perf_counter() - began, _resized(items, places), places=(corpus.snapshot.docs, places),
     )  # fmt: skip
-    write_run(collection.path, new, corpus.snapshot, replace=True)
+    write_run(collection, new, corpus.snapshot, replace=True)
     return count
 
 

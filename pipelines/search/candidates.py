@@ -18,13 +18,7 @@ def allowed_rows(view: View, where: str | None) -> np.ndarray | None:
     generation = view.generation
     if where is None:
         return generation.alive if generation.tombstones else None
-    docs = documents_where(view.catalog, where)
-    passing = np.zeros(int(generation.owners.max(initial=0)) + 1, dtype=bool)
-    passing[docs] = True
-    # A tombstone's owner is -1, which would index the last document, so only live rows are looked up.
-    allowed = generation.alive.copy()
-    allowed[allowed] = passing[generation.owners[allowed]]
-    return allowed
+    return generation.owned_by(documents_where(view.catalog, where))
 
 
 @dataclass(frozen=True, slots=True)

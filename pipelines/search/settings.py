@@ -6,9 +6,7 @@ from typing import Any, Self
 
 from ...indexer.encoder import ModelSpec
 from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
-from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.lock import writer_lock
 from ...indexer.store.view import View
 from .modes import FUSIONS, MODES, Fusion, Mode
 from .relevance import Calibration
@@ -90,18 +88,13 @@ def store_defaults(collection: StoredCollection, defaults: SearchDefaults, found
     Raises:
         SondeError: Another process is writing to the collection, it cannot be written, or it now has another model.
     """
-    with writer_lock(collection.path):
-        catalog = Catalog.open(collection.catalog_path, write=True)
-        try:
-            with catalog.transaction(write=True):
-                if found_with is not None and catalog.get("model") != found_with.to_dict():
-                    raise SondeError(MODEL_CHANGED)
-                if defaults.empty:
-                    catalog.remove(PROPERTY)
-                else:
-                    catalog.set(PROPERTY, asdict(defaults))
-        finally:
-            catalog.close()
+    with collection.writing() as catalog:
+        if found_with is not None and catalog.get("model") != found_with.to_dict():
+            raise SondeError(MODEL_CHANGED)
+        if defaults.empty:
+            catalog.remove(PROPERTY)
+        else:
+            catalog.set(PROPERTY, asdict(defaults))
 
 
 DEPTH = 50

@@ -68,12 +68,12 @@ def edit_taxonomy(
             return state, said + (f" in the new taxonomy {stored.run.name!r}" if beside else "")
 
         reads = operation in _READ_DOCUMENTS
-        return write_edit(collection.path, name, operation, edit, by=by, documents=reads)
+        return write_edit(collection, name, operation, edit, by=by, documents=reads)
     with collection.view() as view:
         before = load(view.catalog, name)
         state, said = slow(view, before, settings, seed, notify)
     return write_edit(
-        collection.path, before.run.name, operation, lambda catalog, stored: (_still(state, before, stored), said),
+        collection, before.run.name, operation, lambda catalog, stored: (_still(state, before, stored), said),
         by=by, head=before.head,
     )  # fmt: skip
 

@@ -90,7 +90,7 @@ def import_taxonomy(
     for note in notes:
         notify(f"note: {note}")
     whole, log = new_runs(name, state, said, by, {"imported": form})
-    write_run(collection.path, whole, snapshot, replace=replace, parts=[log])
+    write_run(collection, whole, snapshot, replace=replace, parts=[log])
     return name
 
 

@@ -65,7 +65,7 @@ def make(
             origin = {"from": run.kind.column(run.name)}
             said = f"made from the {run.kind} run {run.name!r}: {counted(len(state.groups), 'group')}"
     whole, log = new_runs(name, state, said, by, origin)
-    write_run(collection.path, whole, snapshot, replace=replace, parts=[log])
+    write_run(collection, whole, snapshot, replace=replace, parts=[log])
 
 
 def _of_run(view: View, run: Run) -> State:

@@ -4,17 +4,17 @@ import getpass
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, as_text, out_of_range
 from ...indexer.store.catalog import Catalog
+from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number, numbers_by_id
 from ...indexer.store.kinds import EDIT, TAXONOMY
 from ...indexer.store.run_editing import RunEdit, edit_run
-from ...indexer.store.run_writing import NewRun, writing
+from ...indexer.store.run_writing import NewRun
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.wording import counted, on_one_line
 from .changes import Change, unzipped, zipped
@@ -186,13 +186,13 @@ Edit = Callable[[Catalog, Stored], tuple[State, str]]
 
 
 def write_edit(
-    folder: Path, name: str | None, operation: str, edit: Edit, *,
+    collection: StoredCollection, name: str | None, operation: str, edit: Edit, *,
     by: str | None = None, documents: bool = True, head: int | None = None,
 ) -> LogEntry | None:  # fmt: skip
     """Edit a taxonomy: the change and its entry in the log are one transaction.
 
     Args:
-        folder: The collection.
+        collection: The collection.
         name: The taxonomy; the newest one if None.
         operation: The word for the edit.
         edit: Makes the new state.
@@ -206,7 +206,7 @@ def write_edit(
     Raises:
         SondeError: There is no such taxonomy, it was edited since `head`, or another process is writing.
     """
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         stored = load(catalog, name, documents=documents)
         if head is not None and head != stored.head:
             said = f"the taxonomy {stored.run.name!r} was edited in the meantime: run the command again"
@@ -252,7 +252,9 @@ def _array(entry: int) -> str:
     return f"edit {entry:08d}"
 
 
-def undo(folder: Path, name: str | None = None, steps: int = 1, by: str | None = None) -> list[LogEntry]:
+def undo(
+    collection: StoredCollection, name: str | None = None, steps: int = 1, by: str | None = None
+) -> list[LogEntry]:
     """Undo the last edits that are not undone yet, in one transaction; return their entries, the last edit first.
 
     Documents that were deleted since stay deleted.
@@ -263,7 +265,7 @@ def undo(folder: Path, name: str | None = None, steps: int = 1, by: str | None =
     """
     if steps < 1:
         raise out_of_range("steps", steps, "give 1 or more")
-    with writing(folder) as catalog:
+    with collection.writing() as catalog:
         stored = load(catalog, name)
         left = [entry for entry in log_of(catalog, stored) if not entry.undone and entry.operation != UNDO][1:]
         if steps > len(left):

@@ -253,7 +253,7 @@ def finish(
         changed = np.setdiff1d(np.intersect1d(state.docs, ready.corpus.snapshot.docs), still)
         return state.without(np.union1d(gone, changed)), f"{operation}: {report.said}"
 
-    write_edit(collection.path, ready.stored.run.name, operation, edit, by=by, head=ready.stored.head)
+    write_edit(collection, ready.stored.run.name, operation, edit, by=by, head=ready.stored.head)
     return report
 
 

@@ -146,7 +146,7 @@ def make_topics(
         new = _run(view, corpus, model, assigned, name, settings.to_dict(), report, known, notify)
         parts = level_runs(view, corpus, new, model, assigned, {}, notify)
     new = _timed(new, time.perf_counter() - began)
-    write_run(collection.path, new, corpus.snapshot, replace=replace, parts=parts)
+    write_run(collection, new, corpus.snapshot, replace=replace, parts=parts)
 
 
 def rewrite(
@@ -178,7 +178,7 @@ def rewrite(
         before = {kind: items_of(view.catalog, part) for kind, part in parts_of(view, run).items()}
         parts = level_runs(view, corpus, new, model, assigned, before, notify)
     new = changed(_timed(new, time.perf_counter() - began), items=found.remembered(new.items))
-    write_run(collection.path, new, corpus.snapshot, replace=True, parts=parts)
+    write_run(collection, new, corpus.snapshot, replace=True, parts=parts)
 
 
 def load_topic_model(view: View, run: Run) -> TopicModel:

@@ -175,7 +175,7 @@ def label_by_examples(
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
         arrays={"documents": docs, **closeness(margins, False, settings.least)},
     )  # fmt: skip
-    changed = write_run(collection.path, new, snapshot, replace=settings.replace)
+    changed = write_run(collection, new, snapshot, replace=settings.replace)
     return replace(report, changed=changed)
 
 

@@ -167,7 +167,7 @@ def watch(
     changes = tuple(each.change for each in seen)
     sizes = len(parts.new), len(parts.old)
     watched = Watched(name, settings.since, *sizes, groups.run, changes, look.parts.notes, taken)
-    write_run(collection.path, _run(watched, settings, look.corpus, seen), look.corpus.snapshot, replace=replace)
+    write_run(collection, _run(watched, settings, look.corpus, seen), look.corpus.snapshot, replace=replace)
     return watched
 
 

@@ -65,7 +65,7 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         taken = Snapshot.of(view)
     items = [Item(0, "power", {"terms": ["battery"]})]
     assigned = taken.docs[:1], np.array([0]), np.array([1.0])
-    write_run(reviews_collection.path, NewRun(TOPIC, "t", {}, items=items, assignments=assigned), taken)
+    write_run(reviews_collection.stored, NewRun(TOPIC, "t", {}, items=items, assignments=assigned), taken)
     server = server_of(reviews_collection)
     assert call(server, "get_document", id="2") == {
         "title": "",

@@ -35,7 +35,7 @@ def themed(tmp_path: Path) -> Collection:
     for name, labels, docs in (("four", four, snapshot.docs), ("other", other[10:], snapshot.docs[10:])):
         items = [Item(int(n), f"{name} {n}", {}) for n in np.unique(labels)]
         assigned = (docs, labels, np.ones(len(docs)))
-        write_run(opened.path, NewRun(CLUSTER, name, {}, (), {}, 0.0, items, assigned), snapshot)
+        write_run(opened.stored, NewRun(CLUSTER, name, {}, (), {}, 0.0, items, assigned), snapshot)
     return opened
 
 

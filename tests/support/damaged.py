@@ -51,7 +51,8 @@ def add_runs(folder: Path) -> None:
     """Add a run of every kind but topics to a collection."""
     with closing(opened(folder)) as collection:
         collection.cluster("k", k=3)
-    with StoredCollection.open(folder).view() as view:
+    stored = StoredCollection.open(folder)
+    with stored.view() as view:
         snapshot = Snapshot.of(view)
     docs = snapshot.docs
     items, scores = np.arange(len(docs)) % 3, np.linspace(0, 1, len(docs), dtype=np.float32)
@@ -63,7 +64,7 @@ def add_runs(folder: Path) -> None:
         NewRun(MAP, "m", {}, places=(docs, np.stack([scores, -scores], axis=1))),
         NewRun(CORRECTION, "l", {}, items=named[:1], assignments=few),
     ):
-        write_run(folder, new, snapshot)
+        write_run(stored, new, snapshot)
 
 
 def sound_collection(folder: Path, count: int = 24) -> Path:

@@ -1,9 +1,10 @@
 """A run over a sharded collection that is killed: run by test_kill.py in a process of its own.
 
-usage: killed_shards.py index|update|delete FOLDER LOG EVENT
+usage: killed_shards.py index|cluster|tag|update|delete|compact FOLDER LOG EVENT
 At the EVENT-th time that it touches a file of the collection (0: never), the process sends itself SIGKILL. EVENT may
 also be a step of publishing, such as "create:before:generations" or "rename:after:shards/02": before or after a file or
-folder whose name in the collection begins so gets its name. At the end, it prints how many files it touched.
+folder whose name in the collection begins so gets its name. "sql:5" is the fifth statement for the catalog of runs. At
+the end, it prints how many files it touched, and how many such statements there were.
 """
 
 import os
@@ -22,10 +23,13 @@ from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import index_sharded
 from sonde.indexer.sharded.collection import ShardedCollection
-from sonde.pipelines.analysis.corpus import delete
+from sonde.indexer.sharded.upkeep import compact_sharded
+from sonde.indexer.store import catalog
+from sonde.pipelines.analysis.corpus import delete, tag
 
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 met = 0
+statements = 0
 
 
 def kill_at(number: int, folder: Path) -> None:
@@ -58,6 +62,25 @@ def kill_around(step: str, folder: Path) -> None:
     setattr(os, name, dying)
 
 
+def kill_at_statement(number: int) -> None:
+    """Die before a statement for the catalog of runs that is being written, and count them."""
+    real = catalog._open
+
+    def traced(path: Path, mode: str) -> Any:
+        connection = real(path, mode)
+        if path.parent.name == "runs":
+            connection.set_trace_callback(count)
+        return connection
+
+    def count(_: str) -> None:
+        global statements
+        statements += 1
+        if statements == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    catalog._open = traced
+
+
 def rows(given: list[Document]) -> list[dict[str, Any]]:
     """The corpus as a source."""
     return [{"id": each.key, "title": each.title, "text": each.text, **each.metadata} for each in given]
@@ -66,15 +89,26 @@ def rows(given: list[Document]) -> list[dict[str, Any]]:
 def run(phase: str, folder: Path, encoder: FakeEncoder) -> None:
     """Run one phase of the corpus' life."""
     given: Any = encoder
-    if phase == "delete":
-        collection = ShardedCollection.open(folder, encoder=given)
-        present = [key for key in DELETED if collection_has(collection, key)]
-        if present:
-            delete(collection, present)
+    if phase not in ("index", "update"):
+        _on_an_existing_one(phase, ShardedCollection.open(folder, encoder=given))
         return
     settings = BuildSettings(batch=BATCH, sync=phase == "update")
     source = documents() if phase == "index" else changed()
     index_sharded(rows(list(source)), folder, SHARDS, settings=settings, encoder=given)
+
+
+def _on_an_existing_one(phase: str, collection: ShardedCollection) -> None:
+    if phase == "cluster":
+        from sonde.pipelines.cluster.clustering import cluster
+        from sonde.pipelines.cluster.settings import ClusterSettings
+
+        cluster(collection, ClusterSettings(k=4, refits=0, names="terms"), name="k", replace=True)
+    elif phase == "tag":
+        tag(collection, "some", where='"cluster:k" IN (0, 2)', change="replace")
+    elif phase == "compact":
+        compact_sharded(collection)
+    elif present := [key for key in DELETED if collection_has(collection, key)]:
+        delete(collection, present)
 
 
 SHARDS = 3
@@ -89,6 +123,10 @@ def collection_has(collection: ShardedCollection, key: str) -> bool:
 
 if __name__ == "__main__":
     place, event = Path(sys.argv[2]), sys.argv[4]
-    kill_around(event, place) if ":" in event else kill_at(int(event), place)
+    kill_at_statement(int(event[4:]) if event.startswith("sql:") else 0)
+    if ":" not in event:
+        kill_at(int(event), place)
+    elif not event.startswith("sql:"):
+        kill_around(event, place)
     run(sys.argv[1], place, FakeEncoder(Path(sys.argv[3]), seconds=0.0005))
-    print(met)
+    print(met, statements)

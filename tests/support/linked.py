@@ -48,16 +48,15 @@ def linked(path: Path, count: int = 60) -> Collection:
     for name, scale in (("first", 1.0), ("second", 10.0)):
         placed = docs[3:]  # three documents are newer than the maps
         places = random.normal(scale=scale, size=(len(placed), 2))
-        write_run(path, NewRun(MAP, name, {}, items=regions, places=(placed, places)), snapshot)
+        write_run(made.stored, NewRun(MAP, name, {}, items=regions, places=(placed, places)), snapshot)
     groups = [Item(n, name, {}) for n, name in enumerate(("parcels", "batteries", "screens", "screens"))]
     every, scores = np.arange(len(docs)), np.ones(len(docs))
-    write_run(path, NewRun(CLUSTER, "four", {}, items=groups, assignments=(docs, every % 4, scores)), snapshot)
+    write_run(made.stored, NewRun(CLUSTER, "four", {}, items=groups, assignments=(docs, every % 4, scores)), snapshot)
     named = [Item(0, "late", {}), Item(1, "broken", {})]
     some = np.concatenate([docs[::2], docs[::4]])
     which = np.repeat([0, 1], [len(docs[::2]), len(docs[::4])])
     chances = np.concatenate([np.full(len(docs[::2]), 0.6), np.full(len(docs[::4]), 0.9)])
-    write_run(
-        path, NewRun(LABEL, "kinds", {"multi_label": True}, items=named, assignments=(some, which, chances)), snapshot
-    )
+    labelled = NewRun(LABEL, "kinds", {"multi_label": True}, items=named, assignments=(some, which, chances))
+    write_run(made.stored, labelled, snapshot)
     made.tag("few", where="stars <= 2")
     return made

@@ -70,7 +70,7 @@ def topics(collection: Collection, name: str = "topics") -> None:
     report = {"fitted": 120, "carried": 0, "topics": 4, "outliers": 0}
     given = (snapshot.docs, numbers, np.ones(120))
     write_run(
-        collection.path,
+        collection.stored,
         NewRun(TOPIC, name, {}, report=report, items=items, assignments=given, arrays=arrays),
         snapshot,
     )
@@ -83,7 +83,7 @@ def mapped(collection: Collection, name: str = "map", regions: str = "a region")
     numbers = np.arange(len(snapshot.docs))
     places = np.stack([numbers, numbers % 4], axis=1).astype(float)
     item = Item(0, regions, {"level": 1, "x": 5.0, "y": 1.0, "size": 3, "terms": [], "centre": [5.0, 1.0], "within": 0})
-    write_run(collection.path, NewRun(MAP, name, {}, items=[item], places=(snapshot.docs, places)), snapshot)
+    write_run(collection.stored, NewRun(MAP, name, {}, items=[item], places=(snapshot.docs, places)), snapshot)
     return places
 
 

@@ -8,7 +8,6 @@ from sqlglot import exp
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.documents import frequent_texts
-from ....indexer.store.joined import JoinedCatalog
 from .compile import parse, run_operands
 from .conditions import Operands, Test, condition
 from .sql import FieldNames, Operand, shown
@@ -51,9 +50,7 @@ def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]
 
 
 def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
-    """Return which value was probably meant, and the values that there are if they are few; "" for shards."""
-    if isinstance(catalog, JoinedCatalog):
-        return ""
+    """Return which value was probably meant, and the values that there are if they are few."""
     texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
     values = [" ".join(each.split()) for each in texts if each.strip()]
     lowered = {each.casefold(): each for each in reversed(values)}

@@ -17,7 +17,7 @@ from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
-from ....indexer.store.collection import StoredCollection
+from ....indexer.sharded import lasting_file, open_stored
 from ...evaluate.search import Gain
 from ..folder import finish, work_folder
 from ..nli import base_folder
@@ -171,13 +171,13 @@ def _wrong(
 
 
 def _read(path: Path, kind: str | None, columns: str | None, made_of: str, seed: int) -> Examples:
-    if not (path / "catalog.db").is_file():
+    if lasting_file(path) is None:
         return read_examples(path, kind, columns)
     if kind not in (None, "pairs") or columns:
         both = f"{arg('kind')} and {arg('columns')}"
         said = f"{both} are for files: a collection gives pairs of its own titles and passages"
         raise UsageError(said, code="conflict", field="columns" if columns else "kind", value=columns or kind)
-    return pairs_of_collection(StoredCollection.open(path), made_of, seed)
+    return pairs_of_collection(open_stored(path), made_of, seed)
 
 
 def _split(

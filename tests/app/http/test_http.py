@@ -249,8 +249,8 @@ def test_runs(client: TestClient, folder: Path, local: Collection) -> None:
         taken = Snapshot.of(view)
     items = [Item(0, "power", {"terms": ["battery"]}), Item(1, "rest", {"terms": []})]
     assigned = taken.docs, np.array([0, 1, 1]), np.ones(3)
-    write_run(folder, NewRun(CLUSTER, "two", {"k": 2}, items=items, assignments=assigned), taken)
-    write_run(folder, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(6.0).reshape(3, 2))), taken)
+    write_run(local.stored, NewRun(CLUSTER, "two", {"k": 2}, items=items, assignments=assigned), taken)
+    write_run(local.stored, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(6.0).reshape(3, 2))), taken)
     found = client.get("/clusters").json()
     assert [(item["name"], item["documents"], item["terms"]) for item in found["items"]] == [
         ("power", 1, ["battery"]), ("rest", 2, [])]  # fmt: skip

@@ -127,7 +127,8 @@ def test_an_error_in_a_shard_is_one_line(tmp_path: Path):
     folder = tmp_path / "c.sonde"
 
     def spoiled(tasks, encoder, notify):
-        gone = [replace(task, model=task.model | {"name": "no/such-model"}) for task in tasks]
+        other = replace(tasks[0].sharding, model=tasks[0].sharding.model | {"name": "no/such-model"})
+        gone = [replace(task, sharding=other) for task in tasks]
         yield from on_ray("ray")(gone, encoder, notify)
 
     with pytest.raises(SondeError, match=r"shard [01]: .*no/such-model"):

@@ -2,19 +2,19 @@
 
 The store here is obstore's own over a local folder, so that a test can damage objects. `test_s3.py` uses S3 by HTTP.
 """
+# ruff: noqa: F811  (a fixture that is imported)
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import obstore
 import pytest
 from fake_encoder import FakeEncoder
+from machines import ADDRESS, Killed, Machines, machines  # noqa: F401  (machines: a fixture)
 from obstore.exceptions import GenericError, UnauthenticatedError
-from obstore.store import LocalStore
 from thinned import thinned
 from two_ways import QUERIES, TwoWays, rows
 
@@ -22,51 +22,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.sharded import address_of
 from sonde.indexer.sharded.bucket import Bucket, bucket_of, local_folder
-from sonde.indexer.sharded.bucket import _files as files_of
-from sonde.indexer.sharded.layout import newest_generation
-
-ADDRESS = "s3://shop/reviews.sonde"
-
-
-class Machines:
-    """Machines that share one object store, each with copies of its own."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.monkeypatch = folder, monkeypatch
-        self.objects = folder / "store"
-        self.calls: list[tuple[str, str]] = []
-        self.before: Callable[[str], object] = lambda _: None
-        monkeypatch.setattr("obstore.store.from_url", lambda _, **__: LocalStore(self.objects, mkdir=True))
-        for name in ("put", "copy", "delete"):
-            monkeypatch.setattr(obstore, name, self._noted(name, getattr(obstore, name)))
-        self.use("one")
-
-    def _noted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(store: object, *given: Any, **options: Any) -> Any:
-            self.before(name)
-            self.calls.append((name, str(given[-1] if name == "copy" else given[0])))
-            return call(store, *given, **options)
-
-        return noted
-
-    def use(self, machine: str) -> None:
-        """Let what follows happen on this machine."""
-        self.monkeypatch.setenv("SONDE_CACHE", str(self.folder / machine))
-
-    def index(self, documents: list[dict[str, Any]], **options: Any) -> Collection:
-        return index(documents, ADDRESS, encoder=FakeEncoder(), **options)  # type: ignore[arg-type]
-
-    def open(self) -> Collection:
-        return Collection.open(ADDRESS, encoder=FakeEncoder())  # type: ignore[arg-type]
-
-    def generation(self) -> int:
-        found = newest_generation(Bucket(ADDRESS), Path())
-        return found.number if found else 0
-
-
-@pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    return Machines(tmp_path, monkeypatch)
+from sonde.indexer.sharded.manifest import files_in
 
 
 def hits(collection: Collection) -> list[list[tuple[str, float]]]:
@@ -152,10 +108,6 @@ def test_of_two_runs_one_wins(machines: Machines) -> None:
     collection = machines.open()
     assert (len(collection), machines.generation()) == (22, 3)
     assert collection.verify() == []
-
-
-class Killed(BaseException):
-    """What no code catches, as nothing catches a kill."""
 
 
 def turns(calls: list[tuple[str, str]]) -> list[int]:
@@ -256,7 +208,7 @@ def test_what_a_store_answers_is_one_line(machines: Machines, error: Exception, 
 @pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"files": 3}', b"[" * 100_000, b"\xff"])
 def test_a_manifest_that_is_none_is_said(manifest: bytes) -> None:
     with pytest.raises(SondeError, match=r"shards/00/x/shard.json is damaged"):
-        files_of(manifest, "shards/00/x")
+        files_in(manifest, "shards/00/x")
 
 
 def test_damage_is_told_and_not_taken(machines: Machines) -> None:

@@ -13,8 +13,10 @@ import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH
 from killed_shards import run
+from stored_runs import Stored, stored_runs
 from thinned import thinned
 
+from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.sharded.layout import generation_number
 from sonde.indexer.sharded.upkeep import verify_sharded
@@ -26,7 +28,9 @@ QUERIES = ("apple river cloud", "a late arrival about music", "number 17 winter 
 RANDOM_MOMENTS = 4
 """File operations per phase at which a run is killed, chosen at random."""
 
-Found = list[list[tuple[str, float]]]
+Found = tuple[list[list[tuple[str, float]]], Stored]
+"""The hits of every query in every mode, and everything that is stored of runs."""
+PHASES = ("index", "cluster", "tag", "update", "delete", "compact")
 
 
 @dataclass
@@ -38,19 +42,21 @@ class Phase:
     earlier: Found
     expected: Found
     operations: int
+    statements: int
     embedded: int
 
 
 def found(folder: Path) -> Found:
-    """The ids and scores that every mode gives for every query; none before the first generation."""
+    """What a reader finds; nothing before the first generation."""
     if not generation_number(folder):
-        return []
+        return [], {}
     encoder: Any = FakeEncoder()
     collection = ShardedCollection.open(folder, encoder=encoder)
     results = [search(collection, query, SearchSettings(k=20, mode=mode)) for query in QUERIES for mode in MODES]
     assert verify_sharded(collection) == []
+    runs = stored_runs(Collection(collection))
     collection.close()
-    return [[(hit.id, hit.score) for hit in hits] for hits in results]
+    return [[(hit.id, hit.score) for hit in hits] for hits in results], runs
 
 
 def process(phase: str, folder: Path, log: Path, event: str = "0") -> "subprocess.CompletedProcess[bytes]":
@@ -60,9 +66,9 @@ def process(phase: str, folder: Path, log: Path, event: str = "0") -> "subproces
 
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
-    """Undisturbed runs of all three phases, one on top of the other."""
+    """Undisturbed runs of all phases, one on top of the other."""
     folder, before, made = tmp_path_factory.mktemp("undisturbed"), None, {}
-    for name in ("index", "update", "delete"):
+    for name in PHASES:
         target, log = folder / f"{name}.sonde", folder / f"{name}.log"
         if before:
             shutil.copytree(before, target)
@@ -70,7 +76,8 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
         done = process(name, target, log)
         assert done.returncode == 0, done.stderr.decode()
         embedded = log.stat().st_size if log.exists() else 0
-        made[name] = Phase(name, before, earlier, found(target), int(done.stdout.split()[-1]), embedded)
+        operations, statements = map(int, done.stdout.split()[-2:])
+        made[name] = Phase(name, before, earlier, found(target), operations, statements, embedded)
         before = target
     return made
 
@@ -94,28 +101,44 @@ STEPS = [
     ("index", "create:after:collection.json"),
     *(
         (phase, step)
-        for phase in ("index", "update", "delete")
+        for phase in ("index", "update", "delete", "compact")
         for step in (
             "rename:before:work/01",
             "rename:before:shards/00",
             "rename:after:shards/01",
             "rename:after:shards/02",
+            "rename:before:runs",
+            "rename:after:runs",
             "create:before:generations",
             "create:after:generations",
         )
         if (phase, step) != ("index", "rename:before:work/01")  # nothing is copied for the first generation
+        and (phase in ("update", "delete") or ":runs" not in step)  # documents of runs have changed or gone
+    ),
+    *(
+        (phase, step)
+        for phase in ("cluster", "tag")
+        for step in ("rename:before:runs", "rename:after:runs", "create:before:generations", "create:after:generations")
     ),
 ]
 
 
-@pytest.mark.parametrize(("name", "step"), thinned(STEPS))
+@pytest.mark.parametrize(("name", "step"), thinned(STEPS, 3))
 def test_killed_at_a_step_of_publishing(phases: dict[str, Phase], tmp_path: Path, name: str, step: str) -> None:
     phase = phases[name]
     passages = 6 * BATCH  # of a batch: the longest documents have six
     assert check(phase, tmp_path, step) <= phase.embedded + passages
 
 
-@pytest.mark.parametrize("moment", thinned(range(3 * RANDOM_MOMENTS)))
+@pytest.mark.parametrize("moment", thinned(range(len(PHASES) * RANDOM_MOMENTS)))
 def test_killed_at_a_file_operation(phases: dict[str, Phase], tmp_path: Path, moment: int) -> None:
-    phase = list(phases.values())[moment % 3]
+    phase = list(phases.values())[moment % len(PHASES)]
     check(phase, tmp_path, str(random.Random(moment).randint(1, phase.operations)))
+
+
+@pytest.mark.parametrize("name", ["cluster", "tag", "update", "delete"])
+@pytest.mark.parametrize("part", thinned(range(20), 10))
+def test_killed_at_a_statement_of_the_catalog_of_runs(phases: dict[str, Phase], tmp_path: Path, name: str, part: int):
+    phase = phases[name]
+    assert phase.statements > 20
+    check(phase, tmp_path, f"sql:{1 + part * phase.statements // 20}")

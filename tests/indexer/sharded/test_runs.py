@@ -106,7 +106,7 @@ def test_another_run_that_commits_first_wins(folder: Path, monkeypatch: pytest.M
     """The second run began before the first had committed, as it may where no lock holds it up."""
 
     def overtaken(tasks, encoder, notify):
-        new = ShardedGeneration(2, newest(folder).shards, {"stars": "integer"}, 80)
+        new = ShardedGeneration(2, newest(folder).shards, {"stars": "integer"}, 80, 2)
         assert LocalTruth(folder).create(new.name, new.to_bytes())
         yield from in_turn(tasks, encoder, notify)
 
@@ -267,10 +267,10 @@ def test_an_order_of_another_shard_is_one_line(folder: Path):
 
 
 @pytest.mark.parametrize("name", ["collection.json", "generations/000001.json"])
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2}', b'{"format": 1, "shards": [1]}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 3}', b'{"format": 2, "shards": [1]}', b"\xff"])
 def test_a_damaged_file_of_the_whole_is_one_line(folder: Path, name: str, content: bytes):
     (folder / name).write_bytes(content)
-    with pytest.raises(SondeError, match=r"json (is damaged \(|has format 2, and this Sonde reads 1: update Sonde)"):
+    with pytest.raises(SondeError, match=r"json (is damaged \(|has format 3, and this Sonde reads 2: update Sonde)"):
         Collection.open(folder)
 
 
@@ -290,6 +290,14 @@ def test_a_collection_from_a_stranger(folder: Path, name: str, old: str, new: st
     with pytest.raises(SondeError) as raised:
         Collection.open(folder, encoder=FakeEncoder()).search("red apple")  # type: ignore[arg-type]
     assert "is damaged (" in str(raised.value)
+
+
+def test_a_generation_of_another_number_of_shards(folder: Path):
+    path = folder / "generations" / "000001.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"shards": stored["shards"][:3]}))
+    with pytest.raises(SondeError, match=r"000001.json is damaged: it has 3 shards, not 4: restore the collection"):
+        Collection.open(folder)
 
 
 def test_skipped_rows_are_listed_once(tmp_path: Path):

@@ -77,6 +77,9 @@ def test_from_one_machine_to_another(server: str, tmp_path: Path) -> None:
     assert "60 unchanged" in two.sonde("index", source, "--to", ADDRESS)
     assert two.sonde("delete", ADDRESS, "d3").strip() in ("", "1 document deleted")
     assert "documents  59 in 3 shards" in one.sonde("info", ADDRESS)
+    one.sonde("tag", ADDRESS, "long", "--where", "length > 5")
+    assert len(two.sonde("search", ADDRESS, "red", "--where", '"tag:long"', "-k", 99, "--json").splitlines()) > 5
+    assert two.sonde("runs", ADDRESS).split()[:2] == ["tag", "long"]
     assert one.sonde("verify", ADDRESS) == ""
     missing = one.sonde("search", "s3://shop/other.sonde", "red", code=1)
     assert missing == "sonde: there is no collection at s3://shop/other.sonde\n"

@@ -94,7 +94,7 @@ def write(collection: Collection, kind: RunKind, name: str, **more: Any) -> None
         taken = Snapshot.of(view)
     assigned = (taken.docs[[0, 0, 1]], np.array([0, 1, 0]), np.array([0.2, 0.9, 0.5]))
     items = [Item(0, "sweet", {}), Item(1, "baked", {})]
-    write_run(collection.path, NewRun(kind, name, {}, items=items, assignments=assigned, **more), taken)
+    write_run(collection.stored, NewRun(kind, name, {}, items=items, assignments=assigned, **more), taken)
 
 
 def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
@@ -254,7 +254,7 @@ def test_a_seventh_kind_is_exported_filtered_by_drawn_and_listed(
     assert sonde("runs", fruit.path).out == f"theme    r {'2 documents':>43}  {run.created[:16]}\n"
     assert json.loads(sonde("runs", fruit.path, "--kind", "theme", "--json").out)["kind"] == "theme"
     with pytest.raises(SondeError, match="the theme run 'r' has no theme 7"):
-        rename_item(fruit.path, run, 7, "x")
+        rename_item(fruit.stored, run, 7, "x")
     with pytest.raises(
         UsageError,
         match="use cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch, taxonomy, edit or "
@@ -280,7 +280,7 @@ def test_a_seventh_kind_with_places_is_exported_beside_the_map(
         taken = Snapshot.of(view)
     for kind, name, start in ((MAP, "old", 0.0), (MAP, "new", 10.0), (globe, "g", 20.0)):
         places = np.arange(start, start + 4).reshape(2, 2)
-        write_run(fruit.path, NewRun(kind, name, {}, places=(taken.docs[:2], places)), taken)
+        write_run(fruit.stored, NewRun(kind, name, {}, places=(taken.docs[:2], places)), taken)
     names = ("x", "y", "east", "north")
     assert [tuple(row[name] for name in names) for row in fruit.rows()] == [
         (10.0, 11.0, 20.0, 21.0), (12.0, 13.0, 22.0, 23.0), (None,) * 4,

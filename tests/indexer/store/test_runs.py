@@ -60,12 +60,12 @@ def clusters(taken: Snapshot, name: str = "two", **more: object) -> NewRun:
 
 
 def write(collection: Collection, new: NewRun, replace: bool = False) -> int:
-    return write_run(collection.path, new, snapshot(collection), replace=replace)
+    return write_run(collection.stored, new, snapshot(collection), replace=replace)
 
 
 def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
     taken = snapshot(fruit)
-    assert write_run(fruit.path, clusters(taken), taken) == 0
+    assert write_run(fruit.stored, clusters(taken), taken) == 0
     with fruit.stored.view() as view:
         run = find_run(view.catalog, CLUSTER)
         assert (run.name, run.documents, run.complete) == ("two", 4, True)
@@ -113,29 +113,29 @@ def test_an_incomplete_run_is_replaced_without_asking_and_not_found_by_default(f
 def test_runs_are_renamed_and_deleted(fruit: Collection) -> None:
     for name in ("one", "two"):
         write(fruit, clusters(snapshot(fruit), name))
-    rename_run(fruit.path, CLUSTER, "one", "first")
+    rename_run(fruit.stored, CLUSTER, "one", "first")
     with pytest.raises(UsageError, match="the cluster run 'first' already exists"):
-        rename_run(fruit.path, CLUSTER, "two", "first")
-    delete_run(fruit.path, CLUSTER, "two")
+        rename_run(fruit.stored, CLUSTER, "two", "first")
+    delete_run(fruit.stored, CLUSTER, "two")
     with pytest.raises(SondeError, match="there is no cluster run 'two' in this collection: there is only first"):
-        delete_run(fruit.path, CLUSTER, "two")
+        delete_run(fruit.stored, CLUSTER, "two")
     with fruit.stored.view() as view:
         [run] = list_runs(view.catalog)
         assert run.name == "first"
         tables = [view.catalog.connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in
                   ("run_items", "run_documents", "run_arrays")]  # fmt: skip
     assert tables == [2, 4, 1]
-    rename_item(fruit.path, run, 1, "vehicles")
+    rename_item(fruit.stored, run, 1, "vehicles")
     with pytest.raises(SondeError, match="the cluster run 'first' has no cluster 7"):
-        rename_item(fruit.path, run, 7, "x")
+        rename_item(fruit.stored, run, 7, "x")
     with fruit.stored.view() as view:
         assert [item.name for item in items_of(view.catalog, run)] == ["food", "vehicles"]
 
 
 def test_what_a_run_says_goes_with_the_document_or_its_text(fruit: Collection) -> None:
     taken = snapshot(fruit)
-    write_run(fruit.path, clusters(taken), taken)
-    write_run(fruit.path, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(8.0).reshape(4, 2))), taken)
+    write_run(fruit.stored, clusters(taken), taken)
+    write_run(fruit.stored, NewRun(MAP, "m", {}, places=(taken.docs, np.arange(8.0).reshape(4, 2))), taken)
     fruit.delete(["0"])
     changed = [{"id": "1", "text": "apple cake", "x": 9}, {"id": "2", "text": "another text", "x": 2}]
     index(changed, fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_documents_that_change_while_a_run_is_computed_are_left_out(fruit: Colle
     taken = snapshot(fruit)
     fruit.delete(["3"])
     index([{"id": "9", "text": "new"}, {"id": "0", "text": "changed"}], fruit.path, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
-    assert write_run(fruit.path, clusters(taken), taken) == 2
+    assert write_run(fruit.stored, clusters(taken), taken) == 2
     with fruit.stored.view() as view:
         docs = assignments_of(view.catalog, find_run(view.catalog, CLUSTER))[0]
         assert docs.tolist() == [view.document_number("1"), view.document_number("2")]
@@ -158,7 +158,7 @@ def test_documents_that_change_while_a_run_is_computed_are_left_out(fruit: Colle
 
 def test_runs_outlive_compact(fruit: Collection) -> None:
     taken = snapshot(fruit)
-    write_run(fruit.path, clusters(taken), taken)
+    write_run(fruit.stored, clusters(taken), taken)
     fruit.delete(["0"])
     assert fruit.compact().removed == 1
     with fruit.stored.view() as view:
@@ -167,13 +167,13 @@ def test_runs_outlive_compact(fruit: Collection) -> None:
 
 def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) -> None:
     taken = snapshot(fruit)
-    write_run(fruit.path, clusters(taken), taken)
+    write_run(fruit.stored, clusters(taken), taken)
     labels = [Item(0, "sweet", {}), Item(1, "fast", {})]
     several = (np.array([1, 1, 2]), np.array([0, 1, 1]), np.array([0.2, 0.9, 0.5]))
-    write_run(fruit.path, NewRun(LABEL, "many", {"multi_label": True}, items=labels, assignments=several), taken)
+    write_run(fruit.stored, NewRun(LABEL, "many", {"multi_label": True}, items=labels, assignments=several), taken)
     one = (np.array([2]), np.array([1]), np.array([0.5]))
-    write_run(fruit.path, NewRun(LABEL, "one", {}, items=labels, assignments=one), taken)
-    write_run(fruit.path, NewRun(MAP, "m", {}, places=(taken.docs[:1], np.array([[0.5, 1.5]]))), taken)
+    write_run(fruit.stored, NewRun(LABEL, "one", {}, items=labels, assignments=one), taken)
+    write_run(fruit.stored, NewRun(MAP, "m", {}, places=(taken.docs[:1], np.array([[0.5, 1.5]]))), taken)
     first = {"id": "0", "title": "", "text": "apple pie", "metadata.x": 0, "cluster:two": 0, "cluster:two name": "food",
              "label:many": ["fast", "sweet"], "label:one": None, "x": 0.5, "y": 1.5}  # fmt: skip
     assert next(iter(fruit.rows())) == first
@@ -233,8 +233,8 @@ def test_a_run_cannot_share_a_column_with_another(fruit: Collection, first: str,
         write(fruit, clusters(taken, second))
     write(fruit, clusters(taken, "other"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        rename_run(fruit.path, CLUSTER, "other", second)
-    rename_run(fruit.path, CLUSTER, first, second)  # no run is left that it could clash with
+        rename_run(fruit.stored, CLUSTER, "other", second)
+    rename_run(fruit.stored, CLUSTER, first, second)  # no run is left that it could clash with
     for kind in (LABEL, TAG):  # these have one column
         assigned = (taken.docs, np.zeros(4), np.zeros(4))
         write(fruit, NewRun(kind, f"{second} name", {}, items=[Item(0, "a", {})], assignments=assigned))

@@ -39,7 +39,7 @@ def judged(tmp_path: Path) -> Collection:
     for kind in (CLUSTER, LABEL):
         name = "run" if kind is CLUSTER else "labels"
         new = NewRun(kind, name, {}, (), {}, 0.0, [Item(-1, "outliers", {}), *items], assigned)
-        write_run(opened.path, new, snapshot)
+        write_run(opened.stored, new, snapshot)
     return opened
 
 

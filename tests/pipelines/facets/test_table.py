@@ -84,7 +84,7 @@ def test_a_level_names_the_run_that_has_the_same_groups(tmp_path: Path) -> None:
     for kind, groups in ((TOPIC, 2), (COARSE, 2), (FINE, 4)):
         items = [Item(number, f"group {number}", {}) for number in range(groups)]
         found = (snapshot.docs, np.arange(count) % groups, np.ones(count))
-        write_run(made.path, NewRun(kind, "t", {}, items=items, assignments=found), snapshot)
+        write_run(made.stored, NewRun(kind, "t", {}, items=items, assignments=found), snapshot)
     told = {column.name: (column.part, column.same) for column in made.table().columns}
     assert told["topic:t"] == (False, "")
     assert told["coarse:t"] == (True, "topic:t")

@@ -129,7 +129,7 @@ def test_new_documents_get_a_topic_and_nothing_else_changes(own: Collection) -> 
 
 def test_numbers_stay_when_a_run_is_made_again_on_a_grown_collection(own: Collection) -> None:
     before = themes_of(own.topic_run())
-    rename_item(own.path, own.topic_run().run, before["refund"], "money back")
+    rename_item(own.stored, own.topic_run().run, before["refund"], "money back")
     grown = {"camera": "camera lens focus zoom shutter tripod photo"}
     collection(own.path, rows() + rows(60, grown) + rows(20, {"battery": THEMES["battery"]}, first=500))
     again = own.topics(min_size=10, replace=True)
@@ -322,7 +322,7 @@ def test_what_is_not_there(sonde: Command, shop: Collection) -> None:
 
 
 def test_the_command_line(sonde: Command, own: Collection) -> None:
-    delete_run(own.path, TOPIC, "topics")
+    delete_run(own.stored, TOPIC, "topics")
     found = [json.loads(line) for line in sonde("topics", own.path, "--min-size", 10, "--json").out.splitlines()]
     assert [topic["number"] for topic in found] == [0, 1, 2, 3]
     assert {

@@ -198,5 +198,5 @@ def test_a_run_that_the_change_overtakes_belongs_to_the_old_model(collection: Co
         snapshot = Snapshot.of(view)
     collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
     docs = snapshot.docs
-    write_run(collection.path, NewRun(CLUSTER, "late", {}, assignments=(docs, docs * 0, docs * np.nan)), snapshot)
+    write_run(collection.stored, NewRun(CLUSTER, "late", {}, assignments=(docs, docs * 0, docs * np.nan)), snapshot)
     assert [(run.name, run.model, run.other_model) for run in collection.runs()] == [("late", "fake", True)]

@@ -1,0 +1,43 @@
+"""A quick look at a collection, sharded or not."""
+
+from pathlib import Path
+
+from ..errors import SondeError
+from ..upkeep import info
+from ..upkeep.info import QuickLook, size_of, stored_recall
+from . import is_sharded
+from .layout import ShardedGeneration, Sharding, newest_generation
+from .truth import LocalTruth
+
+
+def quick_look(folder: Path) -> QuickLook:
+    """Look at the collection in `folder`; one that is damaged gives its `problem`."""
+    if not is_sharded(folder):
+        return info.quick_look(folder)
+    size, changed = size_of(folder), last_change(folder)
+    try:
+        sharding, newest = Sharding.read(folder), newest_generation(LocalTruth(folder), folder)
+    except SondeError as error:
+        return QuickLook(bytes=size, changed=changed, problem=str(error))
+    if sharding is None or newest is None:
+        return QuickLook(bytes=size, changed=changed)
+    states = [state for state in newest.shards if state]
+    documents, passages = sum(state.documents for state in states), sum(state.passages for state in states)
+    return QuickLook(documents, passages, sharding.spec.name, _recall(folder, newest), size, changed)
+
+
+def _recall(folder: Path, newest: ShardedGeneration) -> float | None:
+    """Return the lowest recall of a shard's index; None if no shard has an approximate one."""
+    found = [
+        stored_recall(path)
+        for name, state in newest.folders.items()
+        for path in (folder / name / state.version / "ann").glob("*")
+    ]
+    return min((recall for recall in found if recall is not None), default=None)
+
+
+def last_change(folder: Path) -> float:
+    """Return when a collection was last written, in seconds since the epoch; 0 if there is none."""
+    if not is_sharded(folder):
+        return info.last_change(folder)
+    return max((path.stat().st_mtime for path in folder.glob("generations/*.json")), default=0.0)

@@ -1,0 +1,105 @@
+"""The catalog of runs: one small SQLite file for all shards, in versions that never change.
+
+It has the tables of any catalog, but no documents. So what reads and writes runs does not know of shards, and writing a
+run copies this file alone, not the catalogs with the texts.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..files import make_folder, sha256
+from ..store.catalog import Catalog
+from ..store.exchange import attached, changed_since
+from ..store.writing import forget_in_runs
+from .layout import RUNS, Published, ShardedGeneration, ShardState, work_folder
+from .manifest import changed_files, manifest_of, publish
+
+DIGITS = 12
+"""Of the digest of the catalog, in the name of its version."""
+
+
+def runs_catalog(folder: Path, runs: Published) -> Path:
+    """Return the file of a version."""
+    return folder / RUNS / runs.version / "catalog.db"
+
+
+@dataclass(slots=True)
+class Writing:
+    """A new version in the making.
+
+    Attributes:
+        catalog: A copy of the catalog, with an open transaction.
+        state: The version that the copy became; the one before if nothing was changed. Set at the end.
+    """
+
+    catalog: Catalog
+    state: Published | None
+
+
+@contextmanager
+def changed_runs(folder: Path, base: ShardedGeneration) -> Iterator[Writing]:
+    """Change a copy of the runs of a generation, in one transaction, and publish it; the caller holds the writer lock.
+
+    Nobody sees the version until a generation names it.
+    """
+    place = work_folder(folder) / RUNS
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        with closing(_copy(folder, base.runs, place)) as catalog:
+            before = catalog.connection.total_changes
+            writing = Writing(catalog, base.runs)
+            with catalog.transaction(write=True):
+                yield writing
+            damaged = base.runs is not None and changed_files(folder / RUNS / base.runs.version, base.runs)
+            changed = damaged or catalog.connection.total_changes > before
+            catalog.checkpoint()
+        if changed:
+            writing.state = _published(folder, place, base.number + 1)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):  # a stopped index run has left something there
+            place.parent.rmdir()
+
+
+def _copy(folder: Path, runs: Published | None, place: Path) -> Catalog:
+    make_folder(place)
+    if runs is None:
+        return Catalog.create(place / "catalog.db")
+    shutil.copyfile(runs_catalog(folder, runs), place / "catalog.db")
+    return Catalog.open(place / "catalog.db", write=True)
+
+
+def _published(folder: Path, place: Path, number: int) -> Published:
+    for name in ("catalog.db-wal", "catalog.db-shm"):
+        (place / name).unlink(missing_ok=True)
+    version = f"{number:06d}-{sha256(place / 'catalog.db')[:DIGITS]}"
+    publish(place, folder / RUNS / version, {})
+    return Published(version, manifest_of(folder / RUNS / version)[1])
+
+
+def runs_after(folder: Path, base: ShardedGeneration | None, changed: Mapping[int, ShardState]) -> Published | None:
+    """Return the runs without what they say of documents that new versions of shards lack, or have with another text.
+
+    Args:
+        folder: The collection, whose writer lock the caller holds.
+        base: The generation before.
+        changed: The new versions, by shard.
+    """
+    if base is None or base.runs is None:
+        return None
+    with changed_runs(folder, base) as writing:
+        for shard, state in changed.items():
+            if old := base.shards[shard]:
+                place = folder / f"shards/{shard:02d}"
+                forget_in_runs(writing.catalog, _changed(place / old.version, place / state.version).tolist())
+    return writing.state
+
+
+def _changed(old: Path, new: Path) -> np.ndarray:
+    with closing(Catalog.open(new / "catalog.db")) as catalog, attached(catalog, old):
+        return changed_since(catalog)
