@@ -31,7 +31,8 @@ class Counts:
             columns.extend(row)
             values.extend(row.values())
             starts.append(len(columns))
-        return cls(*(np.array(part, np.int64) for part in (starts, columns, values)), np.array(list(terms), object))
+        found = [np.array(part, np.int64) for part in (starts, columns, values)]
+        return cls(found[0], found[1], found[2], np.array(list(terms), object))
 
     @property
     def rows(self) -> np.ndarray:

@@ -1,12 +1,15 @@
 """KMeans for labels, against scikit-learn: the same seed gives the same clusters."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn import cluster
 
 from sonde.pipelines.label.kmeans import fit_kmeans, nearest
+
+KMeans: Any = cluster.KMeans
 
 
 def texts(count: int, seed: int) -> np.ndarray:

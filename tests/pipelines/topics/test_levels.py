@@ -215,7 +215,7 @@ def test_bertopic_counts_the_words_of_given_groups() -> None:
     labels = np.array([0] * 3 + [1] * 9)
     vectors = np.eye(2, dtype=np.float32)[labels]
     counts = adapter.count_words(texts, vectors, labels, str.split)
-    found = [dict(zip(one.terms[one.columns], one.values, strict=True)) for one in (counts.of([0]), counts.of([1]))]
+    found = [dict(zip(one.terms[one.columns], one.values, strict=True)) for one in map(counts.of, np.array([[0], [1]]))]
     assert found == [{"apple": 3, "pie": 3}, {"car": 9, "fuel": 9}]
 
 
