@@ -131,7 +131,7 @@ def as_text(value: object, field: str) -> str:
         UsageError: The value is neither a string nor an integer, or it contains half of a surrogate pair.
     """
     if isinstance(value, str):
-        return value if field == "id" else _unicode(value)  # no document has such an id, and that is what is said
+        return value if field == "id" else _unicode(value)  # no document has such an id, which is the error then
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)

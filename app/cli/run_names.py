@@ -1,4 +1,4 @@
-"""The name of a new run: the next number where a run has the name, so that nothing is replaced unasked."""
+"""The name of a new run: the next number where a run has the name, so that nothing is replaced without asking."""
 
 from itertools import count
 from typing import TYPE_CHECKING

@@ -183,7 +183,7 @@ def late(
         print(f"{collection} has no late index")
     else:
         if report.passages and not report.covered:
-            return  # it was said why
+            return  # the reason was printed
         each = f", {size(report.bytes_per_passage)} each" if report.covered else ""
         print(
             f"late index: {report.covered:,} of {counted(report.passages, 'passage')}{each}; "

@@ -26,8 +26,8 @@ _WATCH = """<script data-sonde="words">
   const change = (root) => {
     const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
-      const said = window.sondeWords[texts.currentNode.nodeValue.trim()];
-      if (said) texts.currentNode.nodeValue = said;
+      const shown = window.sondeWords[texts.currentNode.nodeValue.trim()];
+      if (shown) texts.currentNode.nodeValue = shown;
     }
   };
   new MutationObserver(() => document.querySelectorAll("[role=dialog]").forEach(change))

@@ -42,7 +42,7 @@ def load(collection: Collection) -> None:
     Raises:
         SondeError: The collection or its model cannot be loaded.
     """
-    if not len(collection) or not collection.model_at_hand:  # a page never downloads a model unasked
+    if not len(collection) or not collection.model_at_hand:  # a page never downloads a model by itself
         return
     next(iter(collection.search_many(["a first query"], k=1, where="length > 0", explain=True)))
     collection.facets()

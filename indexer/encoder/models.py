@@ -131,7 +131,7 @@ def locate(name: str, notify: Callable[[str], object], revision: str | None = No
 
 
 def is_local(name: str, revision: str | None = None) -> bool:
-    """Return whether a model, by its canonical name, can be had without a network."""
+    """Return whether a model, by its canonical name, is available without a network."""
     tier, _, base = name.partition(":")
     name = (base or DEFAULT_MODEL) if tier == STATIC_MODEL else name
     if Path(name).is_absolute():

@@ -143,7 +143,7 @@ def _tokenizer_settings(root: Path) -> dict[str, Any] | None:
 
 
 def read_json(file: Path, missing: Any = None) -> Any:
-    """Return what a JSON file holds; `missing`, if given, where there is no file."""
+    """Return what a JSON file holds; `missing`, if given, for a file that does not exist."""
     if missing is not None and not file.is_file():
         return missing
     return json.loads(file.read_text("utf-8"))

@@ -35,7 +35,7 @@ def read_with_ids(
         hint: The column that the collection remembers, "" if it is new; see `id_hint`.
         options: How to read the source.
         keep: "last" if repeated ids are allowed.
-        notify: Receives sentences to be said.
+        notify: Receives notes for the user.
 
     Raises:
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None.

@@ -70,7 +70,7 @@ def index_documents(
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
         numbers: The numbers that new documents get, by key; the next free ones if None.
-        notify: Receives progress and sentences to be said.
+        notify: Receives progress and notes for the user.
         origin: The source's path, which a new collection remembers.
 
     Raises:

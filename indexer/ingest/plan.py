@@ -124,7 +124,7 @@ def unfit(document: Document) -> str | None:
 T = TypeVar("T")
 _END = object()
 PATIENCE = 10.0
-"""Seconds to wait for the thread after an error: it may be blocked for ever on standard input, and dies with us."""
+"""Seconds to wait for the thread after an error: it may be blocked forever on standard input, and dies with us."""
 
 
 class Ahead(Generic[T]):

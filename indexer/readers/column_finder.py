@@ -1,4 +1,4 @@
-"""Finding the text, title, id and language among the columns, by what the user said, by name and by content."""
+"""Finding the text, title, id and language among the columns, by what the user named, by name and by content."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

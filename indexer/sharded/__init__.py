@@ -22,7 +22,7 @@ def address_of(path: str | Path) -> str | None:
 def lasting_file(folder: Path) -> Path | None:
     """Return the file of a collection, sharded or not, that stays for as long as it is the same; None if there is none.
 
-    The address of a collection in an object store is no folder.
+    The address of a collection in an object store is not that of a folder.
     """
     return next((path for name in (COLLECTION, "catalog.db") if (path := folder / name).is_file()), None)
 

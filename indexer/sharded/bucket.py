@@ -306,7 +306,7 @@ def _place_of(path: str) -> str:
 
 
 def _known_files(folder: Path) -> dict[str, Path]:
-    """Return the files of the versions at hand by digest."""
+    """Return the files of the versions in the copy by digest."""
     found = {}
     for manifest in folder.glob(f"*/{MANIFEST}"):
         for name, digest in files_in(manifest.read_bytes(), str(manifest.parent)).items():

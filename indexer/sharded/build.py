@@ -94,7 +94,7 @@ def index_sharded(
         settings: Of the run.
         encoder: The bi-encoder to use in place of the one that the settings name.
         runner: Runs the tasks of the shards.
-        notify: Receives progress and sentences to be said.
+        notify: Receives progress and notes for the user.
 
     Raises:
         UsageError: The settings contradict the collection, or it has another number of shards.

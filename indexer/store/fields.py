@@ -76,7 +76,7 @@ def stored_text(value: Value) -> str:
 
 
 def json_value(value: Value) -> Any:
-    """Return a value as JSON can hold it: times as text; None for infinity and what is no number."""
+    """Return a value as JSON can hold it: times as text; None for infinity and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return stored_text(value) if isinstance(value, date) else value

@@ -157,13 +157,13 @@ def _put_document(catalog: Catalog, number: int, key: str, document: Document, i
 
 
 def bury(catalog: Catalog, docs: Sequence[int]) -> None:
-    """Make tombstones of all passages of these documents, and forget what runs said of the old text."""
+    """Make tombstones of all passages of these documents, and remove the old text from runs."""
     bury_passages(catalog, docs)
     forget_in_runs(catalog, docs)
 
 
 def forget_in_runs(catalog: Catalog, docs: Sequence[int]) -> None:
-    """Forget what runs said of these documents, inside a write transaction."""
+    """Remove these documents from runs, inside a write transaction."""
     for some in in_slices(docs):
         _forget(catalog, some, "run, doc, item, score", "run_documents", assignment_sum)
         _forget(catalog, some, "run, doc, x, y", "run_places", place_sum)

@@ -138,7 +138,7 @@ def details(collection: StoredCollection, name: str, kind: str | None = None) ->
 
     Raises:
         SondeError: There is no such run.
-        UsageError: Runs of several kinds have this name and none was said; or the kind is none.
+        UsageError: Runs of several kinds have this name and no kind was given; or the kind is unknown.
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)

@@ -99,7 +99,7 @@ def weights(counts: Counts, groups: np.ndarray, number: int) -> Counts:
 def distinctive(weighted: Counts, counts: Counts, groups: np.ndarray) -> Counts:
     """Return the c-TF-IDF weights of terms that tell a group from the others.
 
-    c-TF-IDF alone leaves room for words that are frequent everywhere and on no list of stop words ("said" in news). A
+    c-TF-IDF alone leaves room for words that are frequent everywhere and on no list of stop words ("new" in news). A
     term keeps its weight in a group where it is at least twice as frequent as in the others together; a group without
     such a term keeps all.
 

@@ -166,7 +166,7 @@ def _forces(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Return pull and push, float32 [65536], by the leading bits of a squared distance: powers are slow."""
     halfway = np.uint32(1 << COARSE - 1)
     bits = (np.arange(1 << 32 - COARSE - 1, dtype=np.uint32) << np.uint32(COARSE)) + halfway
-    with np.errstate(invalid="ignore", over="ignore"):  # the last ones stand for what is no number
+    with np.errstate(invalid="ignore", over="ignore"):  # the last ones are for NaN
         squared = bits.view(np.float32).astype(np.float64)
         pull = -2 * a * b * squared ** (b - 1) / (1 + a * squared**b)
         push = 2 * b / ((0.001 + squared) * (1 + a * squared**b))

@@ -11,7 +11,7 @@ import numpy as np
 
 PERMUTATIONS = 128
 MISSED = 0.9
-"""Weight of a pair that is missed, against 1 - MISSED of one that is proposed in vain."""
+"""Weight of a pair that is missed, against 1 - MISSED of one that is proposed wrongly."""
 STEPS = 2_000
 """Parts of the interval from 0 to 1 over which the chances of an error are summed."""
 

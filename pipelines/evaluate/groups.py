@@ -187,7 +187,7 @@ def _npmi(together: np.ndarray, i: int, j: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClassQuality:
-    """One class: precision, recall and F1, 0 to 1, and how many texts truly belong to it."""
+    """One class: precision, recall and F1, 0 to 1, and how many texts belong to it."""
 
     label: str
     precision: float

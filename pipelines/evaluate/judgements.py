@@ -1,4 +1,4 @@
-"""What people said of hits: which documents answer which queries, kept in the collection and used to measure search.
+"""Judgements of hits: which documents answer which queries, kept in the collection and used to measure search.
 
 They lie in `judgements.jsonl` in the collection's folder, one flushed line each: a hit can be judged while the
 collection is being written, and a kill costs at most the line in hand. Of a query and a document the last word counts.
@@ -33,13 +33,13 @@ LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was said of one document as an answer to one query.
+    """The judgement of one document as an answer to one query.
 
     Attributes:
         query: The query's text.
         id: The document's id.
         grade: 0: not relevant; 1 and up: relevant.
-        at: When it was said, ISO 8601 in UTC.
+        at: When it was judged, ISO 8601 in UTC.
     """
 
     query: str
@@ -134,13 +134,13 @@ def judgements(collection: StoredCollection) -> Judgements:
 
 
 def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None) -> int:
-    """Keep what is said of documents as answers to a query; return how many were judged.
+    """Keep judgements of documents as answers to a query; return how many were judged.
 
     Args:
         collection: The collection; another process may be writing to it.
         query: The query's text; spaces at its ends and repeated ones do not tell queries apart.
         ids: Ids of documents.
-        grade: 0: not relevant; 1 to 10: relevant; None takes back what was said.
+        grade: 0: not relevant; 1 to 10: relevant; None takes the judgement back.
 
     Raises:
         UsageError: The query is empty or too long, no document was named, or the grade cannot be.

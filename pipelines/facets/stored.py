@@ -3,7 +3,7 @@
 What is kept belongs to the open collection, not to a page or a request: places, and one array for each column.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -47,6 +47,17 @@ class Kept:
             self._values = {name: value for name, value in self._values.items() if name in names}
 
 
+def newest_first(runs: Sequence[Run]) -> list[Run]:
+    """Return runs, the newest first; the parts of a run stay together, in the order in which they were written."""
+    wholes = {(run.kind, run.name): run.number for run in runs}
+
+    def place(run: Run) -> tuple[int, int]:
+        whole = wholes.get((run.kind.follows, run.name)) if run.kind.part and run.kind.follows else None
+        return -(run.number if whole is None else whole), run.number
+
+    return sorted(runs, key=place)
+
+
 _KEPT: WeakKeyDictionary[StoredCollection, Kept] = WeakKeyDictionary()
 _LOCK = RLock()
 
@@ -57,7 +68,7 @@ class Parts:
     Attributes:
         stamp: Changes when documents change.
         fields: Metadata fields by column name.
-        runs: Runs by column name, the newest first.
+        runs: Runs by column name, the newest first; the levels of a topic run follow it, the coarsest first.
     """
 
     def __init__(self, view: View) -> None:
@@ -71,7 +82,7 @@ class Parts:
         self._sums = stored(catalog.runs.connection)
         complete = [run for run in list_runs(catalog, count=False) if run.complete]
         names = run_columns(run for run in complete if run.kind.payload == "run_documents")
-        colored = [run for run in reversed(complete) if run.kind.colors]
+        colored = [run for run in newest_first(complete) if run.kind.colors]
         self.runs: dict[str, Run] = {names[run.number]: run for run in colored}
         self._maps = [run for run in complete if run.kind is MAP]
         named = distinct_names(view.fields, self.runs)

@@ -56,7 +56,7 @@ def load_pair_model(
 
 
 def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Located:
-    """Find a model: a folder as it is, "org/name" in the hub's cache or, said first, on the hub.
+    """Find a model: a folder as it is, "org/name" in the hub's cache or, after a note, on the hub.
 
     Raises:
         UsageError: It is neither a folder nor an "org/name".

@@ -72,7 +72,7 @@ def read_pair_file(
 
     Raises:
         UsageError: A column that was named is not there, or it is not clear which ones are meant.
-        SondeError: The file cannot be read, a text is empty, or a score is no number or off the scale.
+        SondeError: The file cannot be read, a text is empty, or a score is not a number on the scale.
     """
     rows = list(read_rows(path, names_columns, options))
     names = rows.pop(0)[1] if rows and not rows[0][0] else []

@@ -56,7 +56,7 @@ def right(scores: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 
 def right_among(scores: np.ndarray, own: np.ndarray, groups: int, seed: int = 0) -> np.ndarray:
-    """Return what `right` does, where a reader chooses between each text's group and others drawn by lot.
+    """Return what `right` does, where a reader chooses between each text's group and others chosen at random.
 
     Args:
         scores: float [texts, groups], higher is better.

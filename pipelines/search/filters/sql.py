@@ -211,7 +211,7 @@ class Period:
 
 
 def period(literal: str) -> Period | None:
-    """Return what a date literal stands for: a year, a month, a day, or an instant; None if it is no date.
+    """Return what a date literal stands for: a year, a month, a day, or an instant; None if it is not a date.
 
     A stored day counts as its midnight, so "2024-03-01T00:00" is equal to it.
     """

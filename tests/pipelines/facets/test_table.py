@@ -86,6 +86,7 @@ def test_a_level_names_the_run_that_has_the_same_groups(tmp_path: Path) -> None:
         found = (snapshot.docs, np.arange(count) % groups, np.ones(count))
         write_run(made.stored, NewRun(kind, "t", {}, items=items, assignments=found), snapshot)
     told = {column.name: (column.part, column.same) for column in made.table().columns}
+    assert list(told)[:3] == ["topic:t", "coarse:t", "fine:t"], "a run, then its levels, the coarsest first"
     assert told["topic:t"] == (False, "")
     assert told["coarse:t"] == (True, "topic:t")
     assert told["fine:t"] == (True, "")

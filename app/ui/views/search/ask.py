@@ -13,7 +13,7 @@ from .filters import show_filters
 LONGEST = 2_000
 SIZES = (10, 20, 50)
 WIDE = 100
-"""Hits that are paged through, counted in facets and lit up on the map."""
+"""Hits that are paged through, counted in facets and highlighted on the map."""
 LIKE = "like"
 
 
