@@ -118,7 +118,17 @@ def test_the_health_checks_ask_for_what_there_is(checkout: Path, compose: dict[s
 def test_only_what_is_built_goes_into_the_image(checkout: Path) -> None:
     lines = (checkout / ".dockerignore").read_text().splitlines()
     kept = {line[1:] for line in lines if line.startswith("!")}
-    assert kept == {"app", "indexer", "pipelines", "src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
+    assert kept == {
+        "app",
+        "indexer",
+        "pipelines",
+        "src",
+        "release",
+        "pyproject.toml",
+        "constraints.txt",
+        "README.md",
+        "LICENSE",
+    }
     assert all((checkout / name).exists() for name in kept)
     assert "*" in lines
 

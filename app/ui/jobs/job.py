@@ -220,7 +220,10 @@ class Job:
             return False
         try:
             process = psutil.Process(self.pid)
-            return process.status() != psutil.STATUS_ZOMBIE and self.id in "\0".join(process.cmdline())
+            words = "\0".join(process.cmdline())
+            # Linux has no command line for a moment while a program starts.
+            own = self.id in words if words else time.time() - self.started < STARTING
+            return own and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
 

@@ -176,7 +176,7 @@ def test_a_lack_of_memory_is_one_line_and_no_check(
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
 ) -> None:
-    monkeypatch.setattr("sonde.indexer.upkeep.verify.verify", unexpected(AssertionError("the collection was checked")))
+    monkeypatch.setattr("sonde.indexer.sharded.upkeep.verify", unexpected(AssertionError("the collection was checked")))
     monkeypatch.setattr(local.stored, "view", unexpected(error))
     with pytest.raises(SondeError, match=r"^not enough memory: free some memory, or process fewer texts at once$"):
         local.get("1")
@@ -187,7 +187,7 @@ def test_a_large_collection_is_not_checked_for_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     checked: list[Any] = []
-    monkeypatch.setattr("sonde.indexer.upkeep.verify.verify", lambda stored: checked.append(stored) or [])
+    monkeypatch.setattr("sonde.indexer.sharded.upkeep.verify", lambda stored: checked.append(stored) or [])
     monkeypatch.setattr(local.stored, "view", unexpected(ZeroDivisionError("a fault")))
     with pytest.raises(ZeroDivisionError, match=r"^a fault$"):
         local.get("1")

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -207,6 +208,13 @@ def test_a_number_that_another_process_took_over_is_not_the_job(jobs: Jobs) -> N
     assert other.state == "killed"
     jobs.cancel(other)  # and is not stopped
     assert not (job.folder / "cancelled").exists()
+
+
+def test_a_process_without_a_command_line_is_one_that_starts(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
+    job = Job(jobs.folder / "x", "Index", "x", ("index",), time.time(), os.getpid())
+    assert job.alive()
+    assert not replace(job, started=time.time() - 60).alive()
 
 
 def test_of_two_that_start_at_once_one_is_refused(jobs: Jobs, source: Path, slow: None) -> None:

@@ -223,7 +223,7 @@ def test_verify_names_the_shard_that_changed(folder: Path):
     [path, *_] = (folder / "shards" / "02" / state.version / "vectors").iterdir()
     path.write_bytes(path.read_bytes()[:-2] + b"\0\1")
     found = [f"{each.part}: {each.problem}" for each in Collection.open(folder, encoder=FakeEncoder()).verify()]  # type: ignore[arg-type]
-    assert found[0] == f"catalog: shard 2: vectors/{path.name} is missing or has changed since it was published"
+    assert found[0] == f"vectors: shard 2: vectors/{path.name} is missing or has changed since it was published"
     assert all(": shard 2: " in line for line in found)
     assert any(line.startswith("vectors: shard 2: ") for line in found)
 
