@@ -1,4 +1,4 @@
-# Sonde on a CPU: the service, the web UI and the command line. See docs/docker.md; this was not built by its authors yet.
+# Sonde on a CPU: the service, the web UI and the command line. See docs/docker.md.
 FROM python:3.11-slim-bookworm AS build
 
 # The CPU index of PyTorch's installation page: docker build --build-arg TORCH_INDEX=https://...
