@@ -160,8 +160,8 @@ def candidates(
         params = module.SearchParametersHNSW(efSearch=max(breadth, count), sel=selector)
     else:
         params = _inverted_file_parameters(kind, breadth, selector, k_factor)
-    alone = kind == "ivf-fastscan" and len(queries) == 1  # starting threads takes longer than its one or two ms
-    with threads(1 if alone else None):
+    # FAISS divides queries among threads, so those that wait for one query only keep other work from the cores.
+    with threads(1 if len(queries) == 1 else None):
         return index.search(queries, count, params=params)[1]
 
 

@@ -1,7 +1,8 @@
 """The first stage of a search: dense, lexical or fused candidates."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,9 @@ LEXICAL_SHARE = 2
 
 PER_HIT = 4
 """Passages to examine for each hit, because a document may have several."""
+
+Lexical = Future[list[Candidates]]
+"""The candidates of a lexical half, for each query, that another thread finds."""
 
 _BESIDE = ThreadPoolExecutor(thread_name_prefix="lexical")
 """Kept for all searches: on a busy machine, a new thread takes longer to start than the lexical half to run."""
@@ -53,19 +57,36 @@ class FirstStage:
         dense = ShardedDense.over if view.parts else DenseSearch
         return cls(view, settings, dense(view, allowed, settings.breadth), allowed, estimate, tuned)
 
-    def run(self, queries: Sequence[str], vectors: np.ndarray) -> list[Ranked]:
+    @contextmanager
+    def begun(self, queries: Sequence[str], depth: int | None = None) -> Iterator[Lexical | None]:
+        """Search by words beside the block, as hybrid searches do first; `run` takes what this yields.
+
+        Words need no vectors, and FAISS, Tantivy and ONNX Runtime release Python's global lock.
+        """
+        if self.settings.mode != "hybrid":
+            yield None
+            return
+        lexical = _BESIDE.submit(self._lexical, queries, (depth or self._first_depth) * LEXICAL_SHARE)
+        try:
+            yield lexical
+        finally:
+            lexical.cancel()
+            wait([lexical])
+
+    def run(self, queries: Sequence[str], vectors: np.ndarray, begun: Lexical | None = None) -> list[Ranked]:
         """Return the ranked documents for every query, searching deeper until there are enough.
 
         The depth steps do not depend on the number of hits requested, and settled documents keep their rank. The first
         pages of a search are therefore the same no matter how many pages follow.
         """
-        passages = max(1, len(self.view.generation.owners))
-        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else max(PER_HIT * self.wanted, DEPTH)
-        depth = min(depth, passages)
+        passages, depth = self._passages, self._first_depth
         found: list[Ranked] = [NOTHING] * len(queries)
         waiting = list(range(len(queries)))
         while waiting:
-            halves = self._halves([queries[place] for place in waiting], vectors[waiting], depth)
+            asked = [queries[place] for place in waiting]
+            with nullcontext(begun) if begun else self.begun(asked, depth) as lexical:
+                halves = self._halves(asked, vectors[waiting], depth, lexical)
+            begun = None
             for place, dense, lexical in zip(waiting, *halves, strict=True):
                 ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
                 found[place] = found[place].followed_by(ranked, self.view.generation.owners)
@@ -86,24 +107,24 @@ class FirstStage:
         """Return how many of the ranked documents are unlikely to move at a greater depth."""
         return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
 
-    def _halves(
-        self, queries: Sequence[str], vectors: np.ndarray, depth: int
-    ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
-        """Return the dense and the lexical candidates for every query; None for a half that the mode does not use.
+    @property
+    def _passages(self) -> int:
+        return max(1, len(self.view.generation.owners))
 
-        Hybrid searches both in parallel, because FAISS and Tantivy release Python's global lock.
-        """
+    @property
+    def _first_depth(self) -> int:
+        """How many passages the dense half looks for first."""
+        depth = self.settings.depth or DEPTH if self.settings.mode == "hybrid" else max(PER_HIT * self.wanted, DEPTH)
+        return min(depth, self._passages)
+
+    def _halves(
+        self, queries: Sequence[str], vectors: np.ndarray, depth: int, lexical: Lexical | None
+    ) -> tuple[Sequence[Candidates | None], Sequence[Candidates | None]]:
+        """Return the dense and the lexical candidates for every query; None for a half that the mode does not use."""
         nothing = [None] * len(queries)
-        if self.settings.mode == "dense":
-            return self.dense.search(vectors, depth), nothing
         if self.settings.mode == "lexical":
             return nothing, self._lexical(queries, depth)
-        lexical = _BESIDE.submit(self._lexical, queries, depth * LEXICAL_SHARE)
-        try:
-            return self.dense.search(vectors, depth), lexical.result()
-        finally:
-            lexical.cancel()
-            wait([lexical])
+        return self.dense.search(vectors, depth), lexical.result() if lexical else nothing
 
     def _lexical(self, queries: Sequence[str], depth: int) -> list[Candidates]:
         return [lexical_search(self.view, query, depth, self.allowed) for query in queries]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...indexer.encoder import Encoder
 from ...indexer.errors import Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import storable
@@ -84,9 +83,10 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
     settings.check()
     _check_query(as_text(query, "query"), "the query")
     with collection.view() as view:
-        _, vectors, _ = _encode(collection, [query], settings.mode)
         stage = FirstStage.over(view, settings)
-        (found,) = stage.run([query], vectors)
+        with stage.begun([query]) as words:
+            vectors, _ = _encode(collection, [query], settings.mode)
+            (found,) = stage.run([query], vectors, words)
         kept = found.take(np.arange(min(k, len(found.rows))))
     relevance = np.zeros(len(kept.rows)) if kept.relevance is None else kept.relevance.astype(np.float64)
     return view.generation.owners[kept.rows], relevance
@@ -104,13 +104,12 @@ def _search_together(
 ) -> list[Results]:
     loading = collection.load(encoder=settings.mode != "lexical")
     began = time.perf_counter()
-    encoder, vectors, notes = _encode(collection, queries, settings.mode)
-    with collection.view() as view:
-        if encoder is not None and collection.encoder is not encoder:  # the model was changed since the line above
-            _, vectors, notes = _encode(collection, queries, settings.mode)
+    with collection.view() as view:  # also of the model, which another process may change
         second, seconds = _timed_second_stage(view, settings, notify)
         stage = FirstStage.over(view, settings)
-        found = stage.run(queries, vectors)
+        with stage.begun(queries) as words:
+            vectors, notes = _encode(collection, queries, settings.mode)
+            found = stage.run(queries, vectors, words)
         parts = zip(queries, vectors, found, notes, strict=True)
         built = [build_results(view, stage, *each, second=second) for each in parts]
     spent = time.perf_counter() - began - seconds
@@ -142,17 +141,17 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
 
 def _encode(
     collection: StoredCollection, queries: Sequence[str], mode: Mode
-) -> tuple[Encoder | None, np.ndarray, list[tuple[str, ...]]]:
-    """Return the bi-encoder, float32 [m, d] query vectors, and the notes on the encoding of each query.
+) -> tuple[np.ndarray, list[tuple[str, ...]]]:
+    """Return float32 [m, d] query vectors, and the notes on the encoding of each query.
 
-    A search by words needs no bi-encoder: None, and vectors of length 0.
+    A search by words needs no bi-encoder: vectors of length 0.
     """
     if mode == "lexical":
-        return None, np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
+        return np.empty((len(queries), 0), dtype=np.float32), [()] * len(queries)
     encoder = collection.encoder
     tokens = encoder.tokenize(queries, query=True)
     notes: list[tuple[str, ...]] = [
         (f"the query has {t.total:,} tokens; the model reads the first {len(t.ids):,}",) if t.total > len(t.ids) else ()
         for t in tokens
     ]
-    return encoder, encoder.encode(tokens), notes
+    return encoder.encode(tokens), notes

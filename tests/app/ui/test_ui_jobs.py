@@ -200,7 +200,7 @@ def test_stopped_while_it_still_imports_it_is_cancelled(jobs: Jobs, tmp_path: Pa
     assert jobs.running("x") is None
 
 
-def test_a_number_that_another_process_took_over_is_not_the_job(jobs: Jobs) -> None:
+def test_a_number_that_another_process_took_over_is_not_the_job(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     job = ended(jobs.start("Info", "x", ["info", "nowhere"]))
     (job.folder / "exit").unlink()
     other = Job(job.folder, job.title, job.collection, job.command, job.started, os.getpid())
@@ -208,13 +208,8 @@ def test_a_number_that_another_process_took_over_is_not_the_job(jobs: Jobs) -> N
     assert other.state == "killed"
     jobs.cancel(other)  # and is not stopped
     assert not (job.folder / "cancelled").exists()
-
-
-def test_a_process_without_a_command_line_is_one_that_starts(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
-    job = Job(jobs.folder / "x", "Index", "x", ("index",), time.time(), os.getpid())
-    assert job.alive()
-    assert not replace(job, started=time.time() - 60).alive()
+    assert [replace(other, started=time.time() - ago).alive() for ago in (0, 60)] == [True, False], "it is starting"
 
 
 def test_of_two_that_start_at_once_one_is_refused(jobs: Jobs, source: Path, slow: None) -> None:
