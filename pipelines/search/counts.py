@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
@@ -36,9 +36,9 @@ class Counts:
         distinct: Number of different values, or periods.
         values: (value, documents): dates and periods in their order, other values by frequency. A document with a list
             counts for each of its items.
-        low: The smallest number or the earliest date, None for other types.
-        high: The largest number or the latest date, None for other types.
-        mean: The mean of numbers, None for other types.
+        low: The smallest number or the earliest date, None for other types and for runs.
+        high: The largest number or the latest date, None for other types and for runs.
+        mean: The mean of numbers, None for other types and for runs.
     """
 
     column: str
@@ -76,7 +76,9 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         raise UsageError(f"{arg('period')} is {period!r}, but {column!r} has no dates", field="period", value=period)
     docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
     cells = _cells(view, runs, column, docs)
-    return _counted(column, len(docs), cells, period)
+    found = _counted(column, len(docs), cells, period)
+    # The number of a group is a name: it has no mean.
+    return found if column in view.fields else replace(found, low=None, high=None, mean=None)
 
 
 def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:
