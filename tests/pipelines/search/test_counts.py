@@ -67,7 +67,7 @@ def test_a_filter_and_periods(counted: Collection) -> None:
 
 def test_runs_are_counted_too(counted: Collection) -> None:
     assert counted.count_by("tag:early", "stars <= 3").values == ((True, 600), (False, 300))
-    counted.cluster(2, name="two")
+    counted.cluster("two", k=2)
     groups = counted.count_by("cluster:two")
     assert sum(many for _, many in groups.values) == 1_200 and {number for number, _ in groups.values} == {0, 1}
     assert (groups.low, groups.high, groups.mean) == (None, None, None), "the number of a group is a name"
