@@ -29,6 +29,13 @@ LOOK = """() => [
     document.querySelector('[data-testid=stMain]').innerHTML.length,
     document.querySelectorAll('canvas').length,
 ]"""
+FIRST_CHANGE = """() => {
+    window.changed = null
+    window.addEventListener('pointerdown', () => { window.clicked = performance.now() }, { capture: true, once: true })
+    const seen = new MutationObserver(() => { window.changed = performance.now(); seen.disconnect() })
+    const all = { childList: true, characterData: true, subtree: true }
+    seen.observe(document.querySelector('[data-testid=stMain]'), all)
+}"""
 CHROMIUM = "/usr/bin/chromium"
 
 
@@ -88,8 +95,25 @@ def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
         page.wait_for_function(changed, arg=before, polling=20)
         if query in queries:
             times["a new query's hits"].append(monotonic() - began)
+    actions(page, turns, times)
     for name, taken in times.items():
         print(f"{name}: {statistics.median(taken):.2f} s ({min(taken):.2f} to {max(taken):.2f})")
+
+
+def actions(page: Any, turns: int, times: dict[str, list[float]]) -> None:
+    """Choose and unchoose the first value of a facet, and leaf through the hits: the first change, and the last one."""
+    facet = page.locator('[class*="st-key-facet"] button').first
+    for turn in range(2 * turns):
+        for name, button in (("a facet", facet), ("the next page", page.get_by_role("button", name="Next"))):
+            if turn < 2 or not button.is_enabled():
+                page.wait_for_timeout(1_000)
+            page.evaluate(FIRST_CHANGE)
+            began = monotonic()
+            button.click()
+            page.wait_for_function("window.changed !== null", polling=10)
+            times[f"{name}: first change"].append(page.evaluate("window.changed - window.clicked") / 1_000)
+            times[f"{name}: all"].append(settled(page) - began)
+            page.wait_for_timeout(500)
 
 
 def sentences(count: int = 100_000) -> Path:
