@@ -30,7 +30,9 @@ def check(
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option("--split", metavar="COLUMN", help="Column with the parts, such as train and test: find leaks."),
+        typer.Option(
+            "--split", metavar="COLUMN", help="Column with the splits (train, test); the check looks for leaks."
+        ),
     ] = None,
     only: Annotated[
         str | None, typer.Option("--only", metavar="A,B", help="Kinds of checks, separated by commas; default: all.")
@@ -48,7 +50,7 @@ def check(
 ) -> None:
     """Check the data: doubtful labels, leaks, duplicates, outliers, other languages, boilerplate, personal data.
 
-    The result is stored as a run: filter, review and export it as any other. Kinds of checks: label, leak, duplicate,
+    The result is stored as a run: filter, review and export it like any other. Kinds of checks: label, leak, duplicate,
     outlier, language, boilerplate, short, cut, "personal data".
 
     \b

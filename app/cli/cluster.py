@@ -122,7 +122,7 @@ def cluster(
         )
     say_name(CLUSTER.name, asked, found.run)
     if found.left_out:
-        say(f"{counted(found.left_out, 'document')} changed during the run and left out of it")
+        say(f"{counted(found.left_out, 'document')} left out: changed during the run")
     if json:
         for item in found.clusters:
             print_json({"run": found.run, **item_values(item)})

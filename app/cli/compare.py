@@ -33,7 +33,7 @@ def compare(
 ) -> None:
     """Compare two clusters, two filters (such as time windows), two queries or two runs.
 
-    With --run, two groups of that cluster or topic run or taxonomy are compared. A group of a taxonomy includes the
+    With --run, --cluster takes groups of that cluster run, topic run or taxonomy. A group of a taxonomy includes the
     groups under it.
 
     \b

@@ -148,7 +148,7 @@ def evaluate_search(
         str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")
     ] = "convex",
     rerank_model: Annotated[
-        str | None, typer.Option("--rerank-model", metavar="NAME", help="Second-stage model for the mode rerank.")
+        str | None, typer.Option("--rerank-model", metavar="NAME", help="Second-stage model for rerank mode.")
     ] = None,
     rerank_depth: Annotated[
         int | None, typer.Option("--rerank-depth", metavar="N", help="Number of documents to rerank; 50 by default.")

@@ -95,7 +95,7 @@ def label(
         ),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Show the documents to confirm or correct next, which teach the run most.")
+        bool, typer.Option("--ask", help="Show the documents that are most useful to confirm or correct next.")
     ] = False,
     k: Annotated[int, typer.Option("-k", help="With --ask: number of documents to show.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
@@ -216,7 +216,7 @@ def _print_report(report: "LabelReport") -> None:
         many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
         say(f"note: {many} ({share:.1%}) probably {verb} no label: see --none")
     if report.changed:
-        say(f"note: {counted(report.changed, 'document')} changed during the run and left out of it")
+        say(f"note: {counted(report.changed, 'document')} left out: changed during the run")
 
 
 def _print_text(found: "Classified") -> None:
@@ -231,7 +231,7 @@ def _print_text(found: "Classified") -> None:
 
 
 def entail(
-    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="The text that is given; - is standard input.")],
+    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="The first text; - is standard input.")],
     hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="The statement that may follow from it.")],
     model: Model = None,
     device: Device = "auto",

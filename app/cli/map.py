@@ -61,8 +61,8 @@ def map_(
 ) -> None:
     """Make a two-dimensional map of a collection: similar texts are close together, and regions have names.
 
-    The map is stored as a run. With --to, the newest map is drawn, or the one of this name, if there is one: a new map
-    is made only with --replace, a new --name or other settings. The page works offline.
+    The map is stored as a run. --to draws the newest map, or the one named by --name. It makes a new map only if there
+    is none, or with --replace, a new --name or other settings. The page works offline.
 
     \b
     Examples:

@@ -49,7 +49,7 @@ def model(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Change a collection's model: embed all documents again, compare both models, and switch by one commit.
+    """Change a collection's model: embed all documents again, compare both models, and switch in one commit.
 
     The collection can be searched and written meanwhile. If the command is stopped, run it again to continue. Both
     models are compared on the collection's judgements or, if there are fewer than 10 judged queries, on queries made

@@ -50,8 +50,8 @@ def list_(
 ) -> None:
     """List the runs of a collection: clusters, topics, maps, labels, tags, checks, taxonomies and others.
 
-    `list` may be left out. Runs that were made with another model than the collection's current one are marked. A
-    group is a cluster, a topic or a label; `sonde runs show` prints the numbers of the groups.
+    `list` may be left out. Runs that were made with a model other than the collection's current one are marked.
+    A group is a cluster, a topic or a label; `sonde runs show` prints the numbers of the groups.
 
     \b
     Examples:

@@ -25,9 +25,7 @@ def default_target(sources: Sequence[Path]) -> Path:
     for _ in range(2 if Path(name).suffix.lower() in PACKED else 1):
         name = name if whole.is_dir() else Path(name).stem
     if not name:
-        raise UsageError(
-            f"{source} gives no name to the collection: give it with --to", code="missing-option", field="to"
-        )
+        raise UsageError(f"{source} does not name the collection: name it with --to", code="missing-option", field="to")
     target = Path(f"{name}.sonde")
     check_origin(target, source)
     return target

@@ -73,7 +73,7 @@ def show(
     from ..api import open as open_collection
 
     if source is None and (kind is not None or replace):
-        raise UsageError("--kind and --replace need --from: the run of which a taxonomy is made")
+        raise UsageError("--kind and --replace need --from: name the run to make a taxonomy from")
     opened = open_collection(collection)
     if source is None:
         print_taxonomy(opened.taxonomy(name), json)

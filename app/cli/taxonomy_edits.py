@@ -222,9 +222,9 @@ def rule(
     collection: CollectionPath, group: Group, where: Where = None, examples: Examples = None, near: Near = 0.7,
     name: Name = None, device: Device = "auto",
 ) -> None:  # fmt: skip
-    """Set the rule of a group: it holds documents that pass a filter or are similar to examples.
+    """Set the rule of a group: documents that pass a filter or are similar to examples join it.
 
-    The documents move in at once, and at each update. If two rules match a document, the group with the lower number
+    They join at once and at each update. If two rules match a document, the group with the lower number
     gets it. Without --where and --examples, the rule is removed.
 
     \b

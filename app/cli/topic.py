@@ -136,7 +136,7 @@ def print_topics(found: "Topics", json: bool) -> None:
     if report.get("clear") is False:
         low, high = report["equal"]
         about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
-        say(f"{found.name}: how many groups there are is not clear: {about}")
+        say(f"{found.name}: the number of groups is not clear: {about}")
 
 
 SHOWN_INSIDE = 3

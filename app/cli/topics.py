@@ -77,7 +77,7 @@ def topics(
         str,
         typer.Option(
             "--method",
-            help="levels (groups at three nested levels), dense (dense groups of one grain), or auto: dense with "
+            help="levels (groups at three nested levels), dense (dense groups at one level), or auto: dense with "
             "--min-size or fewer than 30 texts, else levels.",
         ),
     ] = "auto",
@@ -93,7 +93,7 @@ def topics(
 
     Uses the collection's stored embeddings. The same settings and versions give the same topics. Every fine topic lies
     in one middle topic, and every middle topic in one coarse topic. The run's topics are those of the suggested level;
-    coarse:RUN, middle:RUN and fine:RUN name the levels wherever a run is named, and in filters and exports.
+    coarse:RUN, middle:RUN and fine:RUN name the levels, in commands, filters and exports.
 
     \b
     Examples:

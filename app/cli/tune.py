@@ -54,8 +54,8 @@ def tune_search(
 
     Settings are chosen on one half of the queries and checked on the other. If the gain is significant, they become
     the collection's defaults for all searches; otherwise nothing changes. Without queries, Sonde makes some: titles
-    that should find their texts, or the rarest words of a sentence that is removed from its text. It needs at least 20
-    queries. `search` may be left out: `sonde tune C.sonde`.
+    that should find their texts, or the rarest words of a sentence that is removed from its text. Tuning needs at
+    least 20 queries. `search` may be left out: `sonde tune C.sonde`.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def tune_threshold(
         ),
     ],
     unanswerable: Annotated[
-        Path, typer.Option("--unanswerable", metavar="FILE", help="Questions that it does not answer.")
+        Path, typer.Option("--unanswerable", metavar="FILE", help="Questions that the collection does not answer.")
     ],
     mode: Annotated[str, typer.Option("--mode", help="How to find the best hit: dense or hybrid.")] = "dense",
     plot: Annotated[

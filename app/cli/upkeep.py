@@ -69,7 +69,7 @@ def tuned_line(stored: dict[str, Any]) -> str:
     """Return what was tuned, in words."""
     from ...pipelines.search.settings import SearchDefaults
 
-    return f"{SearchDefaults.of(stored)} (`sonde tune --reset` goes back)"
+    return f"{SearchDefaults.of(stored)} (`sonde tune --reset` restores the defaults)"
 
 
 def other_model_line(other: dict[str, Any], documents: int) -> str:
@@ -160,7 +160,7 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
 
 def late(
     collection: CollectionPath,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the late index, and keep none from now on.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the late index, and do not build it again.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -199,7 +199,7 @@ def delete(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Delete documents. With ids and --where, delete all with these ids and all that match the filter.
+    """Delete documents by id, by filter, or both: all with these ids, and all that match the filter.
 
     If an id does not exist, nothing is deleted.
 

@@ -35,7 +35,7 @@ def watch(
         ),
     ],
     date: Annotated[
-        str | None, typer.Option("--date", metavar="COLUMN", help="Column with the dates; default: the only one.")
+        str | None, typer.Option("--date", metavar="COLUMN", help="Column with the dates; needed if there are several.")
     ] = None,
     run: Annotated[
         str | None,

@@ -126,13 +126,13 @@ def _collection(shelf: Workspace, title: str) -> Collection | None:
 
 def _say_why(shelf: Workspace, name: str | None, problem: SondeError | None) -> None:
     if name is None:
-        empty("No collection yet", "Create one on the page [Data](/data).")
+        empty("No collection yet", "Create one on the [Data](/data) page.")
         return
     data = f"/data?collection={quote(name)}"
     if shelf.jobs.running(name):
-        empty("Not ready yet", f"This collection is being created. The page [Data]({data}) shows the progress.")
+        empty("Not ready yet", f"This collection is being created. The [Data]({data}) page shows the progress.")
     elif problem:
         st.error(failure(problem))
-        st.markdown(f"Open [Health on the page Data]({data}&do=Health) to find out what is wrong and to repair it.")
+        st.markdown(f"Open [Health on the Data page]({data}&do=Health) to find out what is wrong and to repair it.")
     else:
-        empty("This collection is empty", f"Add texts on the page [Data]({data}&do=Add+texts).")
+        empty("This collection is empty", f"Add texts on the [Data]({data}&do=Add+texts) page.")

@@ -35,17 +35,17 @@ LABELS = {
 }
 """Labels of widgets, by the Python name of the argument that they give. Any other argument keeps its own words."""
 PLACES = {
-    "cluster": "New run (page Clusters and topics)",
-    "compact": "Compact (page Data, Health)",
-    "delete": "Delete (page Data)",
-    "evaluate": "the page Evaluate",
-    "index": "Add texts (page Data)",
-    "label": "the page Labels",
-    "map": "the page Explore",
-    "repair": "Repair (page Data, Health)",
-    "search": "the page Search",
-    "topics": "New run (page Clusters and topics)",
-    "verify": "Verify (page Data, Health)",
+    "cluster": "New run (Clusters and topics page)",
+    "compact": "Compact (Data page, Health)",
+    "delete": "Delete (Data page)",
+    "evaluate": "the Evaluate page",
+    "index": "Add texts (Data page)",
+    "label": "the Labels page",
+    "map": "the Explore page",
+    "repair": "Repair (Data page, Health)",
+    "search": "the Search page",
+    "topics": "New run (Clusters and topics page)",
+    "verify": "Verify (Data page, Health)",
 }
 """Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")

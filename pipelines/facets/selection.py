@@ -115,7 +115,7 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError):
-        _refuse("is not valid JSON: make the selection again on the page Explore")
+        _refuse("is not valid JSON: make the selection again on the Explore page")
 
 
 def _constant(name: str) -> NoReturn:

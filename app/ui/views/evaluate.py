@@ -90,7 +90,7 @@ def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> 
         there = f"[Clusters and topics]({address('clusters')})"
         empty(
             "No clusters yet",
-            f"Create clusters on the page {there}, then measure them here.",
+            f"Create clusters on the {there} page, then measure them here.",
             ":material/bubble_chart:",
         )
         return
@@ -140,7 +140,7 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
         there = f"[Labels]({address('labels')})"
         empty(
             "No labels yet",
-            f"Label texts on the page {there}, then compare the labels with a column.",
+            f"Label texts on the {there} page, then compare the labels with a column.",
             ":material/label:",
         )
         return
@@ -248,7 +248,7 @@ def show_search(shelf: Workspace, collection: Collection, may_start: bool) -> No
     elif not kept.kept:
         empty(
             "Nothing measured yet",
-            f"Judge hits on the page [Search]({address('search')}) with **Relevant** and **Not relevant**. "
+            f"Judge hits on the [Search]({address('search')}) page with **Relevant** and **Not relevant**. "
             "The judgements are stored and show which mode is best for your queries. "
             "Or upload judged queries in two files.",
             ":material/bar_chart:",

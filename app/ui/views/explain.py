@@ -299,7 +299,7 @@ def _loaded(model: str, device: str) -> Reranker:
 def _show_start() -> None:
     empty(
         "Compare two texts with every kind of model",
-        "Type both texts. Or open **Why** on a hit of the page Search and choose **Explain in detail**. "
+        "Type both texts. Or open **Why** on a hit on the Search page and choose **Explain in detail**. "
         "Examples where cosine similarity misleads:",
         ":material/compare_arrows:",
     )

@@ -182,7 +182,7 @@ def test_a_key_that_may_read_sees_nothing_that_writes(
         page.text_input[0].set_value(read)
         page.button[0].click().run()
         assert "3" in shown(page)
-        assert "Your key allows reading only." in shown(page)
+        assert "Your key is read-only." in shown(page)
         assert [button.label for button in page.button] == []
         assert not page.get("file_uploader")
         assert not page.text_input

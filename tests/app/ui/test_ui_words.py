@@ -31,7 +31,7 @@ PATIENCE = 60.0
         ("a run of this name exists: give --name NAME", "a run of this name exists: give Name"),
         ("cannot read /srv/data/reviews.csv: damaged", "cannot read reviews.csv: damaged"),
         ("'C:\\data\\reviews.csv' is empty", "'reviews.csv' is empty"),
-        ("the index is lost: run `sonde repair shop.sonde`", "the index is lost: run Repair (page Data, Health)"),
+        ("the index is lost: run `sonde repair shop.sonde`", "the index is lost: run Repair (Data page, Health)"),
         ("switch back with `sonde model --undo`", "switch back with `sonde model --undo`"),
         ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
     ],

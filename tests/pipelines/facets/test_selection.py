@@ -185,7 +185,7 @@ def test_what_is_wrong_with_a_part_is_said(shop: Collection, part: Any, message:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the selection is not valid JSON: make the selection again on the page Explore"),
+        ("", "the selection is not valid JSON: make the selection again on the Explore page"),
         ("[1", "is not valid JSON"),
         ("[" * 100_000, "is not valid JSON"),
         ('{"parts": [NaN]}', "is not valid JSON"),

@@ -23,7 +23,7 @@ METHODS = {
 def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: bool = False) -> None:
     """Show the form of a new run."""
     if not may_write():
-        st.text("Your key allows reading only.")
+        st.text("Your key is read-only.")
         return
     method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
     kind = TOPIC if method == "topics" else CLUSTER

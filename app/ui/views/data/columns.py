@@ -25,7 +25,7 @@ def choose_columns(paths: Sequence[Path], key: str) -> tuple[Preview, ReadOption
     names = list(found.types) or [name for row in found.rows for name in row]
     texts = found.columns.text if found.fixed and found.columns else names
     if any(_shown(name) != name for name in names) or not _has_text(found, texts):
-        _refuse("The file contains no text that can be read. Choose another file.")
+        _refuse("The file contains no readable text. Choose another file.")
         return found, None
     st.markdown(f"**{counted_rows(found)}**" + _skipped(found))
     if found.fixed:

@@ -127,9 +127,7 @@ def show(shelf: Workspace, name: str | None) -> None:
         return
     tasks = [*TASKS, NEW] if may_write() else ["About"]
     if not may_write():
-        st.caption(
-            "Your key allows reading only. To add or delete texts or to repair, you need a key with the rights write."
-        )
+        st.caption("Your key is read-only. To add or delete texts or to repair, you need a key with write rights.")
     task = st.segmented_control(
         "Task", tasks, default=tasks[0], required=True, key="do", bind="query-params", label_visibility="collapsed"
     )

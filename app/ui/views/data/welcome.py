@@ -18,7 +18,7 @@ def show_welcome(shelf: Workspace) -> None:
     """Draw what a visitor sees first."""
     st.markdown(WHAT.format(place="this machine" if shelf.settings.local else "this server"))
     if not may_write():
-        st.info("There is no collection yet. To create one, you need a key with the rights write.")
+        st.info("There is no collection yet. To create one, you need a key with write rights.")
         return
     st.session_state[BEGUN] = bool(st.session_state.get("new-kept") or st.session_state.get("new-path"))
     if st.session_state.get("new-kept"):

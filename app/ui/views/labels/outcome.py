@@ -202,7 +202,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
         ):
             _label_again(shelf, collection, run)
     if not may_write():
-        st.text("Your key allows reading only. You cannot correct labels with it.")
+        st.text("Your key is read-only. You cannot correct labels with it.")
     _unsure(collection, run, names)
     if kept:
         _kept(collection, run, kept)

@@ -42,10 +42,10 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         several = st.toggle("A text can have several labels, or none", key="several", bind="query-params")
         none = not several and st.toggle(
             "None of these", key="none", bind="query-params",
-            help="Texts that probably fit no label get the answer none of these.",
+            help='Texts that probably fit no label get the answer "none of these".',
         )  # fmt: skip
         least = st.slider("Minimum probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
-                          help="Below it, a text gets none of these.")  # fmt: skip
+                          help='Below this, a text gets "none of these".')  # fmt: skip
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None, none=none)
     asked = (engine, tuple(lines), several, least, none)

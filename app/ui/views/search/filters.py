@@ -50,7 +50,7 @@ def show_filters(collection: Collection) -> tuple[str | None, float | None]:
         )  # fmt: skip
         threshold = right.number_input(
             "Minimum similarity", value=None, step=0.05, format="%.2f", key="threshold", bind="query-params",
-            help="Cosine of query and passage. In the mode lexical: BM25.",
+            help="Cosine of query and passage. In lexical mode: BM25.",
         )  # fmt: skip
     where = every([*conditions, own or ""])
     if where:

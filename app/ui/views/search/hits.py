@@ -114,7 +114,7 @@ def _show_judging(collection: Collection, query: str, hit: Hit, grade: int | Non
         st.button(
             label, key=f"{'good' if value else 'bad'}:{hit.id}", icon=icon, type="primary" if said else "secondary",
             on_click=_say, args=(collection, query, hit.id, None if said else value),
-            help="Stored in the collection. The page Evaluate uses it.",
+            help="Stored in the collection. The Evaluate page uses it.",
         )  # fmt: skip
 
 

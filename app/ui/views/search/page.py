@@ -134,7 +134,7 @@ def _show_how(results: Results, every: Results) -> None:
 def _show_nothing(every: Results) -> None:
     why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
     ways = (
-        "Try other words, or the mode hybrid or dense. "
+        "Try other words, or hybrid or dense mode. "
         "Or open Filters: a filter or the minimum similarity may exclude hits."
     )
     empty("Nothing found", f"{why}\n\n{ways}", ":material/search_off:")
