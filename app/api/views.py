@@ -45,7 +45,7 @@ class Viewing(Opened):
         """Return the numbers of the documents that a selection holds, int64, ascending; `numbered` reads them.
 
         Args:
-            selection: As JSON text, as in the address of the page Explore, or as the object that the text stands for.
+            selection: As JSON text, as in the address of the Explore page, or as the object that the text stands for.
                 docs/selections.md describes its parts.
 
         Raises:
@@ -73,7 +73,7 @@ class Viewing(Opened):
     ) -> int:
         """Write one HTML file with the map, a search by words, the table and charts; return its number of documents.
 
-        The file holds the texts, works without a network and opens in any current browser. Whoever has the file can
+        The file holds the texts, works without a network and opens in any current browser. Anyone who has the file can
         read all of its documents.
 
         Args:

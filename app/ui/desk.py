@@ -1,4 +1,4 @@
-"""What the workbench of the page Explore asks the server for, beside Streamlit: the table, texts, hits, parts.
+"""What the workbench of the Explore page asks the server for, beside Streamlit: the table, texts, hits, parts.
 
 Streamlit would draw the page again for each of these, and send the whole table with it. These are plain requests
 instead. A page that was drawn for a session that may read the collection has an address with a random token in it; the

@@ -98,7 +98,7 @@ def check_run_name(
         kind: Of the run.
         name: Its name.
         replace: Whether a run of this name may be replaced.
-        advice: For whoever finds the name taken.
+        advice: For the user who finds the name taken.
         leaving: The name that a run gives up for this one.
 
     Raises:

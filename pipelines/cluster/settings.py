@@ -79,7 +79,7 @@ class ClusterSettings:
             said = f"density finds the number of clusters itself: {instead}"
             raise UsageError(said, code="conflict", field="k", value=self.k)
         if self.method == "kmeans" and (self.min_size is not None or self.outliers != "keep"):
-            said = f"kmeans leaves no outliers and knows no smallest size: use {arg('method')} density"
+            said = f"kmeans leaves no outliers and has no minimum size: use {arg('method')} density"
             raise UsageError(said, code="conflict", field="method", value=self.method, alternatives=("density",))
         least = {"seed": 0, "restarts": 1, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}

@@ -33,7 +33,7 @@ class Layer:
 
     Attributes:
         means: float32 [k, d], of length 1: the direction of each group.
-        persistence: How long groups of this size stay the same as the smallest size grows; higher is better, 0 for the
+        persistence: How long groups of this size stay the same as the minimum size grows; higher is better, 0 for the
             finest layer, whose persistence EVoC does not measure.
     """
 

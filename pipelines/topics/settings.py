@@ -36,7 +36,7 @@ class TopicSettings:
         labels: Candidate names, "name" or "name: description": a topic is named by the one that most of its typical
             documents get.
         engine: What chooses among the labels: "similarity" or "nli".
-        method: "levels" finds groups at three nested levels; "dense" finds dense groups of one grain, by UMAP and
+        method: "levels" finds groups at three nested levels; "dense" finds dense groups at one level, by UMAP and
             HDBSCAN. "auto" is "dense" if `min_size` is given, which only dense groups have, or if there are fewer than
             30 distinct texts; otherwise "levels".
         level: The level whose groups are the run's topics: the "suggested" one, "coarse", "middle" or "fine".
@@ -97,7 +97,7 @@ class TopicSettings:
 
     @property
     def dense(self) -> bool:
-        """Whether dense groups of one grain are asked for."""
+        """Whether dense groups at one level are asked for."""
         return self.method == "dense" or (self.method == "auto" and self.min_size is not None)
 
     def _check_method(self) -> None:

@@ -1,4 +1,4 @@
-"""The page Evaluate: how good search, clusters and labels are on one collection, against known answers."""
+"""The Evaluate page: how good search, clusters and labels are on one collection, against known answers."""
 
 import html
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The page Explain: what three kinds of models report about two texts, down to tokens and attention heads."""
+"""The Explain page: what three kinds of models report about two texts, down to tokens and attention heads."""
 
 import html
 from pathlib import Path

@@ -76,7 +76,7 @@ def choose(
     """Return the phrases of each group's name.
 
     Each group begins with its most telling phrase. In each round it takes the candidate that most raises the chance
-    that the readers put the texts right, if one does not lower it. In between, a phrase may give way to a better one.
+    that the readers assign the texts correctly, if one does not lower it. In between, a better phrase may replace one.
 
     Args:
         evidence: About the phrases.
@@ -140,7 +140,7 @@ class _Scores:
         return bool(phrase.stems) and not phrase.repeats(taken | banned)
 
     def gains(self, group: int, places: list[int]) -> np.ndarray:
-        """Return float64 [places]: how much the chance rises that the readers put a text right."""
+        """Return float64 [places]: how much the chance rises that the readers assign a text correctly."""
         readers = zip(self._columns, self._beliefs, strict=True)
         return np.sum([beliefs.gains(group, column(group, places)) for column, beliefs in readers], axis=0)
 

@@ -143,8 +143,8 @@ def ask_namer(
 ) -> Asked:  # fmt: skip
     """Return names where the answers of a namer replace those that they are not worse than.
 
-    An answer is refused if readers who know only the names put fewer texts right with it, if it repeats a word, if
-    another group has it, or if it is too long. After the first failure nothing more is sent.
+    An answer is refused if readers who know only the names assign fewer texts correctly with it, if it repeats a word,
+    if another group has it, or if it is too long. After the first failure nothing more is sent.
 
     Args:
         namer: The endpoint.

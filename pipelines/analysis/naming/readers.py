@@ -77,9 +77,9 @@ class NameAccuracy:
     """How well readers who know only the names put texts into their groups.
 
     Attributes:
-        whole: The share of texts that they put right, the mean of the readers, 0 to 1; None without a text to ask for.
+        whole: The share of texts that they assign correctly, the mean of the readers, 0 to 1; None without texts.
         groups: The same for the texts of each group; None where a group has no such text.
-        readers: The share that each reader put right, by the reader's name.
+        readers: The share that each reader assigns correctly, by its name.
         texts: How many texts were asked for.
     """
 

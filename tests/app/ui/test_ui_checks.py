@@ -1,4 +1,4 @@
-"""The page Data, Check: what it starts, and what a check found, with its reasons."""
+"""The Data page, Check: what it starts, and what a check found, with its reasons."""
 # ruff: noqa: F811  (a fixture that is imported)
 
 import json

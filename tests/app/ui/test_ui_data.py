@@ -1,4 +1,4 @@
-"""The page Data: what it shows, what it starts, what it refuses, and what it does with names from outside."""
+"""The Data page: what it shows, what it starts, what it refuses, and what it does with names from outside."""
 # ruff: noqa: F811  (a fixture that is imported)
 
 import json

@@ -1,4 +1,4 @@
-"""The page Evaluate: measurements as jobs, and their numbers against the pipelines asked directly."""
+"""The Evaluate page: measurements as jobs, and their numbers against the pipelines asked directly."""
 
 # ruff: noqa: F811  (a fixture that is imported)
 

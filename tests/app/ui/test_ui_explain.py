@@ -1,4 +1,4 @@
-"""The page Explain: two texts through every model, tokens and heads; against the models asked directly."""
+"""The Explain page: two texts through every model, tokens and heads; against the models asked directly."""
 
 # ruff: noqa: F811  (a fixture that is imported)
 

@@ -1,4 +1,4 @@
-"""The page Labels: typed, tried, run, reviewed, corrected, compared."""
+"""The Labels page: typed, tried, run, reviewed, corrected, compared."""
 # ruff: noqa: F811  (fixtures that are imported)
 
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The page Explore: what the workbench is given, actions on a selection, making a map; and the parts of a map."""
+"""The Explore page: what the workbench is given, actions on a selection, making a map; and the parts of a map."""
 # ruff: noqa: F811  (fixtures that are imported)
 
 import json

@@ -1,4 +1,4 @@
-"""The page Search: what it finds, filters, keeps and puts into its address, and what it says where it cannot go on."""
+"""The Search page: what it finds, filters, keeps and puts into its address, and what it says where it cannot go on."""
 
 # ruff: noqa: F811  (a fixture that is imported)
 

@@ -1,4 +1,4 @@
-"""The page Data, What is new: what it starts, and what a watch found."""
+"""The Data page, What is new: what it starts, and what a watch found."""
 # ruff: noqa: F811  (a fixture that is imported)
 
 import datetime

@@ -1,4 +1,4 @@
-"""The page Data: the collections of this server, their texts and their health."""
+"""The Data page: the collections of this server, their texts and their health."""
 
 from .page import show
 

@@ -135,7 +135,7 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
     seen: set[str] = set()
     for job in jobs:
         if job.is_result and job.state == "done":
-            continue  # the page Evaluate shows it
+            continue  # the Evaluate page shows it
         if job.background:  # nobody waits for it; its page shows what it made
             (current if job.state == "running" else earlier).append(job)
             continue

@@ -1,4 +1,4 @@
-"""A task of the page Data whose results are kept as runs: choose one, or start a new one."""
+"""A task of the Data page whose results are kept as runs: choose one, or start a new one."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The page Data: make collections, add to them, delete, and look after them."""
+"""The Data page: make collections, add to them, delete, and look after them."""
 
 from collections.abc import Callable
 

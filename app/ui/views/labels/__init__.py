@@ -1,4 +1,4 @@
-"""The page Labels: labels typed, tried on a sample, run over all documents, reviewed and corrected."""
+"""The Labels page: labels typed, tried on a sample, run over all documents, reviewed and corrected."""
 
 from .page import show
 

@@ -1,4 +1,4 @@
-"""The page Labels: type labels, try them on a sample, run them, look at a run."""
+"""The Labels page: type labels, try them on a sample, run them, look at a run."""
 
 import streamlit as st
 

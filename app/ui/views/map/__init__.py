@@ -1,4 +1,4 @@
-"""The page Explore: map, search, table and charts of a collection that narrow each other."""
+"""The Explore page: map, search, table and charts of a collection that narrow each other."""
 
 from .page import show
 

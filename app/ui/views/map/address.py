@@ -1,4 +1,4 @@
-"""The address of the page Explore: the selection and how it is shown; addresses of the page Map still open the same."""
+"""The address of the Explore page: the selection and how it is shown; addresses of the Map page still open the same."""
 
 import json
 from collections.abc import Mapping

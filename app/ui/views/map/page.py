@@ -1,4 +1,4 @@
-"""The page Explore: the workbench over all documents, and what can be done with what is selected."""
+"""The Explore page: the workbench over all documents, and what can be done with what is selected."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page Search: one box, filters, hits with their reasons, and judgements of them."""
+"""The Search page: one box, filters, hits with their reasons, and judgements of them."""
 
 from .page import show
 

@@ -1,4 +1,4 @@
-"""The page Search: a box, examples to start with, hits."""
+"""The Search page: a box, examples to start with, hits."""
 
 import hashlib
 import math
