@@ -52,8 +52,8 @@ def after_stop(words: Sequence[str]) -> str:
         return "stopped"
     if not goes_on(words):
         return f"stopped; {LEFT.get(command, 'nothing was stored or changed')}"
-    kept = {"train": "the last checkpoint stays", "label": "the judgements so far stay"}
-    return f"stopped; {kept.get(command, 'what was committed stays')}, and the same command goes on from there"
+    kept = {"train": "the last checkpoint", "label": "the last judgement"}
+    return f"stopped; the same command continues after {kept.get(command, 'the last commit')}, if there was one"
 
 
 def _engine(words: Sequence[str]) -> str:

@@ -18,6 +18,8 @@ from ..store.writing import Identity
 from ..wording import counted
 from .index import ID_COLUMN, is_new
 
+LARGE = 64_000_000
+"""Bytes of a file up to which a column with the name of an id is checked, too, before the run."""
 SHOWN = 3
 """Repeated ids that the message names."""
 
@@ -38,11 +40,13 @@ def read_with_ids(
         notify: Receives notes for the user.
 
     Raises:
-        UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None.
+        UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None. A column that is
+            only named like an id is not checked in files above 64 MB.
     """
     reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
-    if column is None or reason not in ("as set", CODES, AS_BEFORE):
+    named = reason not in ("as set", CODES, AS_BEFORE)
+    if column is None or (named and _is_large(source)):
         return reading, None
     lost = None if keep or reading.once else _lost(reading, column)
     if lost and reason == CODES:
@@ -61,7 +65,12 @@ def read_with_ids(
                 f"choose another with {arg('id')}, or a hash of the text with {arg('id')} ''"
             )
         )
-    return reading, column
+    return reading, None if named else column
+
+
+def _is_large(source: Any) -> bool:
+    """Return whether reading a file a second time would take long."""
+    return isinstance(source, str | Path) and (path := Path(source)).is_file() and path.stat().st_size > LARGE
 
 
 def id_hint(folder: Path) -> str | None:

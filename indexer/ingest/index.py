@@ -28,7 +28,7 @@ from ..wording import counted
 from .chunker import Chunker
 from .commit import Committer
 from .late import LateFollower
-from .plan import Ahead, Batch, Planner
+from .plan import Ahead, Batch, Planner, key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 
 ID_COLUMN = "id_column"
@@ -313,7 +313,7 @@ def _next_size(size: int, batch: Batch, seconds: float) -> int:
 def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings) -> None:
     vanished = seen.missing(document_ids(catalog))
     if not settings.delete_most:
-        refuse_to_delete_most(len(vanished), catalog.counts()[0] - tally.added)
+        refuse_to_delete_most(len(vanished), catalog.counts()[0] - tally.added, tally.added)
     if vanished:
         with catalog.transaction(write=True):
             delete_documents(catalog, vanished)
@@ -321,12 +321,36 @@ def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: Build
         tally.deleted = len(vanished)
 
 
-def refuse_to_delete_most(vanished: int, before: int) -> None:
-    """Raise UsageError if `sync` would delete most of the documents that a collection had: the source may be wrong."""
+def refuse_wrong_source(documents: Iterable[Document | Skipped], folder: Path) -> None:
+    """Read a source once more, before anything is embedded, to see whether `sync` would delete most documents.
+
+    Raises:
+        UsageError: It would.
+    """
+    try:
+        catalog = Catalog.open(folder / "catalog.db")
+    except SondeError:  # the run makes the collection, brings it up to date, or says what is wrong with it
+        return
+    seen, found = Seen(), 0
+    for document in documents:
+        if isinstance(document, Document) and not unfit(document):
+            key_of(document, seen)
+            found += 1
+    with closing(catalog):
+        if found:  # the run itself refuses an empty source
+            refuse_to_delete_most(len(seen.missing(document_ids(catalog))), catalog.counts()[0])
+
+
+def refuse_to_delete_most(vanished: int, before: int, added: int = 0) -> None:
+    """Raise UsageError if `sync` would delete most of the documents that a collection had: the source may be wrong.
+
+    `added` is how many documents the run has added already.
+    """
     if vanished > max(before / 2, FEW):
+        did = f"nothing was deleted (added: {counted(added, 'document')})" if added else "nothing was changed"
         raise UsageError(
-            f"{vanished:,} of the {counted(before, 'document')} of the collection are not in the source, so nothing "
-            f"was deleted: check the source; if it is the right one, give {arg('delete_most')}",
+            f"{vanished:,} of the {counted(before, 'document')} of the collection are not in the source, so {did}: "
+            f"check the source; if it is the right one, give {arg('delete_most')}",
             code="deletes-most", field="delete_most",
         )  # fmt: skip
 

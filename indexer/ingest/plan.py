@@ -75,23 +75,12 @@ class Planner:
             elif reason := unfit(document):
                 batch.skipped.append(Skipped(document.origin, reason))
             else:
-                key, met = self._key(document)
+                key, met = key_of(document, self.seen)
                 batch.duplicate_ids += met
                 again = keyed[key][1] if key in keyed else met
                 keyed[key] = (document, again)
         self._classify(keyed, batch)
         return batch
-
-    def _key(self, document: Document) -> tuple[str, bool]:
-        """Return the document's key and whether this run has met the same id before."""
-        if document.key is not None:
-            return document.key, self.seen.count(document.key) > 1
-        key = digest(document.title, document.text).hex()
-        if (times := self.seen.count(key)) > 1:
-            # Texts that occur twice are two documents: the second gets a key of its own, the same in every run.
-            key = f"{key}-{times}"
-            self.seen.count(key)
-        return key, False
 
     def _classify(self, keyed: dict[str, tuple[Document, bool]], batch: Batch) -> None:
         known = identities_by_id(self.catalog, list(keyed))
@@ -108,6 +97,18 @@ class Planner:
         passages = self.chunker.split([document for _, document, _, _ in changed])
         for planned, inputs in zip(changed, passages, strict=True):
             batch.documents.append(PlannedDocument(*planned, inputs))
+
+
+def key_of(document: Document, seen: Seen) -> tuple[str, bool]:
+    """Return a document's key and whether this run, of which `seen` is now told, has met the same id before."""
+    if document.key is not None:
+        return document.key, seen.count(document.key) > 1
+    key = digest(document.title, document.text).hex()
+    if (times := seen.count(key)) > 1:
+        # Texts that occur twice are two documents: the second gets a key of its own, the same in every run.
+        key = f"{key}-{times}"
+        seen.count(key)
+    return key, False
 
 
 def unfit(document: Document) -> str | None:

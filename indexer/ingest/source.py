@@ -18,7 +18,7 @@ from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted
 from .ids import id_hint, read_with_ids
-from .index import encoder_for, index_documents
+from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
 from .survey import survey
@@ -47,6 +47,8 @@ def index_source(
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
+    if settings.sync and not settings.delete_most and not reading.once:
+        refuse_wrong_source(reading, folder)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
         encoder = given or _in_the_best_precision(encoder, sample, settings, notify)

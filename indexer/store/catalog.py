@@ -1,6 +1,7 @@
 """The catalog: one SQLite file that says which documents, passages, vectors and fields exist."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -49,9 +50,12 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=30
-    )
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    try:
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+    except sqlite3.OperationalError as error:
+        advice = CHECK_DISK if os.access(path, os.R_OK) else "give yourself the right to read it"
+        raise SondeError(f"cannot open {path} ({error}): {advice}") from None
 
 
 def _configure(connection: sqlite3.Connection, write: bool) -> None:

@@ -205,12 +205,12 @@ def test_an_example_of_broken_bytes(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("index a.csv", "stopped; what was committed stays, and the same command goes on from there"),
-        ("train nli p.jsonl --to m", "stopped; the last checkpoint stays, and the same command goes on from there"),
-        ("label c --labels a,b --engine nli", "the judgements so far stay, and the same command goes on from there"),
+        ("index a.csv", "stopped; the same command continues after the last commit, if there was one"),
+        ("train nli p.jsonl --to m", "stopped; the same command continues after the last checkpoint, if there was one"),
+        ("label c --labels a,b --engine nli", "the same command continues after the last judgement, if there was one"),
         (
             "label c --labels a,b --engine=reranker",
-            "the judgements so far stay, and the same command goes on from there",
+            "the same command continues after the last judgement, if there was one",
         ),
         ("label c --labels a,b", "stopped; nothing was stored or changed"),
         ("label --text t --labels a,b --engine nli", "stopped; nothing was stored or changed"),

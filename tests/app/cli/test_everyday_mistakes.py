@@ -251,6 +251,26 @@ def test_the_same_row_twice_is_not_lost(sonde: Command, tmp_path: Path) -> None:
     assert ran.code == 0 and "2 added, 1 with a repeated id (the last one was kept)" in ran.out
 
 
+def test_a_column_named_id_that_repeats_is_refused_too(sonde: Command, tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "One text"}, {"id": 1, "text": "Another text"}, {"id": 2, "text": "A third text"}]
+    csv(tmp_path / "s.csv", rows)
+    words = ("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
+    sonde(*words).refused("the id column 'id' has repeated values, so 1 row of 3 would replace another row", code=2)
+    assert not (tmp_path / "new.sonde").exists()
+    assert "3 added" in sonde(*words, "--id", "").out
+
+
+def test_a_wrong_file_with_sync_changes_nothing(sonde: Command, tmp_path: Path) -> None:
+    csv(tmp_path / "s.csv", [{"id": f"A-{n}", "text": f"Text number {n}"} for n in range(40)])
+    csv(tmp_path / "wrong.csv", [{"id": f"B-{n}", "text": f"Other text {n}", "extra": n} for n in range(40)])
+    target = tmp_path / "new.sonde"
+    sonde("index", tmp_path / "s.csv", "--to", target)
+    before = contents(target)
+    said = "40 of the 40 documents of the collection are not in the source, so nothing was changed: check the source"
+    sonde("index", tmp_path / "wrong.csv", "--to", target, "--sync").failed(said, code=2)
+    assert contents(target) == before
+
+
 def test_the_last_of_repeated_ids_is_kept_if_asked(sonde: Command, tmp_path: Path, shop: Path) -> None:
     words = ("index", shop / "repeated.csv", "--to", tmp_path / "new.sonde", "--id", "Ticket", "--keep")
     sonde(*words, "first").refused("--keep is 'first': use last", code=2)

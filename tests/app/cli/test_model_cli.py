@@ -119,5 +119,5 @@ def test_mistakes(sonde: Command, letters: Path) -> None:
 
 
 def test_a_stopped_change_goes_on() -> None:
-    said = "stopped; what was committed stays, and the same command goes on from there"
+    said = "stopped; the same command continues after the last commit, if there was one"
     assert after_stop(["model", "c.sonde", "--to", "static"]) == said

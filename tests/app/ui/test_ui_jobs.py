@@ -147,7 +147,7 @@ def test_cancelling_keeps_what_was_committed_and_resuming_ends_the_same(
     jobs.cancel(Job.read(job.folder))
     stopped = ended(job)
     assert stopped.state == "cancelled"
-    assert "what was committed stays" in stopped.error
+    assert "continues after the last commit" in stopped.error
     kept = documents(jobs)
     assert kept >= 256
     monkeypatch.setenv("SONDE_SLOW", "0")

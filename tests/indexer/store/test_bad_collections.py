@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Command, contents, problems
@@ -61,6 +62,18 @@ def test_a_folder_that_is_no_collection(sonde: Command, tmp_path: Path, name: st
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     each_command(sonde, folder, lines(tmp_path / "s.jsonl", ROWS), "folder is not a Sonde collection")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_catalog_that_may_not_be_read(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr("sonde.indexer.store.catalog.sqlite3.connect", refused)  # these tests may run as root
+    monkeypatch.setattr("sonde.indexer.store.catalog.os.access", lambda *_: False)
+    with pytest.raises(
+        SondeError, match=r"^cannot open .*catalog\.db \(unable to open .*\): give yourself the right to"
+    ):
+        package.open(reviews)
 
 
 def test_a_folder_that_does_not_exist(sonde: Command, unchanged: Path, tmp_path: Path) -> None:
