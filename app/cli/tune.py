@@ -186,11 +186,13 @@ def ask(
         print_json(found.to_dict())
         return
     if found.hit is None:
-        best = "" if found.similarity is None else f": the best is {found.similarity:.3f}, below {found.threshold:g}"
-        print(f"nothing similar enough{best}")
+        best = "" if found.similarity is None else f": the best is {found.similarity:.3f}"
+        print(f"nothing similar enough{best}{'' if found.threshold is None else f', below {found.threshold:g}'}")
         return
     print(found.answer)
-    say(f"{found.similarity:.3f}  {snippet(found.hit.id, 60)}  {snippet(found.hit.text, 160)}")
+    asked = found.hit.title or found.hit.text
+    shown = "" if asked == found.answer else f"  {snippet(asked, 160)}"
+    say(f"similarity {found.similarity:.3f}  {snippet(found.hit.id, 60)}{shown}")
 
 
 def _warn(collection: "Collection") -> None:

@@ -69,6 +69,8 @@ def ask(
 ) -> Answer:  # fmt: skip
     """Return the best answer to a question, or no answer if the best document is not similar enough.
 
+    Without a threshold, a document whose relevance is weak is no answer.
+
     Args:
         collection: Questions with answers in their metadata, or passages.
         question: The question's text.
@@ -93,16 +95,14 @@ def ask(
     with collection.view():  # a threshold holds for the model that it was found with
         stored = stored_defaults(collection).threshold if threshold is None else threshold
         results = search(collection, question, SearchSettings(k=1, mode=mode, collapse=False), notify)  # type: ignore[arg-type]
-    # Where there is a threshold, it decides what answers, and not the relevance.
+    # A threshold decides what answers; without one, the relevance does.
     notes = [note for note in results.notes if stored is None or not note.startswith((NOTHING_ANSWERS, NOT_CLOSE))]
+    weak = any(note.startswith(NOTHING_ANSWERS) for note in notes)
     if stored is None:
-        notes.append(
-            "no threshold is stored, so the nearest document is shown even if it does not answer: run "
-            "`sonde tune threshold`"
-        )
+        notes.append("no threshold is stored, so only weak hits are refused: `sonde tune threshold` finds a threshold")
     best = results[0] if len(results) else None
     similarity = best.scores.dense if best else None
-    if best is None or similarity is None or (stored is not None and similarity < stored):
+    if best is None or similarity is None or weak or (stored is not None and similarity < stored):
         return Answer(question, None, None, similarity, stored, tuple(notes))
     value = best.metadata.get(field) if field else None
     return Answer(

@@ -57,7 +57,9 @@ def test_the_answer_is_the_field_and_below_the_threshold_there_is_none(faq: Stor
 
 
 def test_the_stored_threshold_is_heeded(faq: StoredCollection) -> None:
-    assert "no threshold is stored" in ask(faq, "return a lamp").notes[0]
+    unset = ask(faq, "return a lamp")
+    assert unset.hit is not None and "no threshold is stored" in unset.notes[0]
+    assert ask(faq, "who wrote the novel").hit is None, "its relevance is weak"
     store_defaults(faq, SearchDefaults(threshold=0.99))
     found = ask(faq, "who wrote the novel")
     assert (found.hit, found.threshold, found.notes) == (None, 0.99, ())
