@@ -43,3 +43,15 @@ def test_every_page_is_in_the_menu(checkout: Path) -> None:
     docs = checkout / "docs"
     pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md") if page.parent.name != "decisions"}
     assert pages <= menu
+
+
+def test_messages_of_the_troubleshooting_page_are_sondes(checkout: Path) -> None:
+    page = (checkout / "docs/troubleshooting.md").read_text("utf-8")
+    messages = page.partition("## Messages")[2].partition("## Other problems")[0]
+    packages = ("app", "indexer", "pipelines")
+    code = "\n".join(path.read_text("utf-8") for name in packages for path in (checkout / name).rglob("*.py"))
+    quoted = [part.strip(" .…'[]") for bold in re.findall(r"\*\*(.+?)\*\*", messages) for part in bold.split("…")]
+    said = [part for part in quoted if part]
+    assert len(said) > 10
+    joined = re.sub(r'"\s*\n\s*f?"', "", code)  # sentences that are written on several lines
+    assert [part for part in said if part not in joined] == []
