@@ -46,6 +46,15 @@ def serve(
     queue: Annotated[int, typer.Option("--queue", help="Maximum number of waiting searches; others get 503.")] = 256,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Maximum time for an answer.")] = 30.0,
     allow_host: AllowHost = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="ray[://…]", help="Search shards on Ray: ray on this machine, ray://HOST:PORT on a cluster."
+        ),
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option("--replicas", help="With --on: processes for each shard.", show_default="2")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Serve collections over HTTP: search, similar, documents, runs, metrics; OpenAPI at /openapi.json.
@@ -54,12 +63,17 @@ def serve(
     localhost and the names of --allow-host. Documents that another process adds or deletes are visible from the next
     request on.
 
+    With --on, processes on Ray hold the FAISS indexes of sharded collections. If one dies, its replica answers; without
+    a replica, results say that they are partial.
+
     \b
     Examples:
       sonde serve reviews.sonde
+      sonde serve large.sonde --on ray --replicas 2
       sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json
     """
     from ...indexer.errors import MissingExtraError
+    from ..api.elsewhere import check_elsewhere
     from ..api.opened import check_device
 
     try:
@@ -76,16 +90,17 @@ def serve(
 
     names = tuple(allow_host or ())
     check_device(device)
+    check_elsewhere(on, replicas)
     settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
     settings.check_exposure()
-    service = create_app(Hosts.open(collections, settings), settings)
-    bound = listening(host, port)
+    hosts = Hosts.open(collections, settings)
+    service = create_app(hosts, settings)
+    server, bound = Server(service, settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    served = ", ".join(service.state.context.hosts.hosted)
-    say(f"serving {served} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
-    server = Server(service, settings)
-    with bound, suppress(KeyboardInterrupt):
-        server.run([bound])
+    with bound, hosts.searched(on, replicas, settings):
+        say(f"serving {', '.join(hosts.hosted)} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
+        with suppress(KeyboardInterrupt):
+            server.run([bound])
     say(f"sonde: {server.ending}")
 
 

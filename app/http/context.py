@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...pipelines.label import NliJudge, load_nli
+from ..api.elsewhere import alive
 from .guard import Guard
 from .hosted import Hosts
 from .lanes import Lanes
@@ -38,6 +39,11 @@ class Metrics:
         )
         waiting = Gauge("sonde_waiting", "Searches that wait.", ["collection"], registry=self._registry)
         documents = Gauge("sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry)
+        self._hosts = hosts
+        self._replicas = Gauge(
+            "sonde_shard_replicas", "Processes that answer for a shard, with --on.", ["collection", "shard"],
+            registry=self._registry,
+        )  # fmt: skip
         for name, host in hosts.hosted.items():
             waiting.labels(name).set_function(lambda host=host: host.searches.waiting)
             documents.labels(name).set_function(lambda host=host: len(host.collection))
@@ -49,6 +55,9 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
+        for name, host in self._hosts.hosted.items():
+            for shard, count in alive(host.collection).items():
+                self._replicas.labels(name, str(shard)).set(count)
         return generate_latest(self._registry)
 
 

@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +13,7 @@ from ...indexer.errors import UsageError
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
+from ..api.elsewhere import searched_on
 from ..api.functions import Patience, patience
 from .batcher import MicroBatcher
 from .lanes import Lane, Lanes
@@ -25,6 +27,8 @@ QUICK_HITS = 100
 """Hits, including those left out, up to which a search is quick: 100 take a few milliseconds, 1,000 about 50."""
 QUICK_FILTER = 1_000
 """Characters up to which a filter is quick."""
+SHARD_SHARE = 1 / 3
+"""Part of the time limit of a request after which a search goes on without a shard that does not answer."""
 SLOW_TOGETHER = 4
 """Slow searches that are answered together. A batch cannot be stopped when its clients leave, so it is short."""
 
@@ -138,6 +142,18 @@ class Hosts:
         bare = (name or "").removesuffix(".sonde")
         close = [bare] if bare in self.hosted else get_close_matches(bare, self.hosted, 1)
         return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.hosted)}"
+
+    def searched(self, on: str | None, replicas: int | None, settings: ServeSettings) -> AbstractContextManager[None]:
+        """Return a context in which the shards of all collections are searched on Ray, if `on` says where.
+
+        Raises:
+            UsageError: A collection has no shards.
+            SondeError: Ray does not answer, or the processes do not start.
+        """
+        if on is None:
+            return nullcontext()
+        collections = [host.collection for host in self.hosted.values()]
+        return searched_on(on, collections, settings.timeout * SHARD_SHARE, replicas)
 
     def warm(self) -> None:
         """Load models and indexes, so that the first request does not wait for them."""

@@ -141,6 +141,8 @@ class Hits(BaseModel):
     loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
     fusion: FusionUsed | None = Field(description="Null if the mode has one half.")
     tuned: dict[str, float] = Field(description="Settings that `sonde tune` stored and that this search used.")
+    partial: bool = Field(description="Whether a shard did not answer (`sonde serve --on ray`); a note says so.")
+    missing_shards: list[int] = Field(description="The shards that did not answer.")
     hits: list[FoundHit]
 
 

@@ -13,6 +13,7 @@ from ..errors import SondeError
 from ..files import NUMPY_HEADER
 from ..store.catalog import Catalog
 from ..store.collection import LoadEncoder, StoredCollection
+from ..store.elsewhere import Elsewhere
 from ..store.joined import JoinedCatalog
 from ..store.lock import refuse_links, writer_lock
 from ..store.numbers import Numbers
@@ -102,6 +103,8 @@ class ShardedCollection(StoredCollection):
 
     sharded = True
     sharding: Sharding
+    elsewhere: Elsewhere | None = None
+    """What searches the embeddings in other processes, if set before the first view; None: this process does."""
 
     @classmethod
     def open(
@@ -159,7 +162,9 @@ class ShardedCollection(StoredCollection):
                 parts = {shard: (view.collection.path, view.generation) for shard, view in views.items()}
                 spec = self.sharding.spec
                 number = opened.stored.indexed
-                opened.generation = JoinedGeneration(number, spec, opened.numbers, parts, self._loaded)
+                opened.generation = JoinedGeneration(
+                    number, spec, opened.numbers, parts, self._loaded, elsewhere=self.elsewhere is not None
+                )
             self._generation = opened.generation
             self._local.view = JoinedView(self, catalog, opened.generation, list(views.values()))
             try:

@@ -108,7 +108,7 @@ def _tasks(
 def sharded_info(collection: ShardedCollection) -> Info:
     """Return what the collection holds: sums over its shards, and the FAISS index with the lowest recall."""
     with collection.view() as view:
-        parts = [info(shard) for shard in collection.shards.values()]
+        parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
         documents, passages, tombstones = view.catalog.counts()
         measured = [part.ann for part in parts if part.ann]
         sizes = {name: sum(part.bytes[name] for part in parts) for name in (parts[0].bytes if parts else ())}

@@ -66,8 +66,12 @@ class JoinedGeneration(Generation):
         numbers: Numbers,
         parts: Mapping[int, tuple[Path, Generation]],
         loaded: Loaded,
+        elsewhere: bool = False,
     ) -> None:
-        """Join the generations of shards, by shard with the folder of each."""
+        """Join the generations of shards, by shard with the folder of each.
+
+        If embeddings are searched `elsewhere`, this process loads no FAISS index.
+        """
         owners = np.full(len(numbers), -1, np.int64)
         for shard, (folder, part) in parts.items():
             if len(part.owners) != len(numbers.rows[shard]):
@@ -78,6 +82,7 @@ class JoinedGeneration(Generation):
         super().__init__(number, 1, spec, owners, JoinedSegments(segments, numbers, spec.dimension), loaded)
         self.numbers = numbers
         self.parts = parts
+        self.elsewhere = elsewhere
 
     def owned_by(self, docs: np.ndarray) -> np.ndarray:
         """Return bool [rows]: whether each row is a passage of one of these documents (int64 [n], ascending)."""
@@ -95,8 +100,8 @@ class JoinedGeneration(Generation):
 
     @cached_property
     def ann(self) -> "AnnIndex | None":
-        """None: each shard has its own, which is loaded now."""
-        for _, part in self.parts.values():
+        """None: each shard has its own, which is loaded now if this process searches it."""
+        for _, part in () if self.elsewhere else self.parts.values():
             _ = part.ann
         return None
 
@@ -121,3 +126,4 @@ class JoinedView(View):
         super().__init__(collection, catalog, generation)
         rows = (generation.numbers.rows[shard] for shard in generation.parts)
         self.parts = tuple(zip(parts, rows, strict=True))
+        self.elsewhere = collection.elsewhere

@@ -12,6 +12,7 @@ from ..document import Value
 from ..encoder import ModelSpec
 from .catalog import Catalog, storable
 from .derived import Loaded
+from .elsewhere import Elsewhere
 from .fields import Field, check_text
 from .late import is_wanted
 from .segments import Segments
@@ -103,9 +104,11 @@ class View:
     Attributes:
         parts: The shards of a sharded collection, each a view and int64 [rows], the rows of this view that its own
             rows are, ascending; none for an ordinary collection.
+        elsewhere: What searches the embeddings of the shards in other processes; None if this process does.
     """
 
     parts: "Sequence[tuple[View, np.ndarray]]" = ()
+    elsewhere: "Elsewhere | None" = None
 
     def __init__(self, collection: "StoredCollection", catalog: Catalog, generation: Generation) -> None:
         self.collection = collection

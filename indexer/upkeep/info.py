@@ -74,11 +74,16 @@ def last_change(folder: Path) -> float:
 
 def stored_recall(folder: Path) -> float | None:
     """Return recall@10 of the FAISS index in a folder as it was measured; None if there is no approximate one."""
+    found = stored_info(folder)
+    return None if found is None or found.kind == "exact" else found.recall
+
+
+def stored_info(folder: Path) -> AnnInfo | None:
+    """Return the description of the FAISS index in a folder, which is not loaded; None if there is none."""
     try:
-        info = AnnInfo.from_dict(json.loads((folder / "info.json").read_text("utf-8")))
+        return AnnInfo.from_dict(json.loads((folder / "info.json").read_text("utf-8")))
     except (OSError, ValueError, SondeError):
         return None
-    return None if info.kind == "exact" else info.recall
 
 
 def size_of(folder: Path) -> int:
@@ -131,23 +136,30 @@ class Info:
         return asdict(self)
 
 
-def info(collection: StoredCollection) -> Info:
-    """Return what the collection holds."""
+def info(collection: StoredCollection, load: bool = True) -> Info:
+    """Return what the collection holds.
+
+    Args:
+        collection: Any but a sharded one.
+        load: Whether to load its FAISS index, which is then measured on this machine if it was built on another device.
+    """
     with collection.view() as view:
         documents, passages, tombstones = view.catalog.counts()
         generation = view.generation
         spec = collection.spec
+        ann = generation.ann if load else None
+        built = ann.info if ann else None if load else stored_info(ann_folder(collection.path, generation.epoch))
         return Info(
             path=str(collection.path),
             documents=documents,
             passages=passages,
             tombstones=tombstones,
-            newer=len(generation.owners) - generation.ann.info.rows if generation.ann else 0,
+            newer=len(generation.owners) - built.rows if built else 0,
             model=spec.name,
             model_settings=spec.to_dict(),
             dimension=spec.dimension,
             language=view.catalog.get("language"),
-            ann=_measured(view, generation.ann) if generation.ann else None,
+            ann=_measured(view, ann) if ann else built and built.to_dict(),
             lexical=generation.lexical.rows if generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
             bytes=_sizes(collection.path),

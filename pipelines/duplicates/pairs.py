@@ -13,7 +13,7 @@ from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_o
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
-from ..search.shards import ShardedDense
+from ..search.shards import check_complete, joined_dense
 from .sketches import Sketches
 
 DuplicateKind = Literal["exact", "near", "meaning"]
@@ -189,7 +189,9 @@ def _nearest(view: View, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, n
     """Return int64 [m], the place of a vector, and int64 [m], the row of a passage that an index finds near it."""
     generation = view.generation
     if view.parts:
-        found = [each.rows for each in ShardedDense.over(view, generation.alive).search(vectors, depth)]
+        dense = joined_dense(view, generation.alive)
+        found = [each.rows for each in dense.search(vectors, depth)]
+        check_complete(dense)
         return np.repeat(np.arange(len(found)), [len(each) for each in found]), np.concatenate(found)
     assert generation.ann is not None
     rows = generation.ann.search(vectors, depth, allowed=generation.alive, vectors=generation.segments)[1]

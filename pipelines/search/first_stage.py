@@ -15,7 +15,7 @@ from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
 from .relevance import lexical_relevance
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .settings import DEPTH, SearchSettings
-from .shards import ShardedDense
+from .shards import GatheredDense, ShardedDense, joined_dense
 from .weighting import FusionWeight
 
 LEXICAL_SHARE = 2
@@ -37,7 +37,7 @@ class FirstStage:
 
     view: View
     settings: SearchSettings
-    dense: DenseSearch | ShardedDense
+    dense: DenseSearch | ShardedDense | GatheredDense
     allowed: np.ndarray | None
     estimate: Estimate
     tuned: Mapping[str, float]
@@ -54,7 +54,7 @@ class FirstStage:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
         tuned, settings = settings.tuned(view), settings.resolved(view)
         estimate = Estimate.over(view, allowed)
-        dense = ShardedDense.over if view.parts else DenseSearch
+        dense = joined_dense if view.parts else DenseSearch
         return cls(view, settings, dense(view, allowed, settings.breadth), allowed, estimate, tuned)
 
     @contextmanager
@@ -102,6 +102,11 @@ class FirstStage:
         """How many documents are searched for, if there are as many."""
         page = self.settings.k + self.settings.offset
         return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The shards whose embeddings were not searched, because no process answered for them."""
+        return tuple(sorted(self.dense.missing)) if isinstance(self.dense, GatheredDense) else ()
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
         """Return how many of the ranked documents are unlikely to move at a greater depth."""

@@ -14,7 +14,7 @@ from .filters import empty_hint
 from .first_stage import FirstStage
 from .fusion import Ranked
 from .rerank.stage import SecondStage
-from .results import NOT_CLOSE, NOTHING_ANSWERS, Hit, Passage, Reranking, Results, Sentence
+from .results import NOT_CLOSE, NOTHING_ANSWERS, PARTIAL, Hit, Passage, Reranking, Results, Sentence
 from .settings import SearchSettings
 from .why import explain
 
@@ -48,15 +48,17 @@ def build_results(
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
     worded = [hit.id for hit in hits if excerpts.has_all_words(hit.passage, own[hit.id])]
     nothing = _nothing(kept.ranked, stage.estimate.weak, len(worded)) if asked else ()
-    notes = nothing + notes + _notes(view, settings, ranked, kept.ranked)
+    said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
+    notes = nothing + _partial(stage) + notes + said
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
             "the others follow in the first stage's order",
         )
     return Results(
-        query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight, tuned=stage.tuned
-    )
+        query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight, tuned=stage.tuned,
+        missing_shards=stage.missing,
+    )  # fmt: skip
 
 
 def _kept(
@@ -123,6 +125,16 @@ def _nothing(kept: Ranked, weak: float, worded: int) -> tuple[str, ...]:
         return (f"{NOTHING_ANSWERS}: {figures}",)
     some = "1 hit has" if worded == 1 else f"{worded} hits have"
     return (f"{NOT_CLOSE}: {figures}. But {some} all words of the query",)
+
+
+def _partial(stage: FirstStage) -> tuple[str, ...]:
+    """Return the note that some shards did not answer, if any."""
+    if not stage.missing:
+        return ()
+    one, listed = len(stage.missing) == 1, ", ".join(map(str, stage.missing))
+    which, whose = (f"shard {listed}", "its") if one else (f"shards {listed}", "their")
+    how = "found by their words only" if stage.settings.mode == "hybrid" else "missing"
+    return (f"{PARTIAL}: {which} did not answer, so {whose} documents are {how}; try again in a few seconds",)
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

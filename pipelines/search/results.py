@@ -16,6 +16,8 @@ NOTHING_ANSWERS = "nothing here seems to answer this"
 """How the first note of a result begins in which every hit is weak, and none has all words of the query."""
 NOT_CLOSE = "no hit is close to this in meaning"
 """How it begins if every hit is weak, but some have all words of the query."""
+PARTIAL = "this result is partial"
+"""How the note begins that names the shards that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,8 @@ class Results(Sequence[Hit]):
             loaded.
         fusion: How both halves were weighted, and why; None if the mode has one half.
         tuned: The settings that `sonde tune` stored and that this search used, by name.
+        missing_shards: The shards whose embeddings were not searched, because no process answered for them. Documents
+            of these shards are found by their words only, or not at all; a note says so.
     """
 
     query: str
@@ -194,6 +198,12 @@ class Results(Sequence[Hit]):
     loading_seconds: float = 0.0
     fusion: FusionWeight | None = None
     tuned: Mapping[str, float] = field(default_factory=dict)
+    missing_shards: tuple[int, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether a shard did not answer."""
+        return bool(self.missing_shards)
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -19,6 +19,7 @@ from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage, parse_budget
 from .results import Mode, Results
 from .settings import SearchSettings
+from .shards import check_complete
 
 QUERIES_AT_ONCE = 256
 
@@ -77,7 +78,7 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
 
     Raises:
         UsageError: The query is empty, or k is below 1.
-        SondeError: The collection's model is not available.
+        SondeError: The collection's model is not available, or a shard did not answer.
     """
     settings = SearchSettings(k=k, collapse=False)
     settings.check()
@@ -87,6 +88,7 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
         with stage.begun([query]) as words:
             vectors, _ = _encode(collection, [query], settings.mode)
             (found,) = stage.run([query], vectors, words)
+        check_complete(stage.dense)
         kept = found.take(np.arange(min(k, len(found.rows))))
     relevance = np.zeros(len(kept.rows)) if kept.relevance is None else kept.relevance.astype(np.float64)
     return view.generation.owners[kept.rows], relevance

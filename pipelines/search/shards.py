@@ -3,11 +3,14 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Self
 
 import numpy as np
 
+from ...indexer.errors import SondeError
+from ...indexer.store.elsewhere import Elsewhere, Question
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .candidates import Candidates, DenseSearch, best_of
@@ -36,22 +39,88 @@ class ShardedDense:
 
     def strategy(self, k: int) -> str:
         """Return a description of how a search for k passages runs."""
-        told = list(dict.fromkeys(search.strategy(k) for search, _ in self.parts))
-        shards = counted(len(self.parts), "shard")
-        return f"{shards}: {told[0]}" if len(told) == 1 else f"{shards}, the first: {told[0]}" if told else shards
+        return _described(len(self.parts), list(dict.fromkeys(search.strategy(k) for search, _ in self.parts)))
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages of all shards for each of float32 [m, d] queries."""
         found = list(_threads().map(lambda part: part[0].search(queries, k), self.parts))
-        return [self._best([each[place] for each in found], k) for place in range(len(queries))]
+        parts = [(each, whole) for each, (_, whole) in zip(found, self.parts, strict=True)]
+        return [_best([(w[f[m].rows], f[m].scores) for f, w in parts], k) for m in range(len(queries))]
 
-    def _best(self, found: Sequence[Candidates], k: int) -> Candidates:
-        """Return the k best candidates of all shards for one query, under the rows of the whole view."""
-        scores = [each.scores for each in found]
-        rows = [whole[each.rows] for each, (_, whole) in zip(found, self.parts, strict=True)]
-        return best_of(
-            np.concatenate([np.empty(0, np.float32), *scores]), np.concatenate([np.empty(0, np.int64), *rows]), k
-        )
+
+@dataclass(frozen=True, slots=True)
+class GatheredDense:
+    """Vector search over the shards of one view by other processes; see `ShardedDense`.
+
+    Attributes:
+        elsewhere: What passes questions on.
+        parts: For each shard a question without queries, and int64 [rows] as in `ShardedDense`.
+        missing: The shards that gave no answer. They are not asked again, so that a search waits for each only once.
+        told: How the shards searched.
+    """
+
+    elsewhere: Elsewhere
+    parts: Sequence[tuple[Question, np.ndarray]]
+    missing: set[int] = field(default_factory=set)
+    told: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, view: View, elsewhere: Elsewhere, allowed: np.ndarray | None, breadth: int | None) -> Self:
+        """Prepare a search as `ShardedDense.over` does."""
+        unfiltered = allowed is None or allowed is view.generation.alive
+        questions = []
+        for part, rows in view.parts:
+            folder, none = part.collection.path, np.empty((0, 0), np.float32)
+            packed = None if allowed is None or unfiltered else np.packbits(allowed[rows], bitorder="little")
+            questions.append((Question(int(folder.parent.name), folder.name, none, 1, packed, breadth), rows))
+        return cls(elsewhere, questions)
+
+    def strategy(self, k: int) -> str:
+        """Return a description of how the searches so far ran."""
+        del k
+        return _described(len(self.parts), list(self.told), " elsewhere")
+
+    def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
+        """Return the k best passages of the shards that answer, for each of float32 [m, d] queries."""
+        asked = [part for part in self.parts if part[0].shard not in self.missing]
+        answers = self.elsewhere.ask([replace(question, queries=queries, k=k) for question, _ in asked])
+        found = []
+        for (question, whole), answer in zip(asked, answers, strict=True):
+            if answer is None:
+                self.missing.add(question.shard)
+                continue
+            self.told[answer.strategy] = None
+            found.append([(whole[r], s) for r, s in zip(answer.rows, answer.scores, strict=True)])
+        return [_best([each[place] for each in found], k) for place in range(len(queries))]
+
+
+def joined_dense(view: View, allowed: np.ndarray | None, breadth: int | None = None) -> ShardedDense | GatheredDense:
+    """Prepare a search of every shard of a view where its indexes are: in this process, or in others."""
+    if view.elsewhere is None:
+        return ShardedDense.over(view, allowed, breadth)
+    return GatheredDense.over(view, view.elsewhere, allowed, breadth)
+
+
+def check_complete(dense: object) -> None:
+    """Check that every shard answered, for results that cannot say that they are partial.
+
+    Raises:
+        SondeError: A shard did not.
+    """
+    if isinstance(dense, GatheredDense) and dense.missing:
+        said = f"{counted(len(dense.missing), 'shard')} did not answer"
+        raise SondeError(f"{said}: try again in a few seconds", code="shards-missing")
+
+
+def _best(found: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> Candidates:
+    """Return the k best candidates of all shards for one query, from the rows (of the whole) and scores of each."""
+    rows = np.concatenate([np.empty(0, np.int64), *(each[0] for each in found)])
+    return best_of(np.concatenate([np.empty(0, np.float32), *(each[1] for each in found)]), rows, k)
+
+
+def _described(count: int, told: Sequence[str], where: str = "") -> str:
+    shards = counted(count, "shard") + where
+    return f"{shards}: {told[0]}" if len(told) == 1 else f"{shards}, the first: {told[0]}" if told else shards
 
 
 @cache

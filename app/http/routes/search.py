@@ -71,6 +71,8 @@ def answer(results: Results) -> dict[str, Any]:
         "loading_seconds": results.loading_seconds,
         "fusion": asdict(results.fusion) | {"why": str(results.fusion)} if results.fusion else None,
         "tuned": dict(results.tuned),
+        "partial": results.partial,
+        "missing_shards": list(results.missing_shards),
         "hits": [hit.to_dict() for hit in results],
     }
 

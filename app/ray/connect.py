@@ -1,0 +1,95 @@
+"""Ray started on this machine, or a connection to a running cluster."""
+
+import os
+import re
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
+
+HERE = "ray"
+LOOPBACK = ("127.0.0.1", "::1")
+OBJECT_STORE = 100_000_000
+"""Bytes of shared memory for Ray started here: tasks, questions and their answers are small."""
+
+
+def check_address(address: str) -> None:
+    """Check where Ray is to run, and that it is installed.
+
+    Raises:
+        UsageError: The address is neither "ray" nor "ray://HOST:PORT".
+        MissingExtraError: Ray is not installed.
+    """
+    if address != HERE and not re.fullmatch(r"ray://[^/:]+:\d+", address):
+        said = f"{arg('on')} is {address!r}: give ray, or ray://HOST:PORT for a running cluster"
+        raise UsageError(said, code="unknown-option", field="on", value=address)
+    _imported(address)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[ModuleType]:
+    """Start Ray on this machine, or connect to a cluster, until the context ends.
+
+    Raises:
+        SondeError: Ray does not answer, or would accept connections from other machines.
+    """
+    ray = _imported(address)
+    try:
+        with _own_signals():
+            _init(ray, address)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise SondeError(f"Ray does not answer at {address} ({reason}): is the cluster running?") from None
+    try:
+        if address == HERE and ray.util.get_node_ip_address() not in LOOPBACK:
+            said = "Ray would accept connections from other machines, because it was imported before"
+            raise SondeError(f"{said}: use a process that has not imported ray")
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _init(ray: ModuleType, address: str) -> None:
+    if address != HERE:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        return
+    ray.init(
+        address="local", include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+        object_store_memory=OBJECT_STORE,
+    )  # fmt: skip
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep what SIGTERM does here: Ray would end the process with a code of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _imported(address: str) -> ModuleType:
+    """Import Ray, which asks for a token unless the user has decided otherwise, and sends no statistics of use.
+
+    Ray started here gets a token of its own, which only this process and those that it starts know. The third variable
+    is what keeps it on the loopback interface: Ray replaces 127.0.0.1 as the address of a node by the machine's own.
+    """
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == HERE:
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ):
+            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("Ray", "distributed", f"{arg('on')} ray") from None
+    return ray
