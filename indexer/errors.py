@@ -4,6 +4,7 @@ A message refers to an argument or a setting with `arg("reduce_to")`. Each inter
 `reduce_to` in Python, `--reduce-to` on the command line.
 """
 
+import importlib.util
 import math
 import re
 import reprlib
@@ -90,6 +91,16 @@ class MissingExtraError(SondeError):
         """Name the library, the extra that brings it, its purpose and, if it is not the extra's, the command."""
         installs = command or f"pip install 'sonde[{extra}]'"
         super().__init__(f"{purpose} needs {library}, which is not installed: {installs}")
+
+
+def need(module: str, library: str, extra: str, purpose: str) -> None:
+    """Check that an optional library is installed, before work that needs it at its end. The library is not loaded.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise MissingExtraError(library, extra, purpose)
 
 
 def out_of_range(field: str, value: object, advice: str) -> UsageError:

@@ -6,6 +6,8 @@ LISTED = 20
 """Names that a sentence lists, at most."""
 NAME = 80
 """Characters of a name that a sentence shows, at most. Names come from files, and may be of any length."""
+ID = 60
+"""Characters of an id that a sentence shows, at most."""
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -26,10 +28,15 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(on_one_line, names[:LISTED])) + (" …" if len(names) > LISTED else "")
 
 
-def on_one_line(name: str) -> str:
-    """Return a name without line breaks, cut after `NAME` characters."""
-    name = " ".join(name[: 10 * NAME].split())
-    return name if len(name) <= NAME else f"{name[:NAME]}…"
+def on_one_line(name: str, most: int = NAME) -> str:
+    """Return a name without line breaks, cut after `most` characters."""
+    name = " ".join(name[: 10 * most].split())
+    return name if len(name) <= most else f"{name[:most]}…"
+
+
+def shown_id(id: str) -> str:
+    """Return an id in quotes, cut after `ID` characters: with the wrong column, an id is a whole text."""
+    return repr(id if len(id) <= ID else on_one_line(id, ID))
 
 
 def either(names: Sequence[str]) -> str:

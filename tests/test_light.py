@@ -87,6 +87,26 @@ def test_what_only_the_full_installation_has_is_one_line_each(folder: Path, tmp_
     assert not (folder / "other.sonde").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("map C", "reducing vectors to a few dimensions needs umap-learn, which is not installed"),
+        ("duplicates C --to unique.parquet", "writing Parquet needs pyarrow, which is not installed"),
+        ("tune C", "evaluating search needs ir-measures, which is not installed"),
+        ("model C --to static --dry-run", "evaluating search needs ir-measures, which is not installed"),
+        ("label C --examples nothere.csv", "nothere.csv does not exist"),
+    ],
+)
+def test_what_is_missing_is_noticed_before_the_work(folder: Path, command: str, message: str) -> None:
+    sonde(folder, [["index", "notes.csv", "--to", "ready.sonde"]], "show")
+    words = ["ready.sonde" if word == "C" else word for word in command.split()]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "hide", *words], capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"sonde: {message}") and done.stderr.count("\n") == 1, done.stderr
+
+
 @contextmanager
 def serving(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(

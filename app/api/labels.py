@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...pipelines.analysis.corpus import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
     from ...pipelines.label import Classified, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
-    from ...pipelines.train.few_shot import LabelledExample
+    from ...pipelines.label.examples import LabelledExample
 
 
 class Labelling(Opened):
@@ -87,10 +87,12 @@ class Labelling(Opened):
             {'fruit': 2, 'vehicles': 1}
         """
         from ...pipelines.label import LabelSettings
-        from ...pipelines.train.few_shot import label_by_examples, read_labelled
+        from ...pipelines.label.examples import read_labelled
 
         given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
         known = read_labelled(Path(examples)) if isinstance(examples, str | Path) else examples
+        from ...pipelines.train.few_shot import label_by_examples  # it needs torch, and a file does not
+
         folder = None if fine_tune is None else Path(fine_tune)
         return label_by_examples(self.stored, known, given, fine_tune=folder, notify=progress)
 

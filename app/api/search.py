@@ -9,6 +9,7 @@ from ...indexer.errors import Ids, SondeError, Texts, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
+from ...indexer.wording import shown_id
 from .arguments import settings_from
 from .opened import Opened
 from .options import AskOptions, SearchOptions
@@ -336,7 +337,7 @@ class Searching(Opened):
         key = as_text(id, "id")
         found = self.documents([key])
         if key not in found:
-            raise SondeError(f"there is no document with the id {key!r}")
+            raise SondeError(f"there is no document with the id {shown_id(key)}")
         return found[key]
 
     def documents(self, ids: Ids) -> dict[str, StoredDocument]:

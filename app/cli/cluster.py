@@ -1,6 +1,8 @@
 """`sonde cluster`."""
 
+import heapq
 from collections.abc import Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -27,6 +29,11 @@ from .run_names import free_name, say_name
 if TYPE_CHECKING:
     from ...indexer.store.runs import Item
     from ...pipelines.cluster.settings import Method, Outliers
+
+LARGEST = 20
+"""Clusters that are printed, at most."""
+MEASURES = {"cohesion": "cohesion", "stability": "stability", "name_accuracy": "accuracy"}
+"""The measures of a group that a table shows, with the heads of their columns."""
 
 
 def register(app: typer.Typer) -> None:
@@ -127,8 +134,14 @@ def cluster(
         for item in found.clusters:
             print_json({"run": found.run, **item_values(item)})
         return
-    print_items(found.clusters)
+    shown = f"sonde runs show {quote(str(collection))} {quote(found.run)}"
+    largest = {item.number for item in heapq.nlargest(LARGEST, found.clusters, key=lambda item: item.data["size"])}
+    print_items([item for item in found.clusters if item.number in largest])
+    if len(found.clusters) > LARGEST:
+        print(f"… and {len(found.clusters) - LARGEST:,} more: {shown}")
     say(summary(found.run, found.report, found.seconds))
+    number = min((number for number in largest if number >= 0), default="")
+    print(f"try: {shown} {number}".rstrip())
 
 
 def number_or_auto(text: str) -> "Any":
@@ -150,12 +163,14 @@ def item_values(item: "Item") -> dict[str, Any]:
 
 
 def print_items(items: "list[Item] | Any") -> None:
-    """Print a table of clusters, topics or labels."""
-    print(f"{'number':>6} {'size':>9} {'cohesion':>9} {'stability':>9} {'accuracy':>9}  name")
+    """Print a table of clusters, topics or labels, with the measures that any of them has."""
+    measures = [name for name in MEASURES if any(item.data.get(name) is not None for item in items)]
+    heads = "".join(f" {MEASURES[name]:>9}" for name in measures)
+    print(f"{'number':>6} {'size':>9}{heads}  name")
     for item in items:
-        cells = (item.data.get(name) for name in ("cohesion", "stability", "name_accuracy"))
-        shown = " ".join(f"{'–' if value is None else format(value, '.3f'):>9}" for value in cells)
-        print(f"{item.number:>6} {item.data.get('size', 0):>9,} {shown}  {snippet(item.name, 70)}")
+        cells = (item.data.get(name) for name in measures)
+        shown = "".join(f" {'–' if value is None else format(value, '.3f'):>9}" for value in cells)
+        print(f"{item.number:>6} {item.data.get('size', 0):>9,}{shown}  {snippet(item.name, 70)}")
 
 
 def names_told(report: Mapping[str, Any]) -> list[str]:

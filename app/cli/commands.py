@@ -5,9 +5,11 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from ..stopped import SERVERS
-from .groups import Panels
+from .groups import HELP, Panels
+from .once import Once
 from .output import say
 
 ADDS: Mapping[str, Sequence[str]] = {
@@ -50,13 +52,24 @@ def app_for(words: Sequence[str] = ()) -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"color": False},
+        context_settings={"color": False, "help_option_names": list(HELP)},
     )
     app.callback()(_options)
     needed = [name for name, commands in ADDS.items() if words and words[0] in commands]
     for name in needed or ADDS:
         import_module(f".{name}", __package__).register(app)
+    _give_once(app)
     return app
+
+
+def _give_once(app: typer.Typer) -> None:
+    """Let every command refuse an option that is given twice."""
+    for command in app.registered_commands:
+        if command.cls is TyperCommand:
+            command.cls = Once
+    for group in app.registered_groups:
+        if group.typer_instance:
+            _give_once(group.typer_instance)
 
 
 def _options(

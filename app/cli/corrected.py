@@ -1,13 +1,26 @@
 """The command line that was probably meant: the collection first, a query of several words in quotes."""
 
+import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from ...indexer.errors import SondeError
+from .groups import DefaultGroup, no_command
 
 QUERIES = ("search", "ask")
 """Commands with a collection and a text."""
+FILTER = "--where"
+ELSEWHERE = {
+    **dict.fromkeys(("--limit", "--top", "--top-k", "--num", "--number", "--n", "-n"), "-k"),
+    **dict.fromkeys(("--output", "--out", "-o"), "--to"),
+    "--filter": "--where",
+}
+"""Options that other programs have, with those of `sonde`."""
+_COMPARISON = re.compile("[<>=!]+|i?like", re.IGNORECASE)
+_OPERATOR = re.compile(r"[<>=!]+\S*|and|or|not|in|is|i?like|between", re.IGNORECASE)
 
 
 def swapped(words: Sequence[str], error: SondeError) -> str | None:
@@ -31,20 +44,64 @@ def swapped(words: Sequence[str], error: SondeError) -> str | None:
     return f"{given!r} is not a collection; put the collection first: sonde {shlex.join(turned)}"
 
 
-def in_quotes(words: Sequence[str], message: str) -> str | None:
-    """Return what to say if a query or question has several words without quotes; None if it is something else.
+def corrected(words: Sequence[str], message: str, context: Any) -> str | None:
+    """Return what to say of an option or of arguments too many, if it is clear what was meant; None otherwise.
 
     Args:
         words: What follows `sonde`.
         message: What Click says.
+        context: Click's context of the command, if it has one.
     """
-    if not message.startswith("Got unexpected extra argument") or len(words) < 4 or words[0] not in QUERIES:
+    if message.startswith("No such option"):
+        return _other_option(words, context)
+    if not message.startswith("Got unexpected extra argument"):
         return None
-    end = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
-    if end < 4:
+    return _filter_in_quotes(words) or _query_in_quotes(words) or _no_command(words, context)
+
+
+def _other_option(words: Sequence[str], context: Any) -> str | None:
+    known = {option for each in context.command.params for option in each.opts} if context else set()
+    for given in (word.partition("=")[0] for word in words):
+        if given not in known and (meant := ELSEWHERE.get(given)) in known:
+            return f"there is no option {given} of `{context.command_path}`: did you mean {meant}?"
+    return None
+
+
+def _filter_in_quotes(words: Sequence[str]) -> str | None:
+    place = words.index(FILTER) + 1 if FILTER in words else len(words)
+    end = _next_option(words, place)
+    if not any(map(_OPERATOR.fullmatch, words[place + 1 : place + 2])):
+        return None
+    parts = words[place:end]
+    values = [_as_value(word) if _COMPARISON.fullmatch(before) else word for before, word in pairwise(["", *parts])]
+    meant = " ".join(values)
+    quoted = shlex.quote(meant) if set(meant) & set('"$`\\!') else f'"{meant}"'
+    said = [shlex.join(words[:place]), quoted, *map(shlex.quote, words[end:])]
+    return f"put the filter in quotes: sonde {' '.join(said)}"
+
+
+def _as_value(word: str) -> str:
+    """Return a number as it is, and text in single quotes, which the shell has removed."""
+    return word if re.fullmatch(r"[-+.\d]+|'.*'|true|false|null", word, re.IGNORECASE) else f"'{word}'"
+
+
+def _query_in_quotes(words: Sequence[str]) -> str | None:
+    end = _next_option(words, 0)
+    if end < 4 or words[0] not in QUERIES:
         return None
     query = " ".join(words[2:end])
     return f"put the words in quotes: sonde {shlex.join([*words[:2], query, *words[end:]])}"
+
+
+def _no_command(words: Sequence[str], context: Any) -> str | None:
+    group = context.parent.command if context and context.parent else None
+    if not isinstance(group, DefaultGroup) or words[1] in group.commands or _is_collection(words[1]):
+        return None
+    return no_command(context.parent.command_path, words[1], group.commands)
+
+
+def _next_option(words: Sequence[str], place: int) -> int:
+    return next((at for at in range(place, len(words)) if re.match("-[^0-9]", words[at])), len(words))
 
 
 def _is_value(words: Sequence[str], place: int) -> bool:

@@ -1,5 +1,6 @@
 """`sonde duplicates`."""
 
+import heapq
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 ID, TEXT = 40, 90
 """Characters of an id and of a text that are shown."""
+LARGEST = 20
+"""Groups that are shown, the largest first."""
 MEMBERS = 5
 """Duplicates of a group that are shown."""
 
@@ -87,16 +90,21 @@ def duplicates(
 
 
 def _print(opened: "Collection", found: "Duplicates") -> None:
-    """Print each group's size and representative, its duplicates below, then pairs, with the beginning of each text."""
-    shown = [(group, group.duplicates[:MEMBERS]) for group in found.groups]
+    """Print the largest groups, each with its size and representative and below them its duplicates, then pairs."""
+    largest = heapq.nlargest(LARGEST, found.groups, key=lambda group: len(group.duplicates))
+    shown = [(group, group.duplicates[:MEMBERS]) for group in largest]
     ids = [key for group, some in shown for key in (group.representative, *(each.id for each in some))]
     lines = _lines(opened, [*ids, *(key for first, second, _ in found.pairs for key in (first, second))])
+    if shown:
+        print("size  document that is kept, and below it its duplicates: kind, similarity, document")
     for group, some in shown:
         print(f"{len(group.duplicates) + 1:>4}  {lines[group.representative]}")
         for each in some:
             print(f"      {each.kind:<7} {each.similarity:.2f}  {lines[each.id]}")
         if len(group.duplicates) > MEMBERS:
             print(f"      and {len(group.duplicates) - MEMBERS:,} more")
+    if left := len(found.groups) - len(largest):
+        print(f"… and {counted(left, 'more group')}: --json prints all, and --to FILE writes the documents to keep")
     if found.pairs:
         print("closest pairs:")
     for first, second, alike in found.pairs:

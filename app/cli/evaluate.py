@@ -7,6 +7,7 @@ import typer
 
 from ...indexer.wording import counted
 from .bitext import evaluate_bitext
+from .groups import Named
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 from .similarity import Columns, Scale, evaluate_sts, read_scored
 
@@ -117,7 +118,7 @@ def _check_target(path: Path) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Named, help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("search", short_help="Compare search modes on judged queries.")(evaluate_search)
     group.command("labels", short_help="Compare a label run with the true labels.")(evaluate_labels)

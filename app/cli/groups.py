@@ -1,9 +1,14 @@
 """Groups of commands: the help of `sonde` on one screen, and groups whose first word may be left out."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
+
+from ...indexer.errors import UsageError
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "Start": {
@@ -60,8 +65,61 @@ Formatter = Any
 """Click's own, wherever the installed Typer keeps them."""
 
 
-class Panels(TyperGroup):
+HELP = ("--help", "-h")
+"""The options that show a help."""
+
+
+def no_command(group: str, name: str, commands: Iterable[str]) -> str:
+    """Return what to say of a word that is no command of a group: a command with a similar name, or all of them."""
+    known = list(commands)
+    near = get_close_matches(name, known, 1)
+    advice = f": did you mean {near[0]!r}?" if near else f"; its commands are {', '.join(known)}"
+    return f"there is no command {name!r} of `{group}`{advice}"
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a path
+        return False
+
+
+class Named(TyperGroup):
+    """A group that tells where the command belongs, and takes `help` for `--help`."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Look at the first words before Click does.
+
+        Raises:
+            UsageError: The command is the second word.
+        """
+        if args and args[0] == "help":
+            args = [*args[1:], HELP[0]]
+        self._check_order(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _check_order(self, ctx: Context, args: list[str]) -> None:
+        first, second = [*args, "", ""][:2]
+        known = first in self.commands or first.startswith("-") or ctx.resilient_parsing
+        if second in self.commands and not known:
+            turned = shlex.join([second, first, *args[2:]])
+            raise UsageError(f"put the command first: {ctx.command_path} {turned}")
+
+
+class Panels(Named):
     """The group `sonde`: its help has one line for each command and fits on a screen of 80 × 40 characters."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Refuse words after `--install-completion` and `--show-completion`, which would ignore them.
+
+        Raises:
+            UsageError: There are such words.
+        """
+        flags = [each for each in self.get_params(ctx) if getattr(each, "is_flag", False) and not each.expose_value]
+        alone = {name for each in flags for name in each.opts if name not in HELP}
+        if len(args) > 1 and args[0] in alone and not ctx.resilient_parsing:
+            raise UsageError(f"{args[0]} takes no value: run it in the shell that it is for, without {args[1]!r}")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: Formatter) -> None:
         """Write the usage, the commands by panel, and the names of the options."""
@@ -71,7 +129,9 @@ class Panels(TyperGroup):
             heads = [panel] + [""] * (len(commands) - 1)
             for head, (name, line) in zip(heads, commands.items(), strict=True):
                 formatter.write(f"{head:<8} {name:<11} {line}\n")
-        options = ", ".join(each.opts[0] for each in self.get_params(ctx) if not getattr(each, "hidden", False))
+        options = ", ".join(
+            max(each.opts, key=len) for each in self.get_params(ctx) if not getattr(each, "hidden", False)
+        )
         formatter.write(f"\nOptions: {options}\n")
 
     def list_commands(self, ctx: Context) -> list[str]:
@@ -92,7 +152,7 @@ class Panels(TyperGroup):
             self.commands.update(hidden)
 
 
-class DefaultGroup(TyperGroup):
+class DefaultGroup(Named):
     """A group in which one command needs no name: `sonde runs C.sonde` is `sonde runs list C.sonde`.
 
     The default command is the first one. A collection with the name of a command needs its folder: `./show`.
@@ -104,11 +164,26 @@ class DefaultGroup(TyperGroup):
         return next(iter(self.commands))
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Put the default command before anything but a command's name and `--help`."""
+        """Put the default command before anything but a command's name and `--help`.
+
+        Raises:
+            UsageError: The first word looks like a command, and there is no such command.
+        """
         bare = not args and not ctx.resilient_parsing  # a shell that completes parses what there is so far
-        if bare or (args and args[0] not in self.commands and args[0] != "--help"):
+        if bare or (args and args[0] not in (*self.commands, *HELP, "help")):
+            self._check_order(ctx, args)
+            self._check_name(ctx, args)
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def _check_name(self, ctx: Context, args: list[str]) -> None:
+        """Refuse a first word that is close to a command, or whose help is asked for, unless a collection has it."""
+        name = next(iter(args), "")
+        word = name.replace("-", "").isalpha() and not name.startswith("-") and not ctx.resilient_parsing
+        if not word or _exists(name) or _exists(f"{name}.sonde"):
+            return
+        if get_close_matches(name, self.commands, 1) or any(option in args for option in HELP):
+            raise UsageError(no_command(ctx.command_path, name, self.commands))
 
     def format_help(self, ctx: Context, formatter: Formatter) -> None:
         """Write the help of the default command, then the other commands."""

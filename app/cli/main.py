@@ -10,7 +10,7 @@ import typer
 from ...indexer.errors import SondeError
 from ..stopped import INTERRUPTED, TERMINATED, after_stop, terminable
 from .commands import app_for
-from .corrected import in_quotes, swapped
+from .corrected import corrected, swapped
 from .output import keep_error, option
 from .terminal import show_controls
 
@@ -69,7 +69,7 @@ def _misused(error: Any) -> int:
     if "\n" in message:  # a command without anything: Click's message is its help
         print(message, file=sys.stderr)
         return 2
-    if meant := in_quotes(sys.argv[1:], message):
+    if meant := corrected(sys.argv[1:], message, error.ctx):
         return _fail(meant, 2)
     command = error.ctx.command_path if error.ctx else "sonde"
     return _fail(f"{message.rstrip('.')}: see `{command} --help`", 2)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from typer.core import TyperCommand
+from .once import Once
 
 
-class NegativeNumbers(TyperCommand):
+class NegativeNumbers(Once):
     """A command whose argument may be a negative number, which Click would take for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """`sonde runs`: the results that a collection stores, and what can be done with one."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -147,6 +148,9 @@ def merge(
 ) -> None:
     """Merge clusters or topics of a run.
 
+    Merged topics can be split again. Merged clusters cannot: to edit with an undo, make a taxonomy of the run with
+    `sonde taxonomy C.sonde --from RUN`.
+
     \b
     Examples:
       sonde runs merge themes.sonde kmeans 0 2
@@ -171,19 +175,25 @@ def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import KINDS, TOPIC_KINDS
 
-    run = opened.run(name, kind).run
+    details = opened.run(name, kind)
+    run = details.run
     if not run.kind.groups:
         known = " and ".join(kind.items for kind in KINDS if kind.groups and not kind.part and not kind.logged)
         raise UsageError(f"{name!r} is a {run.kind} run: {known} can be merged")
     if run.kind.logged:
         said = f"the {run.kind} {name!r} has a log of its edits: merge its groups with `sonde {run.kind} merge`"
         raise UsageError(said)
+    if len(set(numbers)) < 2:
+        said = f"sonde runs merge {quote(str(opened.path))} {quote(name)} 3 7"
+        raise UsageError(f"merging needs two numbers or more, as in: {said}", code="too-few", field="merge")
     if run.kind in TOPIC_KINDS:
         opened.topic_run(run.kind.column(run.name) if run.kind.part else run.name).merge(numbers)
         say(f"merged topics {','.join(map(str, numbers))} of {name!r}")
     else:
         item = opened.merge_clusters(numbers, name)
-        say(f"{item.number} {item.name}: {counted(item.data['size'], 'document')}")
+        moved = sum(each.data["size"] for each in details.items if each.number in {*numbers} - {numbers[0]})
+        into = f"cluster {item.number} ({item.name}), which has {counted(item.data['size'], 'document')} now"
+        say(f"{counted(moved, 'document')} moved to {into}")
 
 
 def split(
@@ -201,18 +211,25 @@ def split(
     from ..api import open as open_collection
 
     opened = open_collection(collection)
-    _check_topics(opened, run, kind, "split")
+    _check_topics(opened, run, kind, "split", number)
     found = opened.topic_run(run).split(number)
     say(f"split topic {number} of {run!r}: {counted(len(found), 'topic')} now")
 
 
-def _check_topics(opened: "Collection", name: str, kind: str | None, what: str) -> None:
+def _check_topics(opened: "Collection", name: str, kind: str | None, what: str, split: int | None = None) -> None:
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import TOPIC
 
     run = opened.run(name, kind).run
     if run.kind is not TOPIC:
-        raise UsageError(f"{name!r} is a {run.kind} run: {what} is for topic runs")
+        said = f"{name!r} is a {run.kind} run: {what} is for topic runs"
+        path = quote(str(opened.path))
+        if split is not None and run.kind.logged:
+            said += f"; split its groups with `sonde {run.kind} split {path} {split} -k 2`"
+        elif split is not None and run.kind.groups:
+            said += f"; `sonde taxonomy {path} --from {quote(name)}` makes a taxonomy of it, "
+            said += f"and `sonde taxonomy split {path} {split} -k 2` splits a group"
+        raise UsageError(said)
 
 
 def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Device = "auto") -> None:

@@ -1,11 +1,11 @@
 """`sonde search` and `sonde similar`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_id
 from .output import CollectionPath, Device, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def search(
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
 
-    if (query is None) == (queries is None):
+    if query is not None and queries is not None:
+        raise UsageError("give a query, or a file of queries with --queries, not both")
+    if query is None and queries is None:
         raise UsageError("give a query, or a file of queries with --queries")
     if run and queries is None:
         raise UsageError("--run needs --queries: a TREC run holds the hits of many queries")
@@ -210,15 +212,28 @@ def similar(
     from ..api import open as open_collection
 
     if (id is None) == (text is None):
-        raise UsageError("give a document's id, or an example with --text")
+        raise UsageError("give a document's id, or an example with --text" + ("" if id is None else ", not both"))
     opened = open_collection(collection, device=device)
     given = {"k": k, "offset": offset, "where": where, "threshold": threshold}
     fields = fields_to_show(show, opened)
     if id is not None:
-        found = opened.similar(id, **given)
+        found = _similar(opened, id, given)
     else:
         found = opened.like((standard_input() if text == "-" else text) or "", **given)
     print_results(found, json, fields=fields)
+
+
+def _similar(opened: "Collection", id: str, given: dict[str, Any]) -> "Results":
+    """Return the documents most similar to a stored one; where there is none, say how to give a text."""
+    from ...indexer.errors import SondeError
+
+    try:
+        return opened.similar(id, **given)
+    except SondeError:
+        if opened.documents([id]):
+            raise
+        said = f"there is no document with the id {shown_id(id)} in {opened.path}"
+        raise SondeError(f"{said}: to search by a text, use --text") from None
 
 
 def standard_input() -> str:

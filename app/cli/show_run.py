@@ -216,8 +216,9 @@ def print_details(found: "RunDetails", json: bool) -> None:
     if run.other_model:
         print(f"  model      {run.model}: the collection now has another model; to update the run, make it again")
     for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
-        shown = (f"{key} {value}" for key, value in values.items() if not isinstance(value, list | dict))
-        print(f"  {title:<10} {', '.join(shown)}")
+        shown = [f"{key} {each}" for key, each in values.items() if not isinstance(each, list | dict | None)]
+        if shown:
+            print(f"  {title:<10} {', '.join(shown)}")
     print_items(found.items)
 
 

@@ -3,13 +3,14 @@
 import typer
 
 from .bitext import bitext
+from .groups import Named
 from .label import entail
 from .similarity import similarity
 
 
 def register(app: typer.Typer) -> None:
     """Add the group, and the old names of its commands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Named, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     lines = {
         similarity: "Compare two texts, or pairs in a file.",

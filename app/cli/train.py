@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
+from .groups import Named
 from .output import Device, Json, print_json, progress, say
 
 
@@ -117,7 +118,7 @@ DEFAULT = "all-MiniLM-L6-v2"
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Train your own models.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Named, help="Train your own models.", no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("nli", short_help="Train an NLI model.")(train_nli)
     group.command("reranker", short_help="Train a cross-encoder for --rerank.")(train_reranker)

@@ -77,7 +77,8 @@ def tune_search(
     settings.check()
     opened = open_collection(collection, device=device)
     if reset:
-        print(f"{collection}: forgot {opened.forget_tuning()}")
+        known = opened.forget_tuning()
+        print(f"{collection}: {'nothing was stored' if known.empty else f'forgot {known}'}")
         return
     with progress() as notify:
         found = opened.tune_search(queries=queries, qrels=qrels, clicks=clicks, settings=settings, progress=notify)

@@ -15,7 +15,7 @@ from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES
 from ..store.catalog import Catalog
 from ..store.writing import Identity
-from ..wording import counted
+from ..wording import counted, on_one_line, shown_id
 from .index import ID_COLUMN, is_new
 
 LARGE = 64_000_000
@@ -102,9 +102,9 @@ def _lost(reading: Reading, column: str) -> str:
     rows = sum(len(found) - 1 for found in differ.values())
     if not rows:
         return ""
-    first = ", ".join(repr(key) for key in list(differ)[:SHOWN]) + (", …" if len(differ) > SHOWN else "")
+    first = ", ".join(map(shown_id, list(differ)[:SHOWN])) + (", …" if len(differ) > SHOWN else "")
     would = f"{counted(rows, 'row')} of {len(hashes):,} would replace another row with the same id"
-    return f"the id column {column!r} has repeated values, so {would}; the first repeated ids are {first}"
+    return f"the id column {on_one_line(column)!r} has repeated values, so {would}; the first repeated ids are {first}"
 
 
 def _keyed(reading: Iterable[Document | Skipped]) -> Iterable[Document]:

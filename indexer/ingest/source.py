@@ -1,5 +1,6 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
+import math
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from .ids import id_hint, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
-from .survey import survey
+from .survey import SECONDS, survey
 
 LANGUAGE_SAMPLE = 200
 
@@ -52,7 +53,7 @@ def index_source(
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not folder.exists() and _looks_long(reading, sample, encoder):
         encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
-        expected = _estimate(reading, encoder)
+        expected = None if reading.once else _estimate(reading, encoder)
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
     with_progress = _Followed(reading, notify)
@@ -132,11 +133,12 @@ def estimate_source(
 ) -> Estimate:
     """Return what indexing a source would take, from embedding its first documents; nothing is written.
 
-    `documents` is how many there are, where that is known; otherwise it follows from the share that was read.
+    `documents` is how many there are, where that is known; otherwise it follows from the share that was read. Standard
+    input is read to its end.
 
     Raises:
         UsageError: No text column was found, or the settings contradict the collection.
-        SondeError: The source cannot be read, or does not tell its size (standard input).
+        SondeError: The source cannot be read.
     """
     reading, _ = read_with_ids(source, id_hint(folder), options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
@@ -144,7 +146,8 @@ def estimate_source(
     encoder = encoder or encoder_for(folder, settings, notify)
     if documents is not None:
         return estimate(sample, documents, encoder)
-    return _estimate(reading, encoder) or estimate(sample, len(sample), encoder)
+    limit = math.inf if reading.once else SECONDS  # standard input is used for nothing else
+    return _estimate(reading, encoder, limit) or estimate(sample, len(sample), encoder)
 
 
 def _in_the_best_precision(
@@ -167,11 +170,9 @@ def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> b
     return estimate(sample, documents, encoder, GLANCE_DOCUMENTS).seconds > LONG_RUN_SECONDS / 2
 
 
-def _estimate(reading: Reading, encoder: Encoder) -> Estimate | None:
-    """Return the estimate for the whole source, None where it can be read only once."""
-    if reading.once:
-        return None
-    found = survey(reading, PROBE_DOCUMENTS)
+def _estimate(reading: Reading, encoder: Encoder, limit: float = SECONDS) -> Estimate | None:
+    """Return the estimate for the whole source, looked at for at most `limit` seconds; None if it has no document."""
+    found = survey(reading, PROBE_DOCUMENTS, limit)
     if not found.sample:
         return None
     return estimate(found.sample, found.documents, encoder, characters=found.characters, reading=found.seconds)

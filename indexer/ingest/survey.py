@@ -32,7 +32,7 @@ def survey(reading: Reading, size: int, limit: float = SECONDS) -> Survey:
     """Read a source, at most for `limit` seconds, and return what the whole of it is like.
 
     Args:
-        reading: A source that can be read again.
+        reading: A source. One that can be read only once is used up.
         size: Number of documents to draw; the same documents are drawn each time.
         limit: In seconds.
     """

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg
+from ..wording import listed, on_one_line
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row, did_you_mean
 from .values import ColumnType, cell_text, decide_type, natural
@@ -194,12 +195,12 @@ class _Finder:
         if name in self._profiles:
             return name
         near = did_you_mean(name, list(self._profiles))
-        said = f"the {role} column {name!r} does not exist{near}; there are {self._existing_names()}"
+        said = f"the {role} column {on_one_line(name)!r} does not exist{near}; there are {self._existing_names()}"
         field = "leave_out" if role == "left out" else role
         raise UsageError(said, code="not-found", field=field, value=name, alternatives=self._profiles)
 
     def _existing_names(self) -> str:
-        return ", ".join(f"{name} ({profile.kind})" for name, profile in self._profiles.items()) or "none"
+        return listed([f"{on_one_line(name)} ({each.kind})" for name, each in self._profiles.items()]) or "none"
 
 
 def _is_id(profile: Profile) -> bool:

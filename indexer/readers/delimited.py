@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..document import Skipped
-from ..errors import SondeError, arg
+from ..errors import SondeError, UsageError, arg
 from ..wording import listed
 from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
 from .columns import known
@@ -120,6 +120,8 @@ _LONGEST_CELL = 60_000_000
 """Characters between two quotes. What follows a quote that is never closed is read again, so it is kept that long."""
 _LONGEST_LINE = 1 << 27
 _NO_TABLE = f"break it up, or if this is not a CSV file, set {arg('format')}"
+_BEGINNING, _MOST_NULS = 4096, 8
+"""NUL bytes among the first characters of a text file, at most; a few may be cells that were written badly."""
 _MOST_STRAYS = 100
 """Quotes that are never closed, in one file: each makes the rest of it be read twice."""
 
@@ -138,6 +140,7 @@ class Delimited(Source):
         csv.field_size_limit(max(csv.field_size_limit(), self._longest))
         self._encoding = options.encoding or detect_encoding(stream.sample)
         lines = sample_lines(stream, self._encoding)
+        self._check(lines, options)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
         rows = [row for row in self.dialect.reader(iter(lines)) if row]
         if not rows:
@@ -161,6 +164,17 @@ class Delimited(Source):
             except SondeError as error:
                 error.prefix(self.name)
                 raise
+
+    def _check(self, lines: Sequence[str], options: ReadOptions) -> None:
+        if "".join(lines)[:_BEGINNING].count("\0") > _MOST_NULS:
+            raise SondeError(f"{self.name} is not a text file: it contains NUL bytes; save it as CSV in UTF-8")
+        first = next((line for line in lines if line.strip()), "")
+        if options.separator and first and options.separator not in first:
+            said = f"the delimiter {options.delimiter!r} does not occur in the first line of {self.name}"
+            raise UsageError(
+                f"{said}: leave out {arg('delimiter')} to detect it",
+                code="not-found", field="delimiter", value=options.delimiter,
+            )  # fmt: skip
 
     def _how(self) -> str:
         names = {"\t": "tab", "\x1f": "none"}

@@ -68,7 +68,9 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
             f"or set {arg('format')}",
             code="unknown-format", field="format",
         )  # fmt: skip
-    return _READERS[format](stream, options, format)
+    source = _READERS[format](stream, options, format)
+    source.format = format
+    return source
 
 
 def _detected(stream: ByteStream) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError, UsageError
+from ..errors import SondeError, UsageError, arg
 from ..progress import Notify, silent
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
@@ -39,7 +39,29 @@ def read_source(source: Any, *, options: ReadOptions = _DEFAULTS, notify: Notify
     """
     paths = _paths(source)
     sources = [python_source(source)] if paths is None else list(file_sources(paths, options, notify))
+    _check_used(sources, options)
     return Reading([Part(one, options) for one in sources])
+
+
+def _check_used(sources: Sequence[Source], options: ReadOptions) -> None:
+    """Refuse an option that no source uses.
+
+    Raises:
+        UsageError: There is one.
+    """
+    formats = {source.format for source in sources}
+    unused = [name for name in ("text", "title", "id", "language") if getattr(options, name)]
+    if unused and all(source.columns for source in sources):
+        raise _unused(unused[0], options, sources, "holds texts without columns")
+    if options.sheet is not None and "xlsx" not in formats:
+        raise _unused("sheet", options, sources, "is not a workbook")
+    if options.delimiter is not None and not formats & {"csv", "tsv"}:
+        raise _unused("delimiter", options, sources, "is not a CSV file")
+
+
+def _unused(field: str, options: ReadOptions, sources: Sequence[Source], reason: str) -> UsageError:
+    said = f"{sources[0].name} {reason}: leave out {arg(field)}"
+    return UsageError(said, code="conflict", field=field, value=getattr(options, field))
 
 
 def _paths(source: Any) -> list[str | Path] | None:

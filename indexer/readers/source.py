@@ -130,6 +130,7 @@ class Meter:
 class Source(ABC):
     """One file, folder, stream or Python object.
 
+    `format` is the format of a table or a stream, "" for anything else.
     `total` is in `unit`, None where unknown; `items_total` counts the items, None where that takes a pass. A source
     that is there `once` gives its items a single time. In a `textual` one every cell is a string whose type has to be
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
@@ -138,6 +139,7 @@ class Source(ABC):
     """
 
     name: str
+    format: str = ""
     total: int | None = None
     items_total: int | None = None
     unit: str = "bytes"

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError, UsageError
+from ..errors import MissingExtraError, UsageError, need
 from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
@@ -103,8 +103,11 @@ def check_export_target(path: Path) -> None:
     Raises:
         UsageError: It is a folder, or its suffix is none that can be written.
         SondeError: Its folder does not exist.
+        MissingExtraError: pyarrow is not installed, and the suffix is .parquet.
     """
     check_target(path, SUFFIXES, "export to")
+    if path.suffix.lower() == ".parquet":
+        need("pyarrow", "pyarrow", "formats", "writing Parquet")
 
 
 def is_origin(folder: Path, origin: object, source: Path) -> bool:

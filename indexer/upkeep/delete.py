@@ -24,6 +24,7 @@ from ..store.lock import COLLECTION, writer_lock
 from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import delete_documents
+from ..wording import shown_id
 
 SEGMENT_ROWS = 65_536
 
@@ -116,7 +117,7 @@ def numbers_of(catalog: Catalog, keys: Sequence[str]) -> list[int]:
     missing = [key for key in keys if key not in found]
     if missing:
         others = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise SondeError(f"there is no document with the id {missing[0]!r}{others}: nothing was changed")
+        raise SondeError(f"there is no document with the id {shown_id(missing[0])}{others}: nothing was changed")
     return [found[key] for key in dict.fromkeys(keys)]
 
 

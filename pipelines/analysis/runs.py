@@ -15,7 +15,7 @@ from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
-from ...indexer.wording import existing, on_one_line
+from ...indexer.wording import existing, on_one_line, shown_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ def memberships(collection: StoredCollection, id: str) -> list[Membership]:
     with collection.view() as view:
         doc = view.document_number(id)
         if doc is None:
-            raise SondeError(f"there is no document with the id {id!r}", code="not-found", field="id", value=id)
+            raise SondeError(
+                f"there is no document with the id {shown_id(str(id))}", code="not-found", field="id", value=id
+            )
         runs = [run for run in reversed(list_runs(view.catalog, count=False)) if run.complete]
         return [each for run in runs for each in _memberships(view.catalog, run, doc)]
 

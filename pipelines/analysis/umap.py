@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.errors import MissingExtraError
-from .cuml import project_with_cuml, with_cuml
+from ...indexer.errors import MissingExtraError, need
+from .cuml import has_cuml, project_with_cuml, with_cuml
 from .neighbours import neighbours as nearest_neighbours
 from .neighbours import one_thread
 
@@ -320,13 +320,26 @@ def project(
     return with_cuml("UMAP", on_gpu, on_cpu)
 
 
+_MISSING = ("umap-learn", "cluster", "reducing vectors to a few dimensions")
+
+
 def umap() -> Any:
     """The module umap.umap_; MissingExtraError where it is not installed."""
     try:
         from umap import umap_
     except ImportError as error:
-        raise MissingExtraError("umap-learn", "cluster", "reducing vectors to a few dimensions") from error
+        raise MissingExtraError(*_MISSING) from error
     return umap_
+
+
+def check_umap() -> None:
+    """Check that vectors can be projected here.
+
+    Raises:
+        MissingExtraError: umap-learn is not installed.
+    """
+    if not has_cuml():
+        need("umap", *_MISSING)
 
 
 def _layout(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.ann.library import faiss_package
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
@@ -47,7 +47,7 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     began = time.perf_counter()
     chosen = list(dict.fromkeys(numbers))
     if len(chosen) < 2:
-        raise UsageError(f"merging needs two clusters or more: {arg('merge')} 3,7", code="too-few", field="merge")
+        raise UsageError("merging needs the numbers of two clusters or more", code="too-few", field="merge")
     with collection.view() as view:
         run = find_run(view.catalog, CLUSTER, name)
         check_model(run, view.generation.spec)

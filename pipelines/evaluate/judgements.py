@@ -21,6 +21,7 @@ from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
+from ...indexer.wording import shown_id
 from ..search.trec import Query
 from .search import Qrels
 
@@ -155,7 +156,7 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
         known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)
     if missing is not None:
-        raise SondeError(f"there is no document with the id {missing!r} in {collection.path}")
+        raise SondeError(f"there is no document with the id {shown_id(missing)} in {collection.path}")
     at = datetime.now(UTC).isoformat(timespec="seconds")
     said = {"query": normalised_query(query), "grade": grade, "at": at}
     _append(collection.path / FILE, [said | {"id": id, "content": known[id]} for id in dict.fromkeys(ids)])

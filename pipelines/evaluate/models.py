@@ -9,7 +9,7 @@ import numpy as np
 
 from ...indexer.document import Document
 from ...indexer.encoder import DEFAULT_MODEL
-from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.ingest.chunker import passage_text
 from ...indexer.progress import Notify, silent
 from ...indexer.readers import read_source
@@ -17,7 +17,7 @@ from ...indexer.store.view import normalized
 from ..search.trec import read_queries
 from ..similarity.pair_file import PairFile
 from ..similarity.similarity import cosines, embed_texts
-from .search import Qrels, randomisation, read_qrels
+from .search import Qrels, check_measures, randomisation, read_qrels
 from .sts import Correlation, check_scores, correlation
 from .variants import DIMENSIONS, EXACT, Cost, check_form, load_form, settled_memory, usual_forms, watched, weights_size
 
@@ -149,7 +149,7 @@ def evaluate_models(
     if repeats < 1:
         raise UsageError(f"repeats is {repeats}: time each form once or more")
     if retrieval is not None:
-        _ir_measures()
+        check_measures()
     wanted = [check_form(form) for form in (forms or usual_forms(device))]
     sizes = [int(form.partition(":")[2]) for form in wanted if form.startswith(DIMENSIONS)]
     if sizes and EXACT not in wanted:
@@ -240,8 +240,7 @@ def _compared(found: list[tuple[FormQuality, _Scores]]) -> list[FormQuality]:
 
 
 def _ir_measures() -> Any:
-    try:
-        import ir_measures
-    except ImportError:
-        raise MissingExtraError("ir-measures", "eval", "evaluating search") from None
+    check_measures()
+    import ir_measures
+
     return ir_measures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.errors import MissingExtraError, SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, need
 from ...indexer.files import text_of
 from ...indexer.store.collection import StoredCollection
 from ..search.results import Mode, Results
@@ -88,6 +88,15 @@ def gain(
     return Gain(measure, count, of(before), of(after), float(low), float(high))
 
 
+def check_measures() -> None:
+    """Check that searches can be measured here.
+
+    Raises:
+        MissingExtraError: ir-measures is not installed.
+    """
+    need("ir_measures", "ir-measures", "eval", "evaluating search")
+
+
 def per_query(run: Run, truth: Run, measures: Sequence[str] = ("nDCG@10", "RR@10")) -> dict[str, np.ndarray]:
     """Return float64 [queries] for each measure, in the order of `truth`; 0 for a query without hits.
 
@@ -99,10 +108,9 @@ def per_query(run: Run, truth: Run, measures: Sequence[str] = ("nDCG@10", "RR@10
     Raises:
         MissingExtraError: ir-measures is not installed.
     """
-    try:
-        import ir_measures
-    except ImportError:
-        raise MissingExtraError("ir-measures", "eval", "measuring search") from None
+    check_measures()
+    import ir_measures
+
     places = {query: place for place, query in enumerate(truth)}
     found = {_name(measure): np.zeros(len(places)) for measure in measures}
     judged = {query: {key: int(grade) for key, grade in grades.items()} for query, grades in truth.items()}
@@ -204,6 +212,7 @@ def evaluate_search(
     judged = [(key, text) for key, text in queries if key in qrels]
     if not judged:
         raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
+    check_measures()
     truth = {key: qrels[key] for key, _ in judged}
     found, first = [], None
     for name, settings in variants:
@@ -252,10 +261,9 @@ def _judged(results: Results, grades: dict[str, int]) -> float:
 
 
 def _measures() -> "tuple[Any, list[Measure]]":
-    try:
-        import ir_measures
-    except ImportError:
-        raise MissingExtraError("ir-measures", "eval", "evaluating search") from None
+    check_measures()
+    import ir_measures
+
     return ir_measures, [ir_measures.parse_measure(name) for name in MEASURES]
 
 

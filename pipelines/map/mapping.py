@@ -17,7 +17,7 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.cuml import cuml_package
 from ..analysis.neighbours import SAMPLE, place, sample_rows
-from ..analysis.umap import project
+from ..analysis.umap import check_umap, project
 from .regions import SMALL, find_regions, region_items, stored_regions
 
 
@@ -113,6 +113,7 @@ def make_map(
     """
     began = time.perf_counter()
     settings.check()
+    check_umap()
     with collection.view() as view:
         check_run_name(view.catalog, MAP, name, replace)
         corpus = Corpus.of(view)

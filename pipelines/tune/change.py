@@ -25,6 +25,7 @@ from ...indexer.upkeep.model import (
     switch,
 )
 from ...indexer.wording import counted
+from ..evaluate.search import check_measures
 from ..search.settings import SearchDefaults, stored_defaults
 from .models import ModelComparison, compare_models
 
@@ -81,7 +82,10 @@ def change_model(
     Raises:
         UsageError: The collection has this model already.
         SondeError: It holds no documents, another process is writing, or the disk is full.
+        MissingExtraError: The models are only to be compared, and ir-measures is not installed.
     """
+    if dry_run:
+        check_measures()
     before = collection.spec
     with changing(collection.path):
         beside = embed_beside(collection, encoder, notify)

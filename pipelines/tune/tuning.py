@@ -19,7 +19,7 @@ from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
-from ..evaluate.search import Gain, gain, per_query
+from ..evaluate.search import Gain, check_measures, gain, per_query
 from ..search.candidates import DenseSearch
 from ..search.first_stage import FirstStage
 from ..search.fusion import Ranked
@@ -182,6 +182,7 @@ def tune_search(
         given = f"give {arg('queries')} with {arg('qrels')}, or {arg('clicks')}"
         raise UsageError(f"{given}, or neither to have queries made of the texts", code="conflict", field="queries")
     settings.check()
+    check_measures()
     spec = collection.spec
     given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
     with _searched(collection, given, settings, notify) as (over, asked):

@@ -16,7 +16,7 @@ from importlib.metadata import Distribution
 from typing import Any
 
 FULL_ONLY = {
-    "bertopic", "evoc", "hdbscan", "joblib", "matplotlib", "numba", "onnx", "pandas", "plotly", "pyarrow", "scipy",
+    "bertopic", "evoc", "hdbscan", "ir_measures", "joblib", "matplotlib", "numba", "onnx", "pandas", "plotly", "pyarrow", "scipy",
     "sentence_transformers", "sklearn", "streamlit", "torch", "transformers", "umap", "zstandard",
 }  # fmt: skip
 MODULES = {"scikit_learn": "sklearn", "umap_learn": "umap"}

@@ -49,6 +49,22 @@ def test_the_lines_of_a_group_are_not_cut(group: str) -> None:
     assert not any(line.endswith("...") for line in listed)
 
 
+@pytest.mark.parametrize(
+    ("asked", "help"),
+    [("-h", "--help"), ("help", "--help"), ("help runs merge", "runs merge --help"), ("runs -h", "runs --help")],
+)
+def test_other_ways_to_ask_for_help(sonde: Command, asked: str, help: str) -> None:
+    printed = sonde(*help.split())
+    assert printed.code == 0 and printed.out.startswith("Usage: sonde")
+    assert sonde(*asked.split()) == printed
+
+
+def test_a_flag_and_an_option_for_several_values_may_be_repeated(sonde: Command, made: Collection) -> None:
+    assert sonde("count", made.path, "--json", "--json").code == 0
+    words = ("compare", made.path, "--query", "parcel", "--query", "screen")
+    assert sonde(*words).code == 0
+
+
 def test_a_typo_proposes_no_old_name(sonde: Command) -> None:
     sonde("topik", "a.sonde").refused("No such command 'topik'. Did you mean 'topics'?: see `sonde --help`", code=2)
     sonde("serch", "a.sonde", "x").refused("Did you mean 'search', 'serve'?", code=2)
@@ -140,7 +156,8 @@ def test_runs_are_named_merged_updated_and_deleted(sonde: Command, tmp_path: Pat
     assert found.run("themes").items[1].name == "late things"
     size = {item.number: item.data["size"] for item in found.run("themes").items}
     merged = sonde("runs", "merge", path, "themes", 1, 2)
-    assert merged.err.startswith("1 ") and f"{size[1] + size[2]} documents" in merged.err
+    said = f"{size[2]} documents moved to cluster 1 (late things), which has {size[1] + size[2]} documents now"
+    assert merged.said == [said]
     assert sonde("runs", "merge", path, "themes", "1,3").code == 0
     assert len(found.run("themes").items) == 2
     themes.collection(path, themes.rows(2, first=500))

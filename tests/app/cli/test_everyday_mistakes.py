@@ -26,6 +26,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     csv(folder / "repeated.csv", repeated)
     csv(folder / "blank.csv", [row | {"Message": "" if n < 9 else row["Message"]} for n, row in enumerate(TICKETS)])
     csv(folder / "numbers.csv", [{"a": n, "b": n * 2.5} for n in range(5)])
+    (folder / "binary.csv").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(range(20)) * 40)
+    (folder / "texts").mkdir()
+    (folder / "texts" / "a.txt").write_text("A text.")
+    long = "A text" + " is long" * 500
+    csv(folder / "articles.csv", [{"title": n, "text": long if n else "short"} for n in range(3)])
     workbook(folder / "book.xlsx")
     encoder: Any = FakeEncoder()
     index(folder / "tickets.csv", folder / "tickets.sonde", encoder=encoder).cluster(k=2, refits=0)
@@ -72,6 +77,31 @@ REFUSED: dict[str, tuple[str, int]] = {
         "put the words in quotes: sonde search tickets.sonde 'my lost card' -k 3", 2,
     ),
     "ask tickets.sonde where is it": ("put the words in quotes: sonde ask tickets.sonde 'where is it'", 2),
+    "runs mrge tickets.sonde kmeans 0 1": ("there is no command 'mrge' of `sonde runs`: did you mean 'merge'?", 2),
+    "runs tickets.sonde show kmeans": ("put the command first: sonde runs show tickets.sonde kmeans", 2),
+    "taxonomy moev news.sonde 3": ("there is no command 'moev' of `sonde taxonomy`: did you mean 'move'?", 2),
+    "serve kye --name A": ("there is no command 'kye' of `sonde serve`: did you mean 'key'?", 2),
+    "tune threshhold tickets.sonde": (
+        "there is no command 'threshhold' of `sonde tune`: did you mean 'threshold'?", 2,
+    ),
+    "evaluate tickets.sonde search": ("put the command first: sonde evaluate search tickets.sonde", 2),
+    "tickets.sonde search card": ("put the command first: sonde search tickets.sonde card", 2),
+    "runs move --help": (
+        "there is no command 'move' of `sonde runs`; its commands are list, show, draw, name, merge, split, update, "
+        "correct, delete", 2,
+    ),
+    "tune frob tickets.sonde": ("there is no command 'frob' of `sonde tune`; its commands are search, threshold", 2),
+    "search tickets.sonde card --where stars '<=' 2": (
+        'put the filter in quotes: sonde search tickets.sonde card --where "stars <= 2"', 2,
+    ),
+    "cluster tickets.sonde --where category like App% -k 3": (
+        "put the filter in quotes: sonde cluster tickets.sonde --where \"category like 'App%'\" -k 3", 2,
+    ),
+    "count tickets.sonde --where category = 'Mobile App' and stars '<' 3": (
+        "put the filter in quotes: sonde count tickets.sonde --where \"category = 'Mobile App' and stars < 3\"", 2,
+    ),
+    "index tickets.csv --id stars --id Ticket": ("--id is given twice: give it once", 2),
+    "runs show tickets.sonde kmeans 0 -k 1 -k 2 -k 3": ("-k is given 3 times: give it once", 2),
     "search tickets.sonde card --where 'category = App'": (
         "'App' is not a field: put text in single quotes, as in: category = 'App'", 2,
     ),
@@ -112,7 +142,30 @@ REFUSED: dict[str, tuple[str, int]] = {
         "there is no column 'Category' (did you mean 'category'?): there are category, stars, cluster:kmeans, "
         "cluster:kmeans name", 2,
     ),
-    "similar tickets.sonde TCK-99": ("there is no document with the id 'TCK-99' in tickets.sonde", 1),
+    "similar tickets.sonde TCK-99": (
+        "there is no document with the id 'TCK-99' in tickets.sonde: to search by a text, use --text", 1,
+    ),
+    "search tickets.sonde card --limit 3": ("there is no option --limit of `sonde search`: did you mean -k?", 2),
+    "search tickets.sonde card --queries nothere.jsonl": (
+        "give a query, or a file of queries with --queries, not both", 2,
+    ),
+    "index tickets.csv --to new.sonde --sheet Q3": ("tickets.csv is not a workbook: leave out --sheet", 2),
+    "index texts --to new.sonde --text body": ("texts holds texts without columns: leave out --text", 2),
+    "index texts --to new.sonde --delimiter ;": ("texts is not a CSV file: leave out --delimiter", 2),
+    "index tickets.csv --to new.sonde --delimiter ;": (
+        "the delimiter ';' does not occur in the first line of tickets.csv: leave out --delimiter to detect it", 2,
+    ),
+    "index binary.csv --to new.sonde": (
+        "binary.csv is not a text file: it contains NUL bytes; save it as CSV in UTF-8", 1,
+    ),
+    "index articles.csv --to new.sonde --id text": (
+        f"articles.csv: the id column 'text' has repeated values, so 1 row of 3 would replace another row with "
+        f"the same id; the first repeated ids are 'A text{' is long' * 6} is lo…': choose another column with --id, or "
+        "keep the last row of each id with --keep last", 2,
+    ),
+    "--install-completion zsh": (
+        "--install-completion takes no value: run it in the shell that it is for, without 'zsh'", 2,
+    ),
     "runs show tickets.sonde kmean": ("there is no run 'kmean' in this collection: there is only kmeans (cluster)", 1),
     "evaluate search tickets.sonde": (
         "no hit has been judged relevant here: use `sonde judge`, or give --queries and --qrels", 1,
@@ -132,6 +185,16 @@ def test_one_line_says_what_to_do(shop: Path, sonde: Command, monkeypatch: pytes
     assert [each for each in ran.said[:-1] if not each.startswith(("tickets.csv: text", "book.xlsx: text"))] == []
     assert contents(shop / "tickets.sonde") == before
     assert not (shop / "new.sonde").exists()
+
+
+def test_a_collection_may_have_a_name_like_a_command(
+    shop: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import shutil
+
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(shop / "tickets.sonde", "shows")
+    assert sonde("runs", "shows").out.startswith("cluster  kmeans")
 
 
 def test_there_are_twenty() -> None:

@@ -65,6 +65,39 @@ def test_runs_are_listed_renamed_and_deleted(themed: Collection, sonde: Command)
     assert (json.loads(line)["name"], json.loads(line)["documents"]) == ("c", 120)
 
 
+def test_a_merge_says_how_many_documents_moved(themed: Collection, sonde: Command) -> None:
+    assert sonde("cluster", themed.path, "-k", 3, "--refits", 0).out.endswith(
+        f"try: sonde runs show {themed.path} kmeans 0\n"
+    )
+    sizes = {item.number: item.data["size"] for item in themed.run("kmeans").items}
+    ran = sonde("runs", "merge", themed.path, "kmeans", 0, 2, 0)
+    said = f"{sizes[2]} documents moved to cluster 0 ("
+    assert ran.code == 0 and ran.err.startswith(said) and f"has {sizes[0] + sizes[2]} documents now" in ran.err
+    assert "stability" not in sonde("runs", "show", themed.path, "kmeans").out
+
+
+def test_what_a_run_does_not_have_is_not_shown(themed: Collection, sonde: Command) -> None:
+    assert sonde("check", themed.path).code == 0
+    out = sonde("runs", "show", themed.path, "check").out
+    assert "None" not in out and "number      size  name\n" in out
+    assert sonde("tune", themed.path, "--reset").out == f"{themed.path}: nothing was stored\n"
+
+
+def test_only_the_largest_groups_are_printed(themed: Collection, sonde: Command) -> None:
+    ran = sonde("cluster", themed.path, "-k", 24, "--refits", 0)
+    shown = f"sonde runs show {themed.path} kmeans"
+    *lines, more, tried = ran.out.splitlines()
+    assert (len(lines), more, tried) == (21, f"… and 4 more: {shown}", f"try: {shown} 0")
+    assert len(sonde("cluster", themed.path, "-k", 24, "--name", "b", "--json").out.splitlines()) == 24
+    made([{"id": f"{n}-{copy}", "text": f"A text {n}"} for n in range(22) for copy in range(2)], themed.path)
+    ran = sonde("duplicates", themed.path, "--by", "exact")
+    head, *lines, more = ran.out.splitlines()
+    assert head.startswith("size  document") and sum(not line.startswith("      ") for line in lines) == 20
+    assert lines[0].startswith("   4  fruit-0 · ")
+    assert more == "… and 3 more groups: --json prints all, and --to FILE writes the documents to keep"
+    assert len(sonde("duplicates", themed.path, "--by", "exact", "--json").out.splitlines()) == 23
+
+
 def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Command) -> None:
     assert sonde("cluster", themed.path, "-k", 3, "--refits", 0).code == 0
     before = contents(themed.path)
@@ -90,6 +123,11 @@ def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Comm
         (["kmeans", "--rename", ""], ["name"], 2),
     ):
         sonde("runs", themed.path, *arguments).refused(*words, code=code)
+    sonde("runs", "merge", themed.path, "kmeans", 0).refused("as in: sonde runs merge", "kmeans 3 7", code=2)
+    sonde("runs", "split", themed.path, "kmeans", 1).refused(
+        f"split is for topic runs; `sonde taxonomy {themed.path} --from kmeans` makes a taxonomy of it, and "
+        f"`sonde taxonomy split {themed.path} 1 -k 2` splits a group", code=2,
+    )  # fmt: skip
     assert contents(themed.path) == before
 
 

@@ -1,11 +1,13 @@
 """A look at the whole of a source: exact where there is time, extrapolated where there is not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.indexer.document import Document
+from sonde.indexer.ingest import estimate_source
 from sonde.indexer.ingest.report import START_SECONDS, STORING_SECONDS, estimate
 from sonde.indexer.ingest.survey import survey
 from sonde.indexer.readers import Reading, read_source
@@ -30,6 +32,11 @@ def xlsx(path: Path) -> Path:
 
 def reading_of(tmp_path: Path, kind: str) -> Reading:
     return read_source(csv(tmp_path / "s.csv") if kind == "csv" else xlsx(tmp_path / "s.xlsx"))
+
+
+def test_what_can_be_read_only_once_is_counted_to_its_end(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    assert estimate_source(iter(ROWS), tmp_path / "new.sonde", encoder=encoder).documents == len(ROWS)
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])

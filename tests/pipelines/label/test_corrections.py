@@ -16,10 +16,11 @@ from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.corrections import read_corrections
+from sonde.pipelines.label.examples import LabelledExample
 from sonde.pipelines.label.outcome import apply_corrections, closeness
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
-from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples
+from sonde.pipelines.train.few_shot import label_by_examples
 
 LABELS = ["parcel", "battery", "screen", "refund"]
 

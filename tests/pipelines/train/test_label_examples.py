@@ -16,7 +16,8 @@ from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store.collection import StoredCollection
 from sonde.pipelines.evaluate.groups import evaluate_labels
 from sonde.pipelines.label import LabelSettings
-from sonde.pipelines.train.few_shot import LabelledExample, label_by_examples, read_labelled
+from sonde.pipelines.label.examples import LabelledExample, read_labelled
+from sonde.pipelines.train.few_shot import label_by_examples
 
 SUBJECTS = {"garden": ("basil", "frost", "water"), "money": ("profits", "company", "refund"), "post": ("parcel",)}
 

@@ -1,0 +1,47 @@
+"""Examples of labels: texts, or stored documents, each with its label; and tables of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.readers.read import read_rows
+
+LABEL = ("label", "category", "class", "intent", "topic", "target")
+TEXT = ("text", "sentence", "question", "query", "content")
+ID = ("id", "key", "document", "doc_id")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledExample:
+    """A text, or the id of a stored document, with its label."""
+
+    label: str
+    text: str | None = None
+    id: str | None = None
+
+
+def read_labelled(path: Path) -> list[LabelledExample]:
+    """Read examples from a table with a column label and one of texts, or of ids.
+
+    Raises:
+        UsageError: There are no such columns.
+        SondeError: The file cannot be read, a row has no label, or there is one label only.
+    """
+    rows = list(read_rows(path, lambda cells: True))
+    names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
+    label, text, key = (next((names.index(n) for n in known if n in names), None) for known in (LABEL, TEXT, ID))
+    if label is None or (text is None and key is None):
+        raise UsageError(
+            f"{path} must have the columns label and text (or id), not {', '.join(names) or 'a first row of data'}"
+        )
+    found = []
+    for origin, cells in rows:
+        name = str(cells[label] if cells[label] is not None else "").strip()
+        own = str(cells[text] or "").strip() if text is not None else ""
+        known = str(cells[key]) if key is not None and cells[key] not in (None, "") else None
+        if not name or not (own or known):
+            raise SondeError(f"{path}, {origin}: an example needs a label and a text or an id")
+        found.append(LabelledExample(name, own or None, known if not own else None))
+    if len({example.label for example in found}) < 2:
+        raise SondeError(f"{path} has examples of one label only, {found[0].label!r}: give some of each of two or more")
+    return found
