@@ -16,8 +16,8 @@ from importlib.metadata import Distribution
 from typing import Any
 
 FULL_ONLY = {
-    "bertopic", "evoc", "hdbscan", "ir_measures", "joblib", "matplotlib", "numba", "onnx", "pandas", "plotly", "pyarrow",
-    "scipy", "sentence_transformers", "sklearn", "streamlit", "torch", "transformers", "umap", "zstandard",
+    "bertopic", "evoc", "hdbscan", "ir_measures", "joblib", "matplotlib", "numba", "onnx", "pandas", "plotly",
+    "pyarrow", "scipy", "sentence_transformers", "sklearn", "streamlit", "torch", "transformers", "umap", "zstandard",
 }  # fmt: skip
 MODULES = {"scikit_learn": "sklearn", "umap_learn": "umap"}
 """The modules of the distributions whose names are others."""
