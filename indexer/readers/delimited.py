@@ -140,7 +140,7 @@ class Delimited(Source):
         csv.field_size_limit(max(csv.field_size_limit(), self._longest))
         self._encoding = options.encoding or detect_encoding(stream.sample)
         lines = sample_lines(stream, self._encoding)
-        self._check(lines, options)
+        self._check_delimiter(lines, options)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
         rows = [row for row in self.dialect.reader(iter(lines)) if row]
         if not rows:
@@ -165,9 +165,7 @@ class Delimited(Source):
                 error.prefix(self.name)
                 raise
 
-    def _check(self, lines: Sequence[str], options: ReadOptions) -> None:
-        if "".join(lines)[:_BEGINNING].count("\0") > _MOST_NULS:
-            raise SondeError(f"{self.name} is not a text file: it contains NUL bytes; save it as CSV in UTF-8")
+    def _check_delimiter(self, lines: Sequence[str], options: ReadOptions) -> None:
         first = next((line for line in lines if line.strip()), "")
         if options.separator and first and options.separator not in first:
             said = f"the delimiter {options.delimiter!r} does not occur in the first line of {self.name}"
@@ -244,10 +242,12 @@ def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
     """The whole lines among a stream's first bytes, with their ends.
 
     Raises:
-        SondeError: The first line is longer than that, so that it can be no header.
+        SondeError: The first line is longer than that, so that it can be no header; or the stream is not text.
     """
     sample = stream.sample
     text = codecs.getincrementaldecoder(encoding)("surrogateescape").decode(sample)
+    if text.count("\0", 0, _BEGINNING) > _MOST_NULS:
+        raise SondeError(f"{stream.name} is not a text file: it contains NUL bytes; save it as text in UTF-8")
     lines = list(io.StringIO(text, newline=""))
     if len(sample) < SAMPLE_BYTES:
         return lines

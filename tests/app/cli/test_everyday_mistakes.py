@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[str, int]] = {
         "the delimiter ';' does not occur in the first line of tickets.csv: leave out --delimiter to detect it", 2,
     ),
     "index binary.csv --to new.sonde": (
-        "binary.csv is not a text file: it contains NUL bytes; save it as CSV in UTF-8", 1,
+        "binary.csv is not a text file: it contains NUL bytes; save it as text in UTF-8", 1,
     ),
     "index articles.csv --to new.sonde --id text": (
         f"articles.csv: the id column 'text' has repeated values, so 1 row of 3 would replace another row with "

@@ -103,6 +103,12 @@ def test_a_source_that_cannot_be_read(tmp_path, name):
     assert "\n" not in str(caught.value)
 
 
+def test_a_program_is_no_text_even_without_a_name(tmp_path):
+    path = written(tmp_path, "program", b"\x7fELF\x02\x01\x01" + bytes(range(20)) * 40)
+    with pytest.raises(SondeError, match="standard input is not a text file: it contains NUL bytes"):
+        delimited.sample_lines(ByteStream("standard input", path), "utf-8")
+
+
 @pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
 def test_what_follows_many_blanks_is_read(tmp_path, name):
     content = '[{"text": "hello"}]' if name == "t.json" else '{"text": "hello"}'

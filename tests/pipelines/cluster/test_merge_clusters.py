@@ -71,7 +71,7 @@ def test_a_name_given_by_hand_goes_to_the_cluster_that_replaces_it(shop: Collect
 
 
 def test_what_cannot_be_merged(shop: Collection) -> None:
-    with pytest.raises(UsageError, match="merging needs two clusters or more"):
+    with pytest.raises(UsageError, match="merging needs the numbers of two clusters or more"):
         merge_clusters(shop.stored, [1, 1])
     with pytest.raises(SondeError, match="the run 'k' has no cluster 9: there are 0, 1, 2, 3"):
         merge_clusters(shop.stored, [1, 9])
@@ -80,7 +80,7 @@ def test_what_cannot_be_merged(shop: Collection) -> None:
 def test_merging_from_the_command_line(shop: Collection, sonde: Command) -> None:
     found = numbers(shop)
     ran = sonde("runs", shop.path, "k", "--merge", f"{found['parcel']},{found['refund']}")
-    assert ran.code == 0 and ran.said[-1].endswith(": 60 documents"), ran.err
+    assert ran.code == 0 and ran.said[-1].endswith("which has 60 documents now"), ran.err
     sonde("runs", shop.path, "k", "--merge", "a,b").refused("--merge is 'a,b'", code=2)
     shop.tag("t", ids=["parcel-1"])
     sonde("runs", shop.path, "t", "--merge", "0,1").refused("'t' is a tag run", code=2)

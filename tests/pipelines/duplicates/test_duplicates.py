@@ -124,14 +124,15 @@ def test_the_export_holds_exactly_what_stays(mail: Collection, sonde: Command, t
 def test_what_is_shown_tells_what_the_documents_say(mail: Collection, sonde: Command) -> None:
     shown = sonde("duplicates", mail.path, "--pairs", 1).out.splitlines()
     long = "the parcel came late and the courier left it with a neighbour who was away for a week"
-    assert shown[:5] == [
+    assert shown[:6] == [
+        "size  document that is kept, and below it its duplicates: kind, similarity, document",
         f"   3  a · {long}",
         f"      exact   1.00  b · {long.upper()}!",
         f"      near    0.94  c · {long} …",
         "   2  d · battery",
         "      exact   1.00  e · Battery.",
     ]
-    assert shown[7:] == ["closest pairs:", "1.0000  f · screen glass", "        g · glass screen"]
+    assert shown[8:] == ["closest pairs:", "1.0000  f · screen glass", "        g · glass screen"]
 
 
 def test_where_no_export_can_go(mail: Collection, sonde: Command, tmp_path: Path) -> None:
