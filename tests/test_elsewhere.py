@@ -51,7 +51,7 @@ def test_each_command_prints_the_same_without_what_windows_lacks(tmp_path: Path)
             ["export", collection, "--to", f"{mode}.csv"],
             ["info", collection],
         ]
-        found[mode] = [part.replace(mode, "M") for part in sonde(tmp_path, commands, mode)[0]]
+        found[mode] = [part.replace(f"{mode}.", "M.") for part in sonde(tmp_path, commands, mode)[0]]
     assert [part.rstrip()[-1] for part in found["elsewhere"]] == ["0"] * len(found["show"]), found
     assert found["elsewhere"] == found["show"]
 
