@@ -133,11 +133,12 @@ def estimate(
     """
     probe = [document for document in sample[:count] if document.text.strip() or document.title.strip()]
     chunker = Chunker(encoder)
-    encoder.encode([each.tokens for each in chunker.split(probe[:1])[0]] if probe else [])  # the first pass is slower
-    began = time.perf_counter()
-    passages = [passage for split in chunker.split(probe) for passage in split]
-    encoder.encode([passage.tokens for passage in passages])
-    seconds = time.perf_counter() - began
+    passages, seconds = [], 0.0
+    for _ in range(2):  # the first pass over the same texts is much slower
+        began = time.perf_counter()
+        passages = [passage for split in chunker.split(probe) for passage in split]
+        encoder.encode([passage.tokens for passage in passages])
+        seconds = time.perf_counter() - began
     scale = documents / max(len(probe), 1)
     probed = sum(len(document.title) + len(document.text) for document in probe)
     longer = scale if characters is None else characters / max(probed, 1)

@@ -143,7 +143,9 @@ def estimate_source(
     reading, _ = read_with_ids(source, id_hint(folder), options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
-    encoder = encoder or encoder_for(folder, settings, notify)
+    given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
+    if not given and not folder.exists() and _looks_long(reading, sample, encoder):
+        encoder = _in_the_best_precision(encoder, sample, settings, notify)  # as the run would
     if documents is not None:
         return estimate(sample, documents, encoder)
     limit = math.inf if reading.once else SECONDS  # standard input is used for nothing else
