@@ -1,5 +1,6 @@
 """The command line run inside the test's process, with a bi-encoder that needs no weights."""
 
+import math
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -61,8 +62,11 @@ def inject(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
 
 
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Return a function that runs `sonde` with its arguments."""
+    """Return a function that runs `sonde` with its arguments; without lines of progress, however slow the machine."""
+    from sonde.app.cli import output
     from sonde.app.cli.main import main
+
+    monkeypatch.setattr(output, "PLAIN_SECONDS", math.inf)
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["sonde", *map(str, arguments)])
