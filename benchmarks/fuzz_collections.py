@@ -20,6 +20,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+os.environ["OMP_NUM_THREADS"] = "1"  # OpenMP's threads do not survive a fork, and FAISS would wait for them
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from damaged import MUTATIONS, mutated, opened, problem_of, seen, sound_collection

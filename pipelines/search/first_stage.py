@@ -1,9 +1,11 @@
 """The first stage of a search: dense, lexical or fused candidates."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -27,8 +29,11 @@ PER_HIT = 4
 Lexical = Future[list[Candidates]]
 """The candidates of a lexical half, for each query, that another thread finds."""
 
-_BESIDE = ThreadPoolExecutor(thread_name_prefix="lexical")
-"""Kept for all searches: on a busy machine, a new thread takes longer to start than the lexical half to run."""
+
+@cache
+def _beside(process: int) -> ThreadPoolExecutor:
+    """Return the threads of all searches: a new one starts more slowly than the lexical half runs on a busy machine."""
+    return ThreadPoolExecutor(thread_name_prefix="lexical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class FirstStage:
         if self.settings.mode != "hybrid":
             yield None
             return
-        lexical = _BESIDE.submit(self._lexical, queries, (depth or self._first_depth) * LEXICAL_SHARE)
+        lexical = _beside(os.getpid()).submit(self._lexical, queries, (depth or self._first_depth) * LEXICAL_SHARE)
         try:
             yield lexical
         finally:

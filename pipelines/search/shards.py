@@ -43,7 +43,7 @@ class ShardedDense:
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages of all shards for each of float32 [m, d] queries."""
-        found = list(_threads().map(lambda part: part[0].search(queries, k), self.parts))
+        found = list(_threads(os.getpid()).map(lambda part: part[0].search(queries, k), self.parts))
         parts = [(each, whole) for each, (_, whole) in zip(found, self.parts, strict=True)]
         return [_best([(w[f[m].rows], f[m].scores) for f, w in parts], k) for m in range(len(queries))]
 
@@ -124,6 +124,6 @@ def _described(count: int, told: Sequence[str], where: str = "") -> str:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _threads(process: int) -> ThreadPoolExecutor:
     """Return the threads that search shards, as many as there are processors; FAISS releases Python's global lock."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="sonde-shard")
