@@ -45,7 +45,7 @@ from sonde.indexer.upkeep.delete import remove_collection
 NAME = "c.sonde"
 SLOW = ("topics", "map")
 """Commands that are tried only if they are asked for: they write as `cluster` does, and take seconds."""
-FAILS_ON = 60
+FAILS_ON = 300
 """Seconds after which a state counts as failed."""
 NONE_YET = ("there is no collection at", "is not a Sonde collection", "is empty: its first `sonde index`")
 IGNORED = ("-shm", "writer.json", "writer.lock")

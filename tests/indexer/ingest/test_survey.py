@@ -8,7 +8,7 @@ from fake_encoder import FakeEncoder
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import estimate_source
-from sonde.indexer.ingest.report import START_SECONDS, STORING_SECONDS, estimate
+from sonde.indexer.ingest.report import START_SECONDS, STORED_PER_BYTE, STORING_SECONDS, estimate
 from sonde.indexer.ingest.survey import survey
 from sonde.indexer.readers import Reading, read_source
 
@@ -68,7 +68,7 @@ def test_the_estimate_scales_by_characters() -> None:
     assert (short.documents, short.passages, long.passages) == (100, 100, 100)
     assert short.seconds >= START_SECONDS + 100 * STORING_SECONDS
     assert long.seconds > 50 + START_SECONDS
-    assert long.disk - long.memory > short.disk - short.memory
+    assert long.disk - short.disk == pytest.approx(9_000 * STORED_PER_BYTE)
 
 
 def test_an_empty_source_has_no_sample() -> None:
