@@ -1,6 +1,7 @@
 """Seconds until a page of the web UI stands still, in Chromium, each page visited several times after its first load.
 
     python benchmarks/ui_pages.py                                 100,000 arXiv sentences, static model, clusters, a map
+    python benchmarks/ui_pages.py --documents 1000000              the same texts twice, words exchanged
     python benchmarks/ui_pages.py --collection C.sonde --queries "graph colouring" "robots that walk"
 
 The clock runs from the click to the first of four looks, 40 ms apart, at which nothing runs and the page no longer
@@ -20,6 +21,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from _side_by_side import DATA, machine
+from ten_million import make
 
 import sonde
 
@@ -43,6 +45,7 @@ def main() -> None:
     """Start the UI beside the collection, walk, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path)
+    parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--queries", nargs="+", default=["graph colouring", "robots that walk", "medical images"])
     given = parser.parse_args()
@@ -53,7 +56,7 @@ def main() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     sonde_command = Path(sys.executable).with_name("sonde")
-    command = [sonde_command, "ui", given.collection or sentences(), "--port", str(port)]
+    command = [sonde_command, "ui", given.collection or sentences(given.documents), "--port", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         with sync_playwright() as playwright:
@@ -116,12 +119,16 @@ def actions(page: Any, turns: int, times: dict[str, list[float]]) -> None:
             page.wait_for_timeout(500)
 
 
-def sentences(count: int = 100_000) -> Path:
-    """Return a collection of sentences with clusters and a map, made if it is not there."""
-    path = Path(tempfile.gettempdir()) / "sonde-ui" / f"arxiv{count}.sonde"
+def sentences(count: int) -> Path:
+    """Return a collection of sentences with clusters and a map; what is there already is not made again."""
+    folder = Path(tempfile.gettempdir()) / "sonde-ui"
+    path, source = folder / f"arxiv{count}.sonde", DATA / "scale/arxiv_sentences.parquet"
     if not path.exists():
-        table = pq.read_table(DATA / "scale/arxiv_sentences.parquet").slice(0, count)
-        made = sonde.index(table, path, settings=sonde.BuildSettings(model="static"))
+        if count > pq.read_metadata(source).num_rows:
+            source = folder / "many.parquet"
+            folder.mkdir(exist_ok=True)
+            make(source, -(-count // 500_000))
+        made = sonde.index(pq.read_table(source).slice(0, count), path, settings=sonde.BuildSettings(model="static"))
         made.cluster("kmeans", k=20, refits=0)
         made.map()
     return path

@@ -64,7 +64,7 @@ def _start(shelf: Workspace) -> None:
     if any(job.state == "running" for job in shelf.jobs.all()):
         go_to("data")
     st.title("Sonde", anchor=False)
-    import_module(".views.data.welcome", __package__).show_welcome(shelf)
+    import_module(".data.welcome", __package__).show_welcome(shelf)
 
 
 def _choose(shelf: Workspace) -> None:
@@ -97,7 +97,7 @@ def _page(name: str, shelf: Workspace) -> Callable[[], None]:
                 st.title(PAGES[name][0], anchor=False)
                 empty(f"There is no collection {wanted}", "Choose another one in the sidebar.", ":material/search_off:")
                 return
-            module = import_module(f".views.{name}", __package__)
+            module = import_module(f".{name}", __package__)
             if name == "data":
                 module.show(shelf, collection_name())
                 return

@@ -31,7 +31,7 @@ A, B = "The battery died after a week.", "Great phone, lasts for days."
 @pytest.fixture
 def nli(monkeypatch: pytest.MonkeyPatch) -> PairModel:
     model = PairModel(*build_pairs("bert"), name="tiny")
-    monkeypatch.setattr("sonde.app.ui.views.explain.nli", lambda device: model)
+    monkeypatch.setattr("sonde.app.ui.explain.nli", lambda device: model)
     monkeypatch.setattr(tokens, "_nli_with_attention", lambda: build_pairs("bert"))
     return model
 
@@ -104,7 +104,7 @@ def test_a_missing_model_is_a_sentence(pages: Pages, monkeypatch: pytest.MonkeyP
     def gone(*_: Any) -> Any:
         raise SondeError("the bundled model is not here")
 
-    monkeypatch.setattr("sonde.app.ui.views.explain.nli", gone)
+    monkeypatch.setattr("sonde.app.ui.explain.nli", gone)
     page = pages.open("explain", a=A, b=B, model="")
     assert "the bundled model is not here" in shown(page)
     assert len(figures(page)) == 1  # tokens need the bi-encoder alone

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
-from sonde.app.ui.views.search.hits import lit
+from sonde.app.ui.search.hits import lit
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.analysis.describe import example_queries

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served_ui import weightless
 
+from sonde.app.ui.data.jobs import how_far
 from sonde.app.ui.jobs import Job, Jobs
-from sonde.app.ui.views.data.jobs import how_far
 from sonde.app.ui.words import in_pages, label, without_paths
 from sonde.indexer.errors import Message, arg
 from sonde.indexer.ingest import source as source_module

@@ -1,0 +1,212 @@
+"""A taxonomy on the page Clusters and topics: its tree, and the edits of the groups that are chosen."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from ....indexer.store.kinds import TAXONOMY
+from ....indexer.store.runs import Run
+from ....indexer.wording import counted
+from ....pipelines.taxonomy import LogEntry, Taxonomy, TaxonomyGroup
+from ...api import Collection
+from ..jobs.panel import may_start, start
+from ..page import chips, empty, escape_markdown, sentences, shortened, show_text
+from ..workspace import Workspace, may_write
+
+BY = "web UI"
+"""Who edits, in the log."""
+TOP, NONE = "top", "none"
+MEMBERS, SHORT = 50, 90
+"""Documents of a group to choose from, and the characters of their texts."""
+FORMS = {"JSON (complete)": "json", "CSV (groups)": "csv", "CSV (documents)": "documents", "SKOS (Turtle)": "ttl"}
+SUFFIXES = {"documents": "csv"}
+
+
+def show_taxonomy(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
+    """Show a taxonomy: what can be done with it, its tree, and the groups that are chosen."""
+    found = collection.taxonomy(run.name)
+    log = collection.taxonomy_log(run.name, 20)
+    if may_write():
+        _whole(shelf, collection, found, log, running)
+    if not found.groups:
+        empty(
+            "No groups yet",
+            "Add a group here, or open a cluster or topic run and choose Make a taxonomy.",
+            ":material/account_tree:",
+        )
+    else:
+        st.dataframe(_rows(found), hide_index=True, height="content" if len(found.groups) < 15 else 460)
+    if may_write():
+        _edits(collection, found)
+
+
+def _rows(found: Taxonomy) -> list[dict[str, Any]]:
+    """Return the rows of the tree, without columns that are empty; wide spaces stand for each level."""
+    rows = [
+        {
+            "number": group.number, "group": "\u2003\u2003" * group.level + group.name, "documents": group.total,
+            "state": ", ".join(word for word in ("locked", "proposed") if getattr(group, word)),
+            "rule": group.rule, "description": group.description,
+        }
+        for group in found.groups
+    ]  # fmt: skip
+    used = [name for name in rows[0] if any(row[name] != "" for row in rows)]
+    return [{name: row[name] for name in used} for row in rows]
+
+
+def _whole(shelf: Workspace, collection: Collection, found: Taxonomy, log: list[LogEntry], running: bool) -> None:
+    """Show what can be done with the whole taxonomy."""
+    idle = may_start(running)
+    last = next((entry for entry in log if not entry.undone and entry.operation not in ("undo", "make")), None)
+    with st.container(horizontal=True):
+        help_ = f"Undo: {last.said}" if last else "There is nothing to undo."
+        if st.button(
+            "Undo", icon=":material/undo:", key="tax_undo", disabled=last is None, help=escape_markdown(help_)
+        ):
+            _do("Undone", lambda: collection.undo_taxonomy(1, found.name, by=BY))
+        more = f" {found.unknown:,} new documents" if found.unknown else ""
+        if st.button(f"Add{more or ' new documents'}", icon=":material/update:", key="tax_update", disabled=not idle):
+            with sentences():
+                start(shelf, collection, f"Update {found.name}", "taxonomy update", "--name", found.name)
+        if st.button("Refit", icon=":material/model_training:", key="tax_refit", disabled=not idle, help=REFIT):
+            with sentences():
+                start(shelf, collection, f"Refit {found.name}", "taxonomy refit", "--name", found.name)
+        with st.popover("Add a group", icon=":material/add:"), sentences():
+            _add(collection, found)
+        with st.popover("Export", icon=":material/download:"), sentences():
+            _export(collection, found)
+        with st.popover("Log", icon=":material/history:"):
+            for entry in log:
+                undone = " (undone)" if entry.undone else ""
+                show_text(f"{entry.number} · {entry.at[:16].replace('T', ' ')} · {entry.by} · {entry.said}{undone}",
+                          small=True)  # fmt: skip
+
+
+REFIT = "Learn the groups again from all documents. Locked groups and documents do not change. Numbers and names stay."
+
+
+def _do(said: str, edit: Callable[[], object]) -> None:
+    """Make an edit, and show the page again."""
+    with sentences():
+        changed = edit()
+        st.toast(said if changed else "Nothing to change: the taxonomy is already like this.")
+        st.rerun()
+
+
+def _add(collection: Collection, found: Taxonomy) -> None:
+    name = st.text_input("Name", key="tax_add_name")
+    places = {"the top level": TOP} | {group.path: group.number for group in found.groups}
+    to = places[st.selectbox("Add under", list(places), key="tax_add_to")]
+    if st.button("Add", type="primary", key="tax_add_do", disabled=not name.strip()):
+        _do("Added", lambda: collection.edit_taxonomy("add", found.name, by=BY, name=name, to=to))
+
+
+def _export(collection: Collection, found: Taxonomy) -> None:
+    form: Any = FORMS[st.selectbox("Format", list(FORMS), key="tax_form")]
+    st.download_button(
+        "Download", lambda: collection.export_taxonomy(form, found.name).encode(), on_click="ignore",
+        file_name=f"{found.name}.{SUFFIXES.get(form, form)}", key="tax_download",
+    )  # fmt: skip
+
+
+def _edits(collection: Collection, found: Taxonomy) -> None:
+    """Let groups be chosen and edited."""
+    options = {f"{group.number} {group.name}": group for group in found.groups}
+    chosen = st.multiselect("Groups to edit", list(options), key="tax_groups", placeholder="Choose one or more")
+    groups = [options[one] for one in chosen]
+    if not groups:
+        return
+    numbers = [group.number for group in groups]
+
+    def edit(said: str, operation: Any, **options: Any) -> None:
+        _do(said, lambda: collection.edit_taxonomy(operation, found.name, by=BY, **options))
+
+    with st.container(horizontal=True):
+        with st.popover("Move under", icon=":material/drive_file_move:"), sentences():
+            _move(found, groups, edit)
+        if len(groups) > 1 and st.button(f"Merge into {groups[0].number}", icon=":material/merge:", key="tax_merge"):
+            edit("Merged", "merge", groups=numbers)
+        locked = all(group.locked for group in groups)
+        icon = ":material/lock_open:" if locked else ":material/lock:"
+        if st.button("Unlock" if locked else "Lock", icon=icon, key="tax_lock"):
+            edit("Unlocked" if locked else "Locked", "unlock" if locked else "lock", groups=numbers)
+        if st.button("Remove", icon=":material/delete:", key="tax_remove", help=REMOVE):
+            edit("Removed", "remove", groups=numbers)
+        if all(group.proposed for group in groups):
+            if st.button("Accept", type="primary", icon=":material/check:", key="tax_accept"):
+                edit("Accepted", "accept", groups=numbers)
+            if st.button("Reject", icon=":material/close:", key="tax_reject", help=REJECT):
+                edit("Rejected", "reject", groups=numbers)
+    if len(groups) == 1:
+        _one(collection, found, groups[0], edit)
+
+
+REMOVE = "Documents and the groups under them go to the group above, or to no group. You can undo it."
+REJECT = "The group is removed, and its documents go to the nearest other group. You can undo it."
+Edit = Callable[..., None]
+
+
+def _move(found: Taxonomy, groups: list[TaxonomyGroup], edit: Edit) -> None:
+    own = {group.number for group in groups}
+    places = {"the top level": TOP} | {group.path: group.number for group in found.groups if group.number not in own}
+    to = st.selectbox("Move under", list(places), key="tax_move_to")
+    if st.button("Move", type="primary", key="tax_move_do"):
+        edit("Moved", "move", groups=sorted(own), to=places[to])
+
+
+def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Edit) -> None:
+    """Show the card of one group, and what can be edited only of one."""
+    with st.container(border=True, gap="small"):
+        marks = [word for word in ("locked", "proposed") if getattr(group, word)]
+        chips([("", f"{group.path}"), ("documents", f"{group.total:,}"), *(("", mark) for mark in marks)])
+        left, right = st.columns([1, 2])
+        name = left.text_input("Name", group.name, key=f"tax_name_{group.number}_{group.name}")
+        about = right.text_input("Description", group.description, key=f"tax_about_{group.number}_{group.description}")
+        with st.container(horizontal=True):
+            changed = name.strip() != group.name
+            if st.button("Save the name", key="tax_name_do", disabled=not changed or not name.strip()):
+                edit("Renamed", "rename", groups=[group.number], name=name)
+            if st.button("Save the description", key="tax_about_do", disabled=about.strip() == group.description):
+                edit("Described", "describe", groups=[group.number], description=about)
+            with st.popover("Split", icon=":material/call_split:"), sentences():
+                _split(group, edit)
+            with st.popover("Rule", icon=":material/rule:"), sentences():
+                _rule(group, edit)
+        for text in group.examples[:2]:
+            show_text(shortened(text, 200), small=True)
+        with st.expander("Documents"), sentences():
+            _documents(collection, found, group, edit)
+
+
+def _split(group: TaxonomyGroup, edit: Edit) -> None:
+    k = st.number_input("Number of parts", 2, 50, 2, key="tax_split_k")
+    if st.button("Split", type="primary", key="tax_split_do"):
+        edit("Split", "split", groups=[group.number], k=int(k))
+
+
+def _rule(group: TaxonomyGroup, edit: Edit) -> None:
+    st.caption("Documents that pass the filter, or are similar to an example, join this group now and at each update.")
+    where = st.text_input("Filter", key="tax_rule_where", placeholder="stars <= 2")
+    ids = st.text_input("Ids of examples, separated by commas", key="tax_rule_ids")
+    near = st.slider("Minimum cosine to an example", 0.0, 1.0, 0.7, key="tax_rule_near")
+    examples = [id.strip() for id in ids.split(",") if id.strip()]
+    if st.button("Save the rule", type="primary", key="tax_rule_do", disabled=not (where.strip() or examples)):
+        given = {"where": where.strip() or None, "examples": examples, "near": near}
+        edit("Rule saved", "rule", groups=[group.number], **given)
+    if group.rule and st.button("Remove the rule", key="tax_rule_none"):
+        edit("Rule removed", "rule", groups=[group.number])
+
+
+def _documents(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Edit) -> None:
+    """Let documents of a group be moved to another one; they are locked there."""
+    members = collection.members(found.name, group.number, kind=TAXONOMY, k=MEMBERS)
+    shown = {f"{one.id} · {shortened(' '.join(f'{one.title} {one.text}'.split()), SHORT)}": one.id for one in members}
+    chosen = st.multiselect(f"The first {counted(len(shown), 'document')}", list(shown), key="tax_members")
+    places = {one.path: one.number for one in found.groups if one.number != group.number} | {"no group": NONE}
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    to = left.selectbox("Move to", list(places), key="tax_members_to", help="Moved documents are locked there.")
+    if right.button("Move", type="primary", key="tax_members_do", disabled=not chosen, width="stretch"):
+        edit("Moved", "move", ids=[shown[one] for one in chosen], to=places[to])
+    if chosen and st.button("Lock these documents here", key="tax_members_lock"):
+        edit("Locked", "lock", ids=[shown[one] for one in chosen])

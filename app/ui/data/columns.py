@@ -1,0 +1,134 @@
+"""What was found in the files: the first rows, and which column is what, for the visitor to change."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from ....indexer.readers import Preview, ReadOptions
+from ....indexer.wording import counted
+from ...api.functions import preview
+from ..page import escape_markdown
+
+NO_TITLE, HASH = "none", "a hash of the text"
+READABLE = 0.7
+"""Share of characters that can be printed, above which bytes count as text."""
+
+
+def choose_columns(paths: Sequence[Path], key: str) -> tuple[Preview, ReadOptions | None]:
+    """Show what was found, and return it with the columns that the visitor chose; None while there is no text.
+
+    Raises:
+        SondeError: The files cannot be read.
+    """
+    found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions())
+    names = list(found.types) or [name for row in found.rows for name in row]
+    texts = found.columns.text if found.fixed and found.columns else names
+    if any(_shown(name) != name for name in names) or not _has_text(found, texts):
+        _refuse("The file contains no readable text. Choose another file.")
+        return found, None
+    st.markdown(f"**{counted_rows(found)}**" + _skipped(found))
+    if found.fixed:
+        st.caption(
+            "Each file is one document. Its path is the id. If you add the file again, it replaces that document."
+        )
+        _show_rows(found)
+        return found, ReadOptions()
+    options = _roles(found, key)
+    _show_rows(found)
+    return found, options
+
+
+def counted_rows(found: Preview) -> str:
+    """Return how many rows or files there are."""
+    return ("" if found.exact else "about ") + counted(found.count, "file" if found.fixed else "row")
+
+
+def _show_rows(found: Preview) -> None:
+    st.caption("The first rows")
+    rows = [{name: _shown(text) for name, text in row.items()} for row in found.rows]
+    st.dataframe(rows, height=220, hide_index=True)
+
+
+def _shown(text: str) -> str:
+    """Return a text without the bytes that are none, which no page can show."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _has_text(found: Preview, columns: Iterable[str]) -> bool:
+    """Return whether the first rows have a text in one of these columns."""
+    return not found.rows or any(_readable(row.get(name, "")) for row in found.rows for name in columns)
+
+
+def _refuse(why: str) -> None:
+    st.error(escape_markdown(why))
+
+
+def _readable(text: str) -> bool:
+    """Return whether a text is more than space, and not bytes that are no text at all."""
+    return bool(text.strip()) and sum(c.isprintable() or c.isspace() for c in text) > READABLE * len(text)
+
+
+def _skipped(found: Preview) -> str:
+    if not found.skipped:
+        return ""
+    first = found.skipped[0]
+    return escape_markdown(
+        f" · {counted(len(found.skipped), 'row')} at the start cannot be read: {first.origin}: {first.reason}"
+    )
+
+
+def _roles(found: Preview, key: str) -> ReadOptions | None:
+    names = list(found.types)
+    columns = found.columns
+    cells = st.columns([2, 1, 1])
+    text = cells[0].multiselect("Text", names, default=list(columns.text) if columns else [], key=f"{key}-text")
+    title = cells[1].selectbox(
+        "Title", [NO_TITLE, *names], index=_place(names, columns.title if columns else None), key=f"{key}-title"
+    )
+    id = cells[2].selectbox(
+        "Id", [HASH, *names], index=_place(names, columns.id if columns else None), key=f"{key}-id",
+        help="Identifies a document. A row with a known id replaces that document.",
+    )  # fmt: skip
+    language = columns.language if columns else None
+    free = [name for name in names if name not in (*text, title, id, language) and found.types[name] != "empty"]
+    kept = st.multiselect(
+        "Metadata", free, default=free, key=f"{key}-metadata", format_func=lambda name: f"{name} ({found.types[name]})",
+        help="Columns that you can filter, colour and group by.",
+    )  # fmt: skip
+    if not text:
+        st.warning("Choose the column that contains the text." if not found.problem else
+                   "No column looks like text. Choose one.")  # fmt: skip
+        return None
+    if not _has_text(found, text):
+        _refuse(f"The first rows have no text in {', '.join(text)}. Choose another column or file.")
+        return None
+    chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
+    left_out = tuple(name for name in free if name not in kept)
+    if columns and chosen == (tuple(columns.text), columns.title, columns.id):
+        return ReadOptions(leave_out=left_out)  # as it would be found again
+    return ReadOptions(text=chosen[0], title=chosen[1] or "", id=chosen[2] or "", leave_out=left_out)
+
+
+def _place(names: list[str], name: str | None) -> int:
+    return 1 + names.index(name) if name in names else 0
+
+
+def role_words(options: ReadOptions) -> list[str]:
+    """Return the options of `sonde index` that say the same."""
+    said = [word for name in options.texts for word in ("--text", name)]
+    said += ["--title", options.title] if options.title is not None else []
+    said += ["--id", options.id] if options.id is not None else []
+    return said + [word for name in options.leave_out for word in ("--leave-out", name)]
+
+
+def stamps(paths: Sequence[Path]) -> tuple[tuple[int, float], ...]:
+    """Return what changes when files do."""
+    return tuple((found.st_size, found.st_mtime) for found in (path.stat() for path in paths))
+
+
+@st.cache_data(show_spinner="Looking at the first rows …", max_entries=20, ttl=600)
+def look_at(paths: tuple[str, ...], stamp: tuple[tuple[int, float], ...], options: ReadOptions) -> Preview:
+    """Return a look at files, kept for as long as they do not change."""
+    del stamp  # part of the key
+    return preview([Path(path) for path in paths], options)

@@ -1,0 +1,143 @@
+"""The Explore page: the workbench over all documents, and what can be done with what is selected."""
+
+import json
+
+import numpy as np
+import streamlit as st
+
+from ....indexer.errors import UsageError
+from ....indexer.store.kinds import MAP
+from ....indexer.wording import counted
+from ....pipelines.facets import Facets
+from ...api import Collection
+from ..desk import DESK
+from ..drawer import ADDRESS, open_document
+from ..jobs.panel import ask_name, may_start, show_work, start
+from ..page import empty, escape_markdown, sentences, theme
+from ..workspace import Workspace, may_write
+from .address import SELECTION, STATE, state_of
+from .mount import draw
+from .selection import ACTIONS, show_action
+
+CHART = "workbench"
+DO = "do"
+"""In the address: which action on the selection is open."""
+
+
+def show(shelf: Workspace, collection: Collection) -> None:
+    """Draw the page."""
+    st.title("Explore", anchor=False)
+    running = show_work(shelf, collection)
+    maps = [run for run in collection.uncounted_runs() if run.kind is MAP and run.complete]
+    chosen = _chosen([run.name for run in reversed(maps)])
+    table = collection.table(chosen)
+    _above(shelf, collection, table, running)
+    _workbench(shelf, collection, table, running)
+
+
+def _chosen(names: list[str]) -> str | None:
+    """Return the map to show, asking where there are several; None where there is none."""
+    if len(names) < 2:
+        return names[0] if names else None
+    return st.selectbox("Map", names, key="map", bind="query-params", width=320)
+
+
+def _above(shelf: Workspace, collection: Collection, table: Facets, running: bool) -> None:
+    """Say what the map lacks, and offer to make it."""
+    placed = int((~np.isnan(table.places[:, 0])).sum())
+    if table.map is None:
+        empty(
+            "No map yet",
+            "A map shows each document as a point, with similar texts close together and names for regions. "
+            "It is made once, in the background: seconds for small collections, minutes for large ones.",
+            ":material/scatter_plot:",
+        )
+        _make(shelf, collection, running)
+    elif not placed:
+        empty("This map is empty", "Its documents were deleted or have changed. Make the map again.")
+        _make(shelf, collection, running, table.map)
+    elif placed < len(table):
+        _newer(shelf, collection, table.map, len(table) - placed, running)
+
+
+def _make(shelf: Workspace, collection: Collection, running: bool, again: str = "") -> None:
+    with st.container(horizontal_alignment="center"), sentences():
+        name, replace = ask_name(collection, "Name", again, MAP, "map_name") if again else ("map", [])
+        idle = may_start(running)
+        if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
+            start(shelf, collection, "Map", "map", *(["--name", name, *replace] if again else []))
+
+
+def _newer(shelf: Workspace, collection: Collection, map: str, newer: int, running: bool) -> None:
+    said, button = st.columns([4, 1], vertical_alignment="center")
+    said.info(f"{counted(newer, 'new document')} {'is' if newer == 1 else 'are'} not on this map.")
+    with sentences():
+        if button.button("Add them to the map", disabled=not may_start(running), width="stretch"):
+            start(shelf, collection, "Map: new documents", *MAP.update, map)
+
+
+@st.fragment
+def _workbench(shelf: Workspace, collection: Collection, table: Facets, running: bool) -> None:
+    """Draw the workbench; what is asked for in it runs only this part of the page."""
+    state, wrong = state_of(st.query_params.to_dict(), table.map or "")
+    if wrong:
+        st.error(escape_markdown(wrong[:1].upper() + wrong[1:] + "."))
+    allowed = [each for each in ACTIONS if may_write() or not each.writes]
+    actions = [{"name": each.name, "label": each.label} for each in allowed]
+    shown = {
+        "token": DESK.seat(collection, table), "rows": len(table), "state": state, "actions": actions, "theme": theme(),
+    }  # fmt: skip
+    above = st.container()  # below the workbench, nobody would see what failed
+    draw(shown, CHART, _act, lambda: _open(table))  # type: ignore[arg-type]
+    asked = st.session_state.pop("_opened_row", None)
+    action = next((each for each in allowed if each.name == st.query_params.get(DO)), None)
+    id, docs = None, None
+    with above, sentences():
+        if asked is not None:
+            id = _id(collection, asked)
+        elif action is not None and ADDRESS not in st.query_params:
+            docs = collection.select(state.get(SELECTION) or {"mode": "all", "parts": []})
+    with sentences():
+        if id is not None:
+            open_document(collection, id, _query(state))
+        elif action is not None and docs is not None:
+            show_action(shelf, collection, docs, action, running, _leave)
+
+
+def _act() -> None:
+    """Take an action that was asked for, and the state of the client, into the address."""
+    asked = st.session_state[CHART]["act"]
+    if not asked:
+        return
+    for name in STATE:
+        st.query_params.pop(name, None)
+    st.query_params.update({name: asked["state"][name] for name in STATE if asked["state"].get(name)})
+    st.query_params.pop(ADDRESS, None)
+    st.query_params[DO] = asked["name"]
+
+
+def _open(table: Facets) -> None:
+    asked = st.session_state[CHART]["open"]
+    if asked and 0 <= asked["row"] < len(table):
+        st.query_params.pop(DO, None)
+        st.session_state["_opened_row"] = int(table.docs[asked["row"]])
+
+
+def _leave() -> None:
+    st.query_params.pop(DO, None)
+
+
+def _id(collection: Collection, doc: int) -> str:
+    found = collection.numbered([doc])
+    if not found:
+        raise UsageError("this document is no longer in the collection: reload the page")
+    return found[0].id
+
+
+def _query(state: dict[str, str]) -> str:
+    """Return the query of a selection, for the reasons that the drawer gives."""
+    try:
+        parts = json.loads(state.get(SELECTION) or "{}").get("parts", [])
+        return next((str(part["query"]) for part in reversed(parts) if part.get("kind") == "query"), "")
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return ""

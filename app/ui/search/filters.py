@@ -1,0 +1,192 @@
+"""Filters made from the metadata's types, and a condition of one's own."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import streamlit as st
+
+from ....indexer.document import Value
+from ....pipelines.search.facets import Facet
+from ...api import Collection
+from ...api.functions import among, between, containing, every
+from ...api.looks import State
+from ..jobs.panel import name_of
+from ..page import escape_markdown
+
+SHOWN = 12
+"""Fields that have a widget from the start; more are added on demand."""
+EXACT = 2**53
+TRUTH = {True: "yes", False: "no"}
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
+    """Return what one can filter by, found once for each state of a collection."""
+    del path, at
+    return _collection.facets()
+
+
+def facets_of(collection: Collection) -> list[Facet]:
+    """Return what one can filter by."""
+    return known_facets(str(collection.path), collection.state(), collection)
+
+
+def show_filters(collection: Collection) -> tuple[str | None, float | None]:
+    """Draw the filters and return the condition and the threshold that they make."""
+    known = facets_of(collection)
+    with st.expander("Filters", icon=":material/filter_alt:", key="filters", on_change="rerun", bind="query-params"):
+        chosen = _fields(known)
+        columns = st.columns(3)
+        conditions = []
+        for place, facet in enumerate(chosen):
+            with columns[place % 3]:
+                conditions.append(_widget(collection, facet))
+        left, right = st.columns([2, 1])
+        own = left.text_input(
+            "Condition", key="where", bind="query-params", placeholder="stars <= 2 AND date >= '2024-01-01'",
+            help="The condition of an SQL WHERE.",
+        )  # fmt: skip
+        threshold = right.number_input(
+            "Minimum similarity", value=None, step=0.05, format="%.2f", key="threshold", bind="query-params",
+            help="Cosine of query and passage. In lexical mode: BM25.",
+        )  # fmt: skip
+    where = every([*conditions, own or ""])
+    if where:
+        shown, clear = st.columns([6, 1], vertical_alignment="center")
+        shown.code(where, language=None, wrap_lines=True)
+        clear.button("Clear", key="clear", on_click=_clear, args=(collection, known), width="stretch")
+    return where, threshold
+
+
+def choose_values(collection: Collection, facet: Facet, value: Value) -> None:
+    """Add a choice to a filter, or take it out: what a click on a facet does."""
+    key = _key(collection, facet)
+    held = list(st.session_state.get(key, _addressed(facet)))
+    held = [each for each in held if each != value] if value in held else [*held, value]
+    st.session_state[key] = held
+    _keep(facet, held)
+
+
+def chosen_of(collection: Collection, facet: Facet) -> list[Value]:
+    """Return the choices that a filter holds."""
+    return list(st.session_state.get(_key(collection, facet), _addressed(facet)))
+
+
+def _fields(known: list[Facet]) -> list[Facet]:
+    usable = [facet for facet in known if facet.documents and (facet.choices or facet.type != "list")]
+    if len(usable) <= SHOWN:
+        return usable
+    names = [facet.name for facet in usable]
+    named = st.multiselect("Fields", names, default=names[:SHOWN], key="fields", bind="query-params")
+    return [facet for facet in usable if facet.name in named]
+
+
+def _widget(collection: Collection, facet: Facet) -> str:
+    if facet.choices:
+        return _choices(collection, facet)
+    if facet.type == "date":
+        return _dates(facet)
+    if facet.type in ("integer", "real"):
+        return _range(facet)
+    part = st.text_input(
+        escape_markdown(facet.name), key=f"f.{facet.name}", bind="query-params", placeholder="contains …",
+    )  # fmt: skip
+    return containing(facet.name, part) if part else ""
+
+
+def _choices(collection: Collection, facet: Facet) -> str:
+    key, counts = _key(collection, facet), dict(facet.choices)
+    if key not in st.session_state:
+        st.session_state[key] = _addressed(facet)
+    held = [value for value in st.session_state[key] if value in counts]
+    if held != st.session_state[key]:
+        st.session_state[key] = held  # the value has gone from the collection since
+
+    def name(value: Value) -> str:
+        return f"{shown_value(value)} ({counts.get(value, 0):,})"
+
+    given: Sequence[Value] = st.multiselect(
+        escape_markdown(facet.name), list(counts), key=key, format_func=name, placeholder="any"
+    )
+    _keep(facet, list(given))
+    return among(facet.name, facet.type, list(given)) if given else ""
+
+
+def _range(facet: Facet) -> str:
+    ends = _ends(facet)
+    if ends is None:
+        return ""
+    step = 1 if facet.type == "integer" else (ends[1] - ends[0]) / 100
+    first, last = st.slider(
+        escape_markdown(facet.name), ends[0], ends[1], ends, step, key=f"f.{facet.name}", bind="query-params",
+    )  # fmt: skip
+    return between(facet.name, first if first > ends[0] else None, last if last < ends[1] else None)
+
+
+def _ends(facet: Facet) -> tuple[float, float] | None:
+    """Return the least and the greatest number, None where there is nothing between them to choose."""
+    low, high = facet.low, facet.high
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)) or low >= high:
+        return None
+    if max(abs(low), abs(high)) >= EXACT:
+        return None  # a browser's numbers end here; a condition of one's own still reaches them
+    return (int(low), int(high)) if facet.type == "integer" else (float(low), float(high))
+
+
+def _dates(facet: Facet) -> str:
+    low, high = _day(facet.low), _day(facet.high)
+    if low is None or high is None or low >= high:
+        return ""
+    given: Any = st.date_input(
+        escape_markdown(facet.name), (low, high), low, high, key=f"f.{facet.name}", bind="query-params",
+    )  # fmt: skip
+    days = list(given) if isinstance(given, (tuple, list)) else [given]
+    first, last = days[0] if days else low, days[1] if len(days) > 1 else high
+    return between(facet.name, first if first > low else None, last if last < high else None)
+
+
+def _day(value: Value) -> date | None:
+    return value.date() if isinstance(value, datetime) else value if isinstance(value, date) else None
+
+
+def shown_value(value: Value) -> str:
+    """Return a choice as people read it."""
+    return TRUTH[value] if isinstance(value, bool) else str(value)
+
+
+def _key(collection: Collection, facet: Facet) -> str:
+    """Return the key of a widget: choices differ from collection to collection, the name in the address does not."""
+    return f"choice.{hashlib.sha256(str(collection.path).encode()).hexdigest()[:8]}.{name_of(collection)}.{facet.name}"
+
+
+def _addressed(facet: Facet) -> list[Value]:
+    wanted = st.query_params.get_all(f"f.{facet.name}")
+    return [value for value, _ in facet.choices if shown_value(value) in wanted]
+
+
+def _keep(facet: Facet, held: list[Value]) -> None:
+    """Put choices into the address; without their counts, which a widget bound to it would add."""
+    name, texts = f"f.{facet.name}", [shown_value(value) for value in held]
+    if texts and st.query_params.get_all(name) != texts:
+        st.query_params[name] = texts
+    elif not texts and name in st.query_params:
+        del st.query_params[name]
+
+
+def _clear(collection: Collection, known: list[Facet]) -> None:
+    for facet in known:
+        if facet.choices:
+            st.session_state[_key(collection, facet)] = []
+            _keep(facet, [])
+        elif f"f.{facet.name}" in st.session_state:
+            st.session_state[f"f.{facet.name}"] = _whole(facet)
+    st.session_state["where"] = ""
+
+
+def _whole(facet: Facet) -> Any:
+    """Return the value of a widget that leaves nothing out."""
+    if facet.type == "date":
+        return _day(facet.low), _day(facet.high)
+    return _ends(facet) if facet.type in ("integer", "real") else ""

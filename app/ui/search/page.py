@@ -1,0 +1,140 @@
+"""The Search page: a box, examples to start with, hits."""
+
+import hashlib
+import math
+
+import streamlit as st
+
+from ....indexer.wording import counted
+from ....pipelines.search.results import Results
+from ...api import Collection
+from ...api.looks import State
+from ..browser import show_top
+from ..page import empty, escape_markdown, is_digest, sentences, shortened
+from ..workspace import Workspace
+from .aside import show_aside
+from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
+from .hits import show_hits
+
+SHORT = 80
+
+
+def show_start(collection: Collection) -> None:
+    """Draw the page as it is before a query."""
+    documents, passages = collection.counts()
+    fields = list(collection.fields())
+    with st.container(border=True, horizontal_alignment="center", gap="medium"):
+        st.header(":material/search: Ask in your own words", anchor=False, text_alignment="center")
+        held = f"{counted(documents, 'document')} in {counted(passages, 'passage')}"
+        said = f"{held}, embedded with {collection.model}."
+        if fields:
+            named = ", ".join(fields[:8]) + (" …" if len(fields) > 8 else "")
+            said += f" Filters: {named}."
+        st.markdown(escape_markdown(said), text_alignment="center")
+        found = _examples(str(collection.path), collection.state(), collection)
+        if found:
+            st.caption("Phrases from these texts:", text_alignment="center")
+            with st.container(horizontal=True, horizontal_alignment="center"):
+                for place, example in enumerate(found):
+                    st.button(escape_markdown(example), key=f"example{place}", on_click=_ask, args=(example,))
+
+
+def _ask(query: str) -> None:
+    st.session_state["q"] = query
+
+
+@st.cache_data(show_spinner="Reading texts …", max_entries=32)
+def _examples(path: str, at: State, _collection: Collection) -> list[str]:
+    del path, at
+    return _collection.example_queries()
+
+
+def show(shelf: Workspace, collection: Collection) -> None:
+    """Draw the page."""
+    del shelf
+    st.title("Search", anchor=False)
+    asked = ask(collection)
+    if asked.like is None and not asked.query.strip():
+        show_start(collection)
+        return
+    if asked.like is not None:
+        _show_like(collection, asked.like)
+    with sentences(), st.spinner("Searching …", show_time=True):
+        every = wide(collection, asked)
+        _show_found(collection, asked, every)
+
+
+def _show_like(collection: Collection, id: str) -> None:
+    shown = id
+    if is_digest(id) and id in (found := collection.documents([id])):
+        shown = found[id].title.strip() or shortened(found[id].text, SHORT)
+    said, back = st.columns([5, 1], vertical_alignment="center")
+    said.info(f"Documents similar to **{escape_markdown(shown)}**, by meaning.", icon=":material/content_copy:")
+    back.button("Back", key="back", on_click=_back, width="stretch", icon=":material/arrow_back:")
+
+
+def _back() -> None:
+    st.query_params.pop(LIKE, None)
+
+
+def _show_found(collection: Collection, asked: SearchForm, every: Results) -> None:
+    if not len(every):
+        _show_nothing(every)
+        return
+    pages = math.ceil(len(every) / asked.settings.k)
+    left, right = st.columns([7, 3], gap="large")
+    with left:  # first: the hits are what one waits for
+        _show_page(collection, asked, every, pages)
+    with right:
+        show_aside(collection, asked, every)
+
+
+def _show_page(collection: Collection, asked: SearchForm, every: Results, pages: int) -> None:
+    above = st.container()
+    hits = st.container()
+    number = _number(asked, pages)
+    results = page_of(collection, asked, number)
+    with above:
+        _show_how(results, every)
+    with hits:
+        show_hits(collection, asked, results)
+    show_top(f"{hashlib.sha256(repr(asked.key).encode()).hexdigest()[:16]}{number}")
+
+
+def _number(asked: SearchForm, pages: int) -> int:
+    """Draw the choice of a page and return its number; each question has one of its own, and begins with the first."""
+    question = hashlib.sha256(repr(asked.key).encode()).hexdigest()[:16]
+    begun: dict[str, int] = st.session_state.setdefault("_pages", {})
+    if question not in begun:
+        address = st.query_params.get("page", "")
+        begun[question] = int(address) if not begun and address.isdecimal() and len(address) < 4 else 1
+    number = 1
+    if pages > 1:
+        number = st.pagination(pages, default=max(1, min(begun[question], pages)), key=f"page:{question}")
+    if number > 1:
+        st.query_params["page"] = str(number)
+    elif "page" in st.query_params:
+        del st.query_params["page"]
+    return number
+
+
+def _show_how(results: Results, every: Results) -> None:
+    """Say how many hits there are and how they were found."""
+    count = (
+        f"The best {len(every)} hits" if len(every) >= WIDE else "1 hit" if len(every) == 1 else f"{len(every)} hits"
+    )
+    stage = f" · reranked by {results.reranking}, {results.reranking.unit}" if results.reranking else ""
+    st.caption(
+        escape_markdown(f"{count} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
+    )
+    for note in results.notes:
+        st.info(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/info:")
+
+
+def _show_nothing(every: Results) -> None:
+    why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
+    ways = (
+        "Try other words, or hybrid or dense mode. "
+        "Or open Filters: a filter or the minimum similarity may exclude hits."
+    )
+    empty("Nothing found", f"{why}\n\n{ways}", ":material/search_off:")

@@ -1,1 +1,0 @@
-"""One module a page; each has a function `show` that draws it."""
