@@ -55,15 +55,19 @@ def to_pandas(results: Results) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*BEFORE, *names.values()])
 
 
+LEFT = 'style="text-align: left"'
+"""Of columns of texts: Jupyter aligns what is in a table to the right."""
+
+
 def to_html(results: Results) -> str:
     """Return notes and hits as HTML, every text escaped: rank, relevance, title or id, and the excerpt."""
     rows = "".join(
         f"<tr><td>{hit.rank}</td><td>{hit.relevance:.2f}{' weak' if hit.weak else ''}</td>"
-        f"<td>{escape(hit.title or hit.id)}{_copies(hit)}</td><td>{escape(hit.shown)}</td></tr>"
+        f"<td {LEFT}>{escape(hit.title or hit.id)}{_copies(hit)}</td><td {LEFT}>{escape(hit.shown)}</td></tr>"
         for hit in results
     )
     notes = "".join(f"<p>{escape(note)}</p>" for note in results.notes)
-    head = "<tr><th>rank</th><th>relevance</th><th>document</th><th>excerpt</th></tr>"
+    head = f"<tr><th>rank</th><th>relevance</th><th {LEFT}>document</th><th {LEFT}>excerpt</th></tr>"
     return f"<p>{escape(results.query)}</p>{notes}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
