@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.where}: {example}")
 def test_an_example_parses(example: Example) -> None:
-    words, parser = list(example.words), typer.main.get_command(app())
+    words, parser = list(example.words), every_command()
     context = None
     while (inner := getattr(parser, "commands", {}).get(words[0] if words else "")) is not None:
         context = parser.make_context(parser.name, words[:1], parent=context, resilient_parsing=True)
@@ -115,10 +116,11 @@ def test_an_example_parses(example: Example) -> None:
     parser.make_context(parser.name, words, parent=context)
 
 
-def app() -> typer.Typer:
+@cache
+def every_command() -> Any:
     from sonde.app.cli.commands import app_for
 
-    return app_for()
+    return typer.main.get_command(app_for())
 
 
 @pytest.fixture(scope="module")

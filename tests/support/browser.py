@@ -13,7 +13,11 @@ from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
 VARIABLE = "SONDE_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader"]  # WebGL without a graphics card
+FLAGS = [
+    "--enable-unsafe-swiftshader", "--use-angle=swiftshader",  # WebGL without a graphics card
+    "--disable-gpu-compositing",  # but the page itself without it: SwiftShader draws each frame several times slower
+    "--force-prefers-reduced-motion",  # a spinner that turns is drawn 60 times a second for as long as a test waits
+]  # fmt: skip
 MINUTES = 10
 
 

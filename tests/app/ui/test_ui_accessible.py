@@ -69,8 +69,18 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def page(chromium: Browser) -> Iterator[Page]:
+    """One window for all addresses: Streamlit's scripts are read and compiled once, which takes longer than axe-core."""
+    page = chromium.new_page()
+    page.set_default_timeout(PATIENCE)
+    yield page
+    page.close()
+
+
 def found(page: Page, url: str) -> list[str]:
     """Return what axe-core says against a page: what is grave, and headings that skip a level."""
+    page.goto("about:blank")  # nothing of the test before is left, also where only the query differs
     page.goto(url)
     expect(page.get_by_test_id("stMain").get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
@@ -91,20 +101,14 @@ def found(page: Page, url: str) -> list[str]:
         *((address, "dark") for address in (*PAGES[:4], *thinned(PAGES[4:], 3))),
     ],
 )
-def test_no_page_has_a_serious_fault(chromium: Browser, shelf: Server, address: str, scheme: Any) -> None:
-    page = chromium.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
-    page.set_default_timeout(PATIENCE)
-    try:
-        assert found(page, f"{shelf.url}{address}") == []
-    finally:
-        page.close()
+def test_no_page_has_a_serious_fault(page: Page, shelf: Server, address: str, scheme: Any) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    assert found(page, f"{shelf.url}{address}") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_first_page_has_none_either(chromium: Browser, empty: Server, scheme: Any) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    page.set_default_timeout(PATIENCE)
-    try:
-        assert found(page, empty.url) == []
-    finally:
-        page.close()
+def test_the_first_page_has_none_either(page: Page, empty: Server, scheme: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    assert found(page, empty.url) == []
