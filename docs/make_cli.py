@@ -57,10 +57,8 @@ def commands() -> Iterator[list[str]]:
 def help_of(words: list[str]) -> str:
     """Return what `sonde WORDS --help` prints, at a fixed width."""
     environment = {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH), "NO_COLOR": "1"}
-    # The commands of one module: all of them take a quarter of a second to put together.
-    ran = CliRunner().invoke(
-        app_for(words), [*words, "--help"], prog_name="sonde", env=environment, terminal_width=WIDTH
-    )
+    app = app_for(words)  # not all modules: their commands take a quarter of a second to put together
+    ran = CliRunner().invoke(app, [*words, "--help"], prog_name="sonde", env=environment, terminal_width=WIDTH)
     if ran.exit_code:
         raise SystemExit(f"sonde {' '.join(words)} --help failed: {ran.output}")
     return "\n".join(line.rstrip() for line in ran.output.strip("\n").splitlines())

@@ -36,7 +36,7 @@ from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-EXAMPLES = int(os.environ.get("SONDE_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("SONDE_EXAMPLES", "25"))
 """Examples of each property; `make soak` tries many more."""
 settings.register_profile("default", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)

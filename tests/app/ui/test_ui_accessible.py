@@ -71,7 +71,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def page(chromium: Browser) -> Iterator[Page]:
-    """One window for all addresses: Streamlit's scripts are read and compiled once, which takes longer than axe-core."""
+    """One window for all addresses, in which Streamlit's scripts are read and compiled once: axe-core takes less."""
     page = chromium.new_page()
     page.set_default_timeout(PATIENCE)
     yield page

@@ -1,6 +1,5 @@
 """Clustering: KMeans, density, auto k, runs, updates, bad input, and what a kill leaves."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from cluster_corpus import COPY, collection, made, rows
 from command_line import contents
+from other_threads import other_threads
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
@@ -113,15 +113,11 @@ def test_the_same_clusters_twice_and_in_another_process_with_other_threads(theme
         "from fake_encoder import FakeEncoder\n"
         f"Collection.open({str(themes.path)!r}, encoder=FakeEncoder()).cluster(sys.argv[1], **{settings!r})"
     )
-    for threads in (1, 2):
-        chosen = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
-        environment = os.environ | chosen | {"PYTHONPATH": str(Path(__file__).parents[2] / "support")}
-        subprocess.run([sys.executable, "-c", script, f"t{threads}"], check=True, env=environment)
-        assert labels_of(themes, f"t{threads}") == expected
+    environment = other_threads() | {"PYTHONPATH": str(Path(__file__).parents[2] / "support")}
+    subprocess.run([sys.executable, "-c", script, "there"], check=True, env=environment)
+    assert labels_of(themes, "there") == expected
     with themes.stored.view() as view:
-        stored = [
-            array_of(view.catalog, find_run(view.catalog, CLUSTER, n), "centroids") for n in ("a", "b", "t1", "t2")
-        ]
+        stored = [array_of(view.catalog, find_run(view.catalog, CLUSTER, n), "centroids") for n in ("a", "b", "there")]
     assert len({array.tobytes() for array in stored}) == 1
 
 
