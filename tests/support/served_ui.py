@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 from in_chromium import PATIENCE, activate, chromium  # noqa: F401  (fixture)
-from playwright.sync_api import Browser, Locator, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, ViewportSize, expect
 
 
 def weightless() -> dict[str, str]:
@@ -102,8 +102,11 @@ def serving(place: Path) -> Iterator[Server]:
 class Visit:
     """A browser window, and what must not happen in it."""
 
-    def __init__(self, browser: Browser, server: Server) -> None:
-        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    def __init__(self, browser: Browser | BrowserContext, server: Server) -> None:
+        """Open a window in a context of its own, or in the one given: a module's, of which only the page is its own."""
+        own = isinstance(browser, Browser)
+        size: ViewportSize = {"width": 1280, "height": 800}
+        self.context = browser.new_context(viewport=size, accept_downloads=True) if own else browser
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.server = server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_encoder import FakeEncoder
 from in_chromium import PATIENCE, activate, chromium  # noqa: F401  (fixture)
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 from served_ui import Server, Visit, serving
 from ui_overview import mapped, shop, topics
 from ui_pages import Pages
@@ -34,13 +34,21 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """One for the pages of all tests, in which Streamlit's scripts are read and compiled once."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def visit(chromium: Browser, shelf: Server) -> Iterator[Visit]:
-    visit = Visit(chromium, shelf)
+def visit(context: BrowserContext, shelf: Server) -> Iterator[Visit]:
+    visit = Visit(context, shelf)
     try:
         yield visit
     finally:
-        visit.context.close()
+        visit.page.close()
 
 
 def test_the_second_page_of_hits_opens_at_its_top(visit: Visit) -> None:
@@ -101,8 +109,9 @@ def test_a_lost_server_is_told_in_our_words(visit: Visit, shelf: Server) -> None
     [("data", "New collection"), ("labels", "against a column"), ("clusters", "compare"), ("search?q=parcel", "Why"),
      ("evaluate", "Nothing measured yet"), ("explain", "Is it safe")],
 )  # fmt: skip
-def test_nothing_is_cut_on_a_phone(chromium: Browser, shelf: Server, address: str, last: str) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 844})
+def test_nothing_is_cut_on_a_phone(context: BrowserContext, shelf: Server, address: str, last: str) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
     page.set_default_timeout(PATIENCE)
     try:
         page.goto(f"{shelf.url}/{address}{'&' if '?' in address else '?'}collection=shop")
