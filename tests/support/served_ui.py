@@ -99,6 +99,24 @@ def serving(place: Path) -> Iterator[Server]:
                 process.kill()
 
 
+@pytest.fixture(scope="module")
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """One for the pages of all tests of a file, in which Streamlit's scripts are read and compiled once."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    yield context
+    context.close()
+
+
+@contextmanager
+def visiting(context: BrowserContext, server: Server) -> Iterator["Visit"]:
+    """A window of a context that others share."""
+    visit = Visit(context, server)
+    try:
+        yield visit
+    finally:
+        visit.page.close()
+
+
 class Visit:
     """A browser window, and what must not happen in it."""
 

@@ -4,23 +4,36 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fake_encoder import FakeEncoder
 from in_chromium import activate, chromium  # noqa: F401  (fixture)
-from playwright.sync_api import Locator, expect
-from served_ui import Server, Visit, server, visit  # noqa: F401  (fixtures)
+from playwright.sync_api import BrowserContext, Locator, expect
+from served_ui import Server, Visit, context, serving, visiting  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection, index
 
 HOSTILE = "<img src=x onerror=alert(1)> [link](http://evil.example) :material/bug_report: </div>"
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("drawer")) as server:
+        yield server
+
+
 @pytest.fixture
-def shop(server: Server) -> Collection:
+def visit(context: BrowserContext, server: Server) -> Iterator[Visit]:
+    with visiting(context, server) as visit:
+        yield visit
+
+
+@pytest.fixture
+def shop(server: Server, request: pytest.FixtureRequest) -> Collection:
+    """A collection of the test's own, which is named after it."""
     encoder: Any = FakeEncoder()
     words = ("battery died", "parcel late", "screen broke")
     rows = [
@@ -28,7 +41,9 @@ def shop(server: Server) -> Collection:
          "stars": n % 5}
         for n in range(30)
     ]  # fmt: skip
-    made = index(rows, server.shelf / "shop.sonde", id="id", title="title", text="text", encoder=encoder)
+    made = index(
+        rows, server.shelf / f"{request.node.name}.sonde", id="id", title="title", text="text", encoder=encoder
+    )
     made.label(["battery", "parcel"], name="kinds", engine="similarity")
     made.tag("late", where="stars = 1")
     return made
@@ -55,7 +70,7 @@ def docs(visit: Visit) -> list[str]:
 
 
 def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, shop: Collection) -> None:
-    page = visit.go("/search?collection=shop&q=battery+died")
+    page = visit.go(f"/search?collection={shop.path.stem}&q=battery+died")
     opener = page.get_by_test_id("stMain").get_by_role("button", name="Details", exact=True).first
     expect(opener).to_be_visible()
     activate(opener)
@@ -100,7 +115,7 @@ def test_a_document_is_moved_to_another_group_and_locked_there(visit: Visit, sho
     def group() -> list[int]:
         return [each.number for each in shop.memberships("t1") if each.run.kind == "taxonomy"]
 
-    page = visit.go("/search?collection=shop&doc=t1")
+    page = visit.go(f"/search?collection={shop.path.stem}&doc=t1")
     box = drawer(visit).get_by_role("combobox", name=re.compile("Group in ours"))
     expect(box).to_have_value(groups[now])
     box.click()
@@ -116,7 +131,7 @@ def test_a_document_is_moved_to_another_group_and_locked_there(visit: Visit, sho
 
 
 def test_neighbours_lead_on_and_back_and_nothing_is_markup(visit: Visit, shop: Collection) -> None:
-    page = visit.go("/labels?collection=shop&doc=t3")
+    page = visit.go(f"/labels?collection={shop.path.stem}&doc=t3")
     shown = drawer(visit)
     expect(shown.get_by_text(HOSTILE, exact=True)).to_be_visible()
     assert page.locator("img[src=x]").count() == 0
@@ -140,7 +155,7 @@ def test_neighbours_lead_on_and_back_and_nothing_is_markup(visit: Visit, shop: C
 
 
 def test_an_unknown_document_is_one_sentence(visit: Visit, shop: Collection) -> None:
-    page = visit.go("/search?collection=shop&doc=nobody")
+    page = visit.go(f"/search?collection={shop.path.stem}&doc=nobody")
     shown = page.get_by_role("dialog")
     expect(shown.get_by_text("there is no document with the id 'nobody'")).to_be_visible()
     visit.check()

@@ -10,7 +10,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from in_chromium import PATIENCE, activate, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Browser, BrowserContext, expect
-from served_ui import Server, Visit, serving
+from served_ui import Server, Visit, context, serving, visiting  # noqa: F401  (fixture)
 from ui_overview import mapped, shop, topics
 from ui_pages import Pages
 
@@ -34,21 +34,10 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """One for the pages of all tests, in which Streamlit's scripts are read and compiled once."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
-    yield context
-    context.close()
-
-
 @pytest.fixture
 def visit(context: BrowserContext, shelf: Server) -> Iterator[Visit]:
-    visit = Visit(context, shelf)
-    try:
+    with visiting(context, shelf) as visit:
         yield visit
-    finally:
-        visit.page.close()
 
 
 def test_the_second_page_of_hits_opens_at_its_top(visit: Visit) -> None:
