@@ -3,10 +3,12 @@
 # ruff: noqa: F811  (a fixture that is imported)
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 import themes
+from fake_encoder import FakeEncoder
 from ui_pages import Pages, pages, shown  # noqa: F401  (pages: a fixture)
 
 from sonde.app.api import Collection, index
@@ -16,16 +18,24 @@ from sonde.app.ui.workspace import Workspace
 from sonde.indexer.errors import UsageError
 
 
-@pytest.fixture
-def shelf(pages: Pages) -> Pages:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One collection and one in shards, of the same documents and with the same runs."""
+    folder = tmp_path_factory.mktemp("made")
     for name, shards in (("xwhole", None), ("xshards", 3)):
-        path = pages.shelf / f"{name}.sonde"
-        made = index(themes.rows(12), path, id="id", text="text", encoder=pages.encoder, shards=shards)  # type: ignore[arg-type]
-        made.cluster("k", k=4)
-        made.label(tuple(themes.THEMES), name="l")
-        made.map("m")
-        made.tag("late", where="stars <= 1")
+        path = folder / f"{name}.sonde"
+        with index(themes.rows(12), path, id="id", text="text", encoder=FakeEncoder(), shards=shards) as each:  # type: ignore[arg-type]
+            each.cluster("k", k=4)
+            each.label(tuple(themes.THEMES), name="l")
+            each.map("m")
+            each.tag("late", where="stars <= 1")
+    return folder
+
+
+@pytest.fixture
+def shelf(pages: Pages, made: Path) -> Pages:
+    """Copies of both, which a test may change."""
+    shutil.copytree(made, pages.shelf, dirs_exist_ok=True)
     return pages
 
 
