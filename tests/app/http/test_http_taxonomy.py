@@ -1,5 +1,6 @@
 """Taxonomies over HTTP given what cannot be: one line with a status of 4xx, and nothing changed."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,14 @@ EDIT = (
     "operation", "name", "groups", "description", "to", "level", "ids", "where", "k", "run", "examples", "near", "lock",
     "taxonomy", "by", "seed",
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection that is only copied."""
+    shop = made(tmp_path_factory.mktemp("fresh") / "shop.sonde")
+    shop.stored.close()
+    return shop.path
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +75,12 @@ def test_reading(client: TestClient, method: str, value: Any) -> None:
 
 @pytest.mark.parametrize("value", WRONG, ids=[repr(value)[:20] for value in WRONG])
 @pytest.mark.parametrize("method", WRITING)
-def test_writing(tmp_path: Path, method: str, value: Any) -> None:
+def test_writing(fresh: Path, tmp_path: Path, method: str, value: Any) -> None:
     needed = {
         "make_taxonomy": {"source": "tree", "name": "new"},
         "import_taxonomy": {"text": "name\na\n", "form": "csv"},
     }
-    made(tmp_path / "shop.sonde").stored.close()
+    shutil.copytree(fresh, tmp_path / "shop.sonde")
     with client_of(tmp_path / "shop.sonde", rate=1e6) as client:
         for option in WRITING[method]:
             tried(client, f"/write/{method}", {**needed.get(method, {}), option: value})
