@@ -1,7 +1,6 @@
 """UMAP, seeded, from exact neighbours: graph and layout (McInnes, Healy and Melville, arXiv:1802.03426)."""
 
 from collections.abc import Callable
-from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -99,18 +98,6 @@ class ThreadPace:
         return self.steps % AGAIN == 0
 
 
-NEGATIVES = 5
-"""Points that are pushed away for each neighbour that pulls: UMAP's own."""
-LIMIT = 4.0
-"""Longest step along one axis at a rate of 1: UMAP's own."""
-RATE = 0.5
-"""At the start; it falls to 0. UMAP's own 1 is too much for places that are a part of a round old."""
-PARTS = 4
-"""Parts of a round, each with its share of the edges: the more, the fresher the places of the others."""
-COARSE = 16
-"""Low bits of a squared distance, as float32, that the forces leave out: they are right to 0.8 %."""
-
-
 def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed: int) -> np.ndarray:
     """Move points until neighbours in a graph are near and others are not (McInnes, Healy, Melville, arXiv:1802.03426).
 
@@ -127,22 +114,26 @@ def arrange(start: np.ndarray, graph: Any, a: float, b: float, rounds: int, seed
     """
     import numba
 
+    from .umap_moves import turn
+
     places = np.array(start, np.float32, order="C")
     starts, ends, every = _edges(graph, rounds)
     state = (places, places.copy(), places.copy(), starts, ends, every, every.copy(), *_forces(a, b))
-    turn, before = _compiled(places.shape[1]), numba.get_num_threads()
-    turn(*state, 0, 0, np.uint64(seed))  # compiles it, so that no round is timed with that
+    axes, before = (0,) * places.shape[1], numba.get_num_threads()
+    turn(*state, axes, 0, 0, np.uint64(seed))  # compiles or loads it, so that no round is timed with that
     pace = ThreadPace(before)
     try:
         for number in range(rounds):
-            pace.run(lambda threads, number=number: _turn(turn, threads, *state, number, rounds, np.uint64(seed)))
+            pace.run(lambda threads, number=number: _turn(threads, *state, axes, number, rounds, np.uint64(seed)))
     finally:
         numba.set_num_threads(before)
     return places
 
 
-def _turn(turn: Any, threads: int, *arguments: Any) -> None:
+def _turn(threads: int, *arguments: Any) -> None:
     import numba
+
+    from .umap_moves import turn
 
     numba.set_num_threads(threads)
     turn(*arguments)
@@ -153,6 +144,8 @@ def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
     Both directions of an edge are in the same part; those that would never pull are left out.
     """
+    from .umap_moves import PARTS
+
     edges = graph.tocoo()
     kept = edges.data >= edges.data.max() / rounds
     points, ends, weights = edges.row[kept].astype(np.int64), edges.col[kept].astype(np.uint32), edges.data[kept]
@@ -164,6 +157,8 @@ def _edges(graph: Any, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def _forces(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Return pull and push, float32 [65536], by the leading bits of a squared distance: powers are slow."""
+    from .umap_moves import COARSE
+
     halfway = np.uint32(1 << COARSE - 1)
     bits = (np.arange(1 << 32 - COARSE - 1, dtype=np.uint32) << np.uint32(COARSE)) + halfway
     with np.errstate(invalid="ignore", over="ignore"):  # the last ones are for NaN
@@ -175,95 +170,6 @@ def _forces(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _finite(force: np.ndarray) -> np.ndarray:
     return np.nan_to_num(force, posinf=0, neginf=0).astype(np.float32)
-
-
-def _moves(axes: int) -> tuple[Any, Any, Any]:
-    """Return the compiled steps of a round: the next random state, a pull along an edge, a push from another point."""
-    import numba
-
-    compiled = numba.njit(fastmath=True)
-
-    @compiled
-    def step(force: Any, gap: Any, rate: Any) -> Any:
-        return rate * max(np.float32(-LIMIT), min(np.float32(LIMIT), force * gap))
-
-    @compiled
-    def at(squared: Any) -> Any:
-        return np.float32(squared).view(np.int32) >> COARSE
-
-    @compiled
-    def mixed(state: Any) -> Any:  # splitmix64 (Steele, Lea, Flood 2014)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return state ^ (state >> np.uint64(31))
-
-    @compiled
-    def squared_gap(then: Any, point: Any, now: Any, other: Any) -> Any:
-        total = np.float32(0)
-        for axis in range(axes):
-            gap = then[point, axis] - now[other, axis]
-            total += gap * gap
-        return total
-
-    @compiled
-    def pulled(then: Any, point: Any, now: Any, other: Any, pull: Any, rate: Any) -> None:
-        """Move a point twice, as the edge from either end would, the other point giving way as much in between."""
-        first, left = pull[at(squared_gap(then, point, now, other))], np.float32(0)
-        for axis in range(axes):
-            gap = then[point, axis] - now[other, axis]
-            once = step(first, gap, rate)
-            left += (gap + once + once) * (gap + once + once)
-        second = pull[at(left)]
-        for axis in range(axes):
-            gap = then[point, axis] - now[other, axis]
-            once = step(first, gap, rate)
-            then[point, axis] += once + step(second, gap + once + once, rate)
-
-    @compiled
-    def pushed(then: Any, point: Any, moved: Any, now: Any, other: Any, push: Any, rate: Any) -> None:
-        force = push[at(squared_gap(then, point, now, other))]
-        for axis in range(axes):
-            moved[point, axis] += step(force, then[point, axis] - now[other, axis], rate)
-
-    return mixed, pulled, pushed
-
-
-@cache
-def _compiled(axes: int) -> Any:
-    import numba
-
-    mixed, pulled, pushed = _moves(axes)
-
-    @numba.njit(parallel=True, fastmath=True)
-    def turn(
-        now: Any, then: Any, moved: Any, starts: Any, ends: Any, every: Any, due: Any, pull: Any, push: Any,
-        number: Any, rounds: Any, seed: Any,
-    ) -> None:  # fmt: skip
-        """Do a round: its places are in `now` again, since the number of parts is even."""
-        count, rate = np.uint64(len(now)), np.float32(RATE * (1 - number / max(rounds, 1)))
-        for part in range(PARTS if rounds else 0):
-            for point in numba.prange(len(now)):
-                turned = np.uint64(number * PARTS + part)
-                state = mixed((seed * np.uint64(rounds * PARTS) + turned) * count + np.uint64(point))
-                for axis in range(axes):
-                    then[point, axis] = now[point, axis]
-                for edge in range(starts[point * PARTS + part], starts[point * PARTS + part + 1]):
-                    if due[edge] > number:
-                        continue
-                    due[edge] += every[edge]
-                    pulled(then, point, now, ends[edge], pull, rate)
-                    for axis in range(axes):
-                        moved[point, axis] = then[point, axis]
-                    for _ in range(NEGATIVES):  # all from one place: none has to wait for the one before
-                        state += np.uint64(0x9E3779B97F4A7C15)
-                        other = ((mixed(state) >> np.uint64(32)) * count) >> np.uint64(32)
-                        if other != point:
-                            pushed(then, point, moved, now, other, push, rate)
-                    for axis in range(axes):
-                        then[point, axis] = moved[point, axis]
-            now, then = then, now
-
-    return turn
 
 
 LARGE = 10_000

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sonde.pipelines.analysis.umap import COARSE, _forces, arrange, project
+from sonde.pipelines.analysis.umap import _forces, arrange, project
+from sonde.pipelines.analysis.umap_moves import COARSE
 
 A, B = 1.577, 0.895
 
