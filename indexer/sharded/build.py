@@ -45,14 +45,13 @@ from .layout import (
 )
 from .runs import runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
-from .spool import Spool, vanished, write_spool
+from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
+from .work import DIGITS
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""
 
-DIGITS = len("000000")
-"""The first characters of a version's name, which tell the generation."""
 SEED = 0
 """Of the hash of new collections: the same sources always give the same shards."""
 
@@ -110,7 +109,7 @@ def index_sharded(
         base = newest_generation(LocalTruth(folder), folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
-        spool = write_spool(reading, work_folder(folder) / "spool", sharding, fields, tally, notify)
+        spool = write_spool(reading, spools(folder), sharding, fields, tally, notify)
         _refuse_nothing(spool, tally)
         if base and settings.sync and not settings.delete_most:
             refuse_to_delete_most(vanished(folder, base, spool), sum(state.documents for state in base.shards if state))
@@ -158,7 +157,7 @@ def run_tasks(
         WriterBusyError: Another run committed first.
     """
     folder = tasks[0].folder
-    _resume(folder, tasks[0].version)
+    _resume(folder, tasks[0].version, tasks[0].spool)
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
     _commit(base, tasks[0], done, read)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
@@ -265,17 +264,20 @@ def _index_tasks(
     return [
         ShardTask(
             folder, shard, state and state.version, version, spool.counts[shard], spool.fields, given, sharding,
-            base.read if base else 0,
+            base.read if base else 0, spool=spool.digest,
         )
         for shard, state in enumerate(states)
         if spool.counts[shard] or (every and state)
     ]  # fmt: skip
 
 
-def _resume(folder: Path, version: str) -> None:
+def _resume(folder: Path, version: str, spool: str) -> None:
     """Keep what a stopped run left if this one is the same run; remove it otherwise."""
     work = work_folder(folder)
     make_folder(work)
+    for path in spools(folder).glob("*"):
+        if path.name != spool:
+            shutil.rmtree(path, ignore_errors=True)
     note = work / "version"
     left = note.read_text() if note.is_file() else ""
     if left == version:
