@@ -26,13 +26,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _ray_cluster import Cluster
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from ray_cluster import Cluster
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
 from sonde.indexer.sharded.layout import generation_number
 
-SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support" / "watched"
+WATCHED = Path(__file__).resolve().parents[1] / "tests" / "support" / "watched"
 SHARDS, COUNT, BATCH, CORES = 4, 800, 25, 2
 SHARES = {"worker": 0.3, "command": 0.3, "raylet": 0.2, "head": 0.2, "frozen": 0.1, "two": 0.1}
 """Tries of each kind, as a share of --kills; the last two are no kills and come on top."""
@@ -134,7 +136,7 @@ class Tries:
         self.folder = place / "c.sonde"
         added = {
             "SONDE_WATCHED": str(place),
-            "PYTHONPATH": f"{SUPPORT}:{os.environ.get('PYTHONPATH', '')}",
+            "PYTHONPATH": f"{WATCHED}:{os.environ.get('PYTHONPATH', '')}",
             "OMP_NUM_THREADS": "1",
         }
         (place / "h").mkdir()
@@ -324,7 +326,7 @@ class Reader:
 
     def _read(self) -> None:
         newest = False
-        while not self._ended.wait(0.1) and not self.problem:
+        while not self._ended.wait(0.4) and not self.problem:
             there = generation_number(self.folder)
             try:
                 found = answers(self.folder)

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, whose processes can be killed and replaced."""
+"""A Ray cluster of one or two nodes on this machine, whose processes can be killed and replaced."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -25,9 +25,9 @@ RAY = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=1", "--
 
 
 class Cluster:
-    """Two nodes with one core each; the first has the head."""
+    """Nodes with one core each; the first has the head."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], nodes: int = 2) -> None:
         """Start it; its processes and the commands that use it need the variables in `environment`."""
         self.folder = folder
         self.environment = {
@@ -35,6 +35,7 @@ class Cluster:
             "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
         }  # fmt: skip
         self.ports = _free_port(), _free_port()
+        self.nodes = nodes
         self.start()
 
     @property
@@ -43,13 +44,13 @@ class Cluster:
         return f"ray://127.0.0.1:{self.ports[1]}"
 
     def start(self) -> None:
-        """Start both nodes."""
-        self.ports = _free_port(), _free_port()
+        """Start all nodes, at the address that it had before."""
         port, client = self.ports
         head = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
         low = ["--min-worker-port=0", "--max-worker-port=0"]
         self._run([*RAY, *head, *low, f"--temp-dir={self.folder}"])
-        self.join()
+        if self.nodes > 1:
+            self.join()
         _wait(lambda: _answers(client))
 
     def join(self) -> None:
@@ -91,18 +92,18 @@ class Cluster:
         for frozen in [each for each in self.raylets() if each.status() == psutil.STATUS_STOPPED]:
             frozen.kill()
             frozen.wait(10)
-        if len(self.raylets()) < 2:
+        if len(self.raylets()) < self.nodes:
             self.join()
 
     def stop(self) -> None:
         """End all its processes."""
         for _ in range(3):
-            for process in self.processes:
+            for process in (each for each in self.processes if "sonde.app.cli" not in " ".join(_command(each))):
                 try:
                     process.send_signal(signal.SIGKILL)
                 except psutil.Error:
                     continue
-            psutil.wait_procs(self.processes, timeout=5)
+            time.sleep(0.2)
 
 
 def _name(process: psutil.Process) -> str:
@@ -111,6 +112,13 @@ def _name(process: psutil.Process) -> str:
         return first if first.startswith("ray::") else process.name()
     except psutil.Error:
         return ""
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def _free_port() -> int:
@@ -124,8 +132,7 @@ def _answers(port: int) -> bool:
         return there.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _wait(ready: "object", seconds: float = 60) -> None:
-    assert callable(ready)
+def _wait(ready: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > deadline:
