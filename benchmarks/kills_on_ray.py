@@ -22,6 +22,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ class Tries:
         (place / "h").mkdir()
         self.cluster = Cluster(place / "h", added)
         self.finds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.tries: Counter[str] = Counter()
         self.reached: Counter[str] = Counter()
         self.again: defaultdict[str, int] = defaultdict(int)
 
@@ -149,23 +151,29 @@ class Tries:
         """Try everything; return how often something was wrong."""
         try:
             phases = self.phases()
-            tries = {kind: round(kills * SHARES[kind]) for kind in kinds}
-            for kind, count in tries.items():
-                for number in range(count):
-                    chance = random.Random(f"{self.seed} {kind} {number}")
-                    began = time.monotonic()
-                    found = self.two(phases, chance) if kind == "two" else self.one(kind, number, phases, chance)
-                    print(f"{kind} {number}, {time.monotonic() - began:.0f} s: {found or 'right'}", flush=True)
-                    if found:
-                        self.finds[kind][found[:300]] += 1
-            return self.told(tries)
+            counts = {kind: round(kills * SHARES[kind]) for kind in kinds}
+            order = sorted((number / count, kind, number) for kind, count in counts.items() for number in range(count))
+            with suppress(KeyboardInterrupt):  # what was tried until then is told
+                for _, kind, number in order:
+                    self.tried(kind, number, phases)
+            return self.told()
         finally:
             self.cluster.stop()
 
-    def told(self, tries: dict[str, int]) -> int:
+    def tried(self, kind: str, number: int, phases: list[Phase]) -> None:
+        """Try once, and print and note what was wrong."""
+        chance = random.Random(f"{self.seed} {kind} {number}")
+        began = time.monotonic()
+        found = self.two(phases, chance) if kind == "two" else self.one(kind, number, phases, chance)
+        self.tries[kind] += 1
+        print(f"{kind} {number}, {time.monotonic() - began:.0f} s: {found or 'right'}", flush=True)
+        if found:
+            self.finds[kind][found[:300]] += 1
+
+    def told(self) -> int:
         """Print a table; return the number of failures."""
         print("\n| what | tries | while it worked | embedded twice, at most | failed |\n|---|---|---|---|---|")
-        for kind, count in tries.items():
+        for kind, count in self.tries.items():
             print(f"| {kind} | {count} | {self.reached[kind]} | {self.again[kind]} | {self.finds[kind].total()} |")
         for kind, found in self.finds.items():
             for problem, count in found.items():

@@ -45,7 +45,7 @@ def on_ray(address: str) -> Runner:
 
 def _built(task: ShardTask) -> ShardDone:
     """Build one shard in a process of Ray's, which may have built another one before."""
-    needs = task.documents > 0
+    needs = task.documents > 0 or task.action == "late"
     return build_shard(task, _encoder(json.dumps(task.sharding.model), task.settings.device) if needs else None)
 
 

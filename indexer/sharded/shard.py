@@ -12,10 +12,13 @@ from ..encoder import Encoder
 from ..files import write_durably
 from ..ingest import BuildSettings, index_documents
 from ..ingest.index import encoder_of
+from ..ingest.late import fill_late, remove_late
+from ..late import Codec, LateWriter
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import document_ids, ids_by_number
+from ..store.late import late_folder, want
 from ..store.writing import declare_fields
 from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
@@ -25,7 +28,7 @@ from .spool import first_places, last_places, read_spool, spool_file, spools
 from .work import LEFT_OUT, alone, begun
 
 ORDER = "order.npy"
-Action = Literal["index", "delete", "compact", "repair"]
+Action = Literal["index", "delete", "compact", "repair", "late", "without late"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class ShardTask:
         action: What is to be done.
         delete: Ids of documents to delete.
         spool: Name of the folder of the run's documents; empty if it has none.
+        codec: What the late index of the whole collection has learned; None if it has not.
     """
 
     folder: Path
@@ -59,6 +63,7 @@ class ShardTask:
     action: Action = "index"
     delete: tuple[str, ...] = ()
     spool: str = ""
+    codec: Codec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,10 @@ def _built(task: ShardTask, final: Path, encoder: Encoder | None, notify: Notify
         counts = _deleted(task, folder, notify)
     elif task.action == "compact":
         counts = _compacted(task, folder, notify)
+    elif task.action == "late":
+        counts = _with_late(task, folder, encoder, notify)
+    elif task.action == "without late":
+        remove_late(folder)
     else:
         said = _repaired(folder, encoder, notify)
     if not _changed(task, folder):
@@ -178,6 +187,18 @@ def _compacted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
     }  # fmt: skip
 
 
+def _with_late(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Notify) -> dict[str, int]:
+    """Complete the shard's late index, which begins with what the whole collection has learned."""
+    encoder = encoder or encoder_of(task.sharding.spec, task.settings, notify)
+    with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        want(catalog, True)
+        assert task.codec is not None
+        writer = LateWriter(late_folder(folder, catalog.epoch()), encoder.spec.fingerprint)
+        if writer.codec is None or writer.codec.digest != task.codec.digest:
+            writer.begin(task.codec)
+        return {"embedded": fill_late(folder, catalog, encoder, notify).embedded}
+
+
 def _repaired(folder: Path, encoder: Encoder | None, notify: Notify) -> list[str]:
     with closing(StoredCollection(folder, encoder)) as collection:
         return repair(collection, notify)
@@ -191,7 +212,7 @@ def _changed(task: ShardTask, folder: Path) -> bool:
     """Whether the shard differs from the version that it has."""
     if not (folder / "catalog.db").exists():
         return False
-    if task.base is None or task.action == "repair":  # only a broken shard is repaired
+    if task.base is None or task.action in ("repair", "late"):  # only shards that need it get the task
         return True
     return _generation(folder) != _generation(shard_folder(task.folder, task.shard) / task.base)
 

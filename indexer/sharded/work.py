@@ -17,6 +17,7 @@ DIGITS = len("000000")
 """The first characters of a version's name, which tell the generation; the others tell the run."""
 ORPHANS = 300.0
 """Seconds to wait for another process that builds the shard: on Ray, tasks outlive their command for a while."""
+LEARNED = "late"
 _NOTE = "run"
 
 
@@ -43,6 +44,11 @@ def alone(folder: Path, shard: int) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def learned_folder(folder: Path, generation: int) -> Path:
+    """Return where a run keeps what a late index learned from the documents of a generation."""
+    return work_folder(folder) / LEARNED / str(generation)
 
 
 def begun(folder: Path, shard: int, base: str | None, version: str) -> Path:
@@ -75,7 +81,7 @@ def begun(folder: Path, shard: int, base: str | None, version: str) -> Path:
 
 def _taken_over(path: Path, there: Path) -> None:
     """Link a file that writers replace and never change, such as a segment of embeddings; copy any other."""
-    if path.parent.name == "vectors":
+    if path.parent.name == "vectors" or path.parent.parent.name == "late":
         try:
             os.link(path, there)
             return

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -225,8 +227,9 @@ def test_if_ray_on_this_machine_dies_it_is_started_again(single: Service):
     assert any(lost_and_made_again(single, whole))
 
 
-def test_a_cluster_that_is_gone_and_comes_back(folder: Path, tmp_path: Path):
-    cluster = Cluster(tmp_path, {}, nodes=1)
+def test_a_cluster_that_is_gone_and_comes_back(folder: Path):
+    place = Path(tempfile.mkdtemp(prefix="ray"))  # a short path, since Ray has sockets in it
+    cluster = Cluster(place, {}, nodes=1)
     try:
         for service in service_with(folder, 1, cluster.address, cluster.environment):
             whole = service.search(k=100)
@@ -235,6 +238,7 @@ def test_a_cluster_that_is_gone_and_comes_back(folder: Path, tmp_path: Path):
             assert any(lost_and_made_again(service, whole))
     finally:
         cluster.stop()
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def test_asked_to_stop_it_ends_all_its_processes(doubled: Service):
