@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -74,6 +75,7 @@ WORDS = [
 ]
 PATIENCE = 120
 """Seconds within which every command must end."""
+EXPECTED = r": text: text |^language: en|^shards: \d of \d|^waiting"
 Answers = dict[tuple[str, str], list[tuple[str, float]]]
 
 
@@ -123,9 +125,9 @@ class Command:
 
     @property
     def said(self) -> str:
-        """What it wrote to standard error, without what it says of the source."""
+        """What it wrote to standard error, without progress and what it says of the source."""
         lines = self._said.read_text(errors="replace").splitlines()
-        return "\n".join(each for each in lines if each and ": text: text" not in each and "language: en" not in each)
+        return "\n".join(each for each in lines if each and not re.search(EXPECTED, each))
 
 
 class Tries:

@@ -1,5 +1,6 @@
 """Ray started on this machine, or a connection to a running cluster."""
 
+import logging
 import os
 import re
 import secrets
@@ -72,6 +73,8 @@ def _patiently(ray: ModuleType, address: str) -> None:
 
 def _init(ray: ModuleType, address: str) -> None:
     if address != HERE:
+        # What it would say of a lost connection is an error here, too, and is said in one line.
+        logging.getLogger("ray.util.client.logsclient").setLevel(logging.ERROR)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         return
     ray.init(
