@@ -73,9 +73,9 @@ def _patiently(ray: ModuleType, address: str) -> None:
 
 def _init(ray: ModuleType, address: str) -> None:
     if address != HERE:
+        # It would tell of a lost connection in its own words. Logs of the cluster do not come here anyway.
+        logging.getLogger("ray.util.client.logsclient").disabled = True
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        # It would tell of a lost connection in its own words; `init` sets its level. Logs do not come here anyway.
-        logging.getLogger("ray.util.client.logsclient").setLevel(logging.CRITICAL)
         return
     ray.init(
         address="local", include_dashboard=False, log_to_driver=False, logging_level="ERROR",
