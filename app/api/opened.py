@@ -17,7 +17,7 @@ from .arguments import checked
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
 
-WITHOUT_SHARDS = frozenset(("change_model", "discard_model", "forget_model", "late", "undo_model"))
+WITHOUT_SHARDS = frozenset(("change_model", "discard_model", "forget_model", "undo_model"))
 """The methods that a sharded collection does not have yet."""
 
 

@@ -164,6 +164,11 @@ class Upkeep(Opened):
             >>> fruit.late(remove=True).covered
             0
         """
+        if self.stored.sharded:
+            from ...indexer.sharded.late import build_late_sharded, remove_late_sharded
+
+            stored = cast("ShardedCollection", self.stored)
+            return remove_late_sharded(stored, progress) if remove else build_late_sharded(stored, progress)
         from ...indexer.ingest.late import build_late, remove_late
 
         return remove_late(self.path) if remove else build_late(self.stored, progress)

@@ -27,9 +27,10 @@ ON_DISK = {
     "no-collection": (503, "the collection is not available: its folder was moved or removed"),
     "disk-full": (507, "the disk of the service is full: nothing was written"),
     "not-writable": (503, "the collection cannot be written to: its disk or folder is read-only"),
+    "shards-missing": (503, "some shards do not answer: try again in a few seconds"),
     "damaged": (500, "the collection is damaged: `sonde verify` shows what is wrong"),
 }
-"""Statuses and answers for errors whose own messages name folders of the service."""
+"""Statuses and answers for errors of the service's own folders and processes, whose messages may name folders."""
 IN_THE_QUERY = "put an id with a line break in the query: /documents?id=ID, percent-encoded"
 log = logging.getLogger("sonde.http")
 
@@ -143,7 +144,8 @@ def _failed(_: Request, error: Any) -> JSONResponse:
         return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
     log.error("%s", error)  # not sent to the client: the message may name local folders
     status, detail = ON_DISK.get(error.code, (500, FAILED))
-    return problem(status, detail, code=error.code)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if error.code == "shards-missing" else None
+    return problem(status, detail, headers=headers, code=error.code)
 
 
 def _busy(_: Request, __: Any) -> JSONResponse:

@@ -33,19 +33,28 @@ def on_ray(address: str) -> Runner:
 
     def run(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify) -> Iterator[ShardDone]:
         with connected(address) as ray:
-            started = ray.remote(max_retries=RETRIES, num_cpus=1)(_built)
-            waiting = {started.remote(task): task for task in tasks}
-            while waiting:
-                [ready], _ = ray.wait(list(waiting))
-                yield _answer(ray, ready, waiting.pop(ready))
-                notify(Progress("shards", len(tasks) - len(waiting), len(tasks), "shards"))
+            try:
+                yield from _done(ray, tasks, notify)
+            except ConnectionError as error:
+                said = f"the connection to Ray at {address} is lost ({_reason(error)}): nothing was committed"
+                raise SondeError(f"{said}; run the same command again to continue") from None
 
     return run
 
 
+def _done(ray: ModuleType, tasks: Sequence[ShardTask], notify: Notify) -> Iterator[ShardDone]:
+    """Run the tasks, and yield what each did, the first that has ended first."""
+    started = ray.remote(max_retries=RETRIES, num_cpus=1)(_built)
+    waiting = {started.remote(task): task for task in tasks}
+    while waiting:
+        [ready], _ = ray.wait(list(waiting))
+        yield _answer(ray, ready, waiting.pop(ready))
+        notify(Progress("shards", len(tasks) - len(waiting), len(tasks), "shards"))
+
+
 def _built(task: ShardTask) -> ShardDone:
     """Build one shard in a process of Ray's, which may have built another one before."""
-    needs = task.documents > 0
+    needs = task.documents > 0 or task.action == "late"
     return build_shard(task, _encoder(json.dumps(task.sharding.model), task.settings.device) if needs else None)
 
 
@@ -67,6 +76,10 @@ def _answer(ray: ModuleType, ready: object, task: ShardTask) -> ShardDone:
             raise SondeError(f"shard {task.shard}: {error.cause}") from None
         raise
     except ray.exceptions.RayError as error:
-        reason = str(error).strip().partition("\n")[0]
-        said = f"shard {task.shard} could not be built on Ray ({reason}): nothing was committed"
+        said = f"shard {task.shard} could not be built on Ray ({_reason(error)}): nothing was committed"
         raise SondeError(f"{said}; run the same command again to continue") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error, without its full stop."""
+    return str(error).strip().partition("\n")[0].rstrip(".")

@@ -1,5 +1,6 @@
 """Ray started on this machine, or a connection to a running cluster."""
 
+import logging
 import os
 import re
 import secrets
@@ -13,6 +14,8 @@ from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
 
 HERE = "ray"
 LOOPBACK = ("127.0.0.1", "::1")
+ATTEMPTS = 3
+"""Connections tried to a cluster that answers, but does not complete them."""
 OBJECT_STORE = 100_000_000
 """Bytes of shared memory for Ray started here: tasks, questions and their answers are small."""
 
@@ -40,7 +43,7 @@ def connected(address: str) -> Iterator[ModuleType]:
     ray = _imported(address)
     try:
         with _own_signals():
-            _init(ray, address)
+            _patiently(ray, address)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise SondeError(f"Ray does not answer at {address} ({reason}): is the cluster running?") from None
@@ -53,8 +56,25 @@ def connected(address: str) -> Iterator[ModuleType]:
         ray.shutdown()
 
 
+def _patiently(ray: ModuleType, address: str) -> None:
+    """Connect, also if a cluster that answers does not start its part of the connection at once.
+
+    In Ray 2.60, this part is a process that sometimes hangs before it runs: its parent forks while other threads of it
+    use gRPC. Ray gives up after half a minute, and the next attempt usually succeeds.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _init(ray, address)
+            return
+        except ConnectionAbortedError:
+            if not left:
+                raise
+
+
 def _init(ray: ModuleType, address: str) -> None:
     if address != HERE:
+        # It would tell of a lost connection in its own words. Logs of the cluster do not come here anyway.
+        logging.getLogger("ray.util.client.logsclient").disabled = True
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         return
     ray.init(

@@ -3,8 +3,8 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,7 @@ from ...indexer.errors import SondeError
 from ...indexer.store.elsewhere import Answer, Question
 from ...pipelines.search.gather import Replica
 from ...pipelines.search.replica import ShardReplica
-from .connect import connected
+from .kept import Kept
 
 TOGETHER = 4
 """Questions that an actor answers at a time: a service has as many threads that search."""
@@ -38,9 +38,9 @@ class _Remote:
     Questions are sent in threads: while the connection to a cluster is lost, sending blocks for half a minute.
     """
 
-    def __init__(self, actor: Any, senders: Executor) -> None:
-        self.actor = actor
-        self._senders = senders
+    def __init__(self, actors: "_Actors") -> None:
+        self.actor: Any = None
+        self._actors = actors
 
     def ask(self, question: Question) -> "Future[Answer]":
         """Send a question."""
@@ -58,17 +58,69 @@ class _Remote:
             try:
                 send().future().add_done_callback(lambda done: _copy(done, answer))
             except Exception as error:  # whatever Ray raises, the question goes to another replica
-                answer.set_exception(error)
+                _fail(answer, error)
 
-        self._senders.submit(work)
+        self._actors.senders.submit(work)  # raises while there is no connection
+        self._actors.waiting.add(answer)
+        answer.add_done_callback(self._actors.waiting.discard)
         return answer
+
+
+class _Actors:
+    """The replicas of all collections, which stay the same while their actors are replaced.
+
+    Attributes:
+        replicas: For each collection its replicas by shard.
+        senders: The threads that send questions on the newest connection; those of a lost one may be blocked.
+        waiting: Questions without an answer.
+    """
+
+    def __init__(self, folders: Sequence[tuple[Path, int]], replicas: int) -> None:
+        self.replicas = [{n: [_Remote(self) for _ in range(replicas)] for n in range(shards)} for _, shards in folders]
+        self.senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="sonde-ray")
+        self.waiting: set[Future[Any]] = set()
+        self._folders = [folder for folder, _ in folders]
+
+    def start(self, ray: ModuleType) -> None:
+        """Start all actors, and wait until they have loaded their shards.
+
+        Raises:
+            SondeError: They do not start.
+        """
+        senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="sonde-ray")
+        started = {
+            each: _started(ray, folder, shard, place)
+            for folder, some in zip(self._folders, self.replicas, strict=True)
+            for shard, replicas in some.items()
+            for place, each in enumerate(replicas)
+        }
+        try:
+            ray.get([actor.ping.remote() for actor in started.values()], timeout=STARTING)
+        except ray.exceptions.RayError as error:  # GetTimeoutError is one
+            reason = str(error).strip().partition("\n")[0]
+            raise SondeError(f"the shards could not be loaded on Ray ({reason}): are there enough machines?") from None
+        for replica, actor in started.items():
+            replica.actor = actor
+        self.senders = senders
+
+    def stop(self) -> None:
+        """Let questions fail at once, because the connection is lost: Ray may never answer those that were asked."""
+        self.senders.shutdown(wait=False, cancel_futures=True)
+        for answer in list(self.waiting):
+            _fail(answer, ConnectionError("the connection to Ray is lost"))
 
 
 def _copy(done: "Future[Any]", answer: "Future[Any]") -> None:
     if error := done.exception():
-        answer.set_exception(error)
+        _fail(answer, error)
     else:
-        answer.set_result(done.result())
+        with suppress(InvalidStateError):
+            answer.set_result(done.result())
+
+
+def _fail(answer: "Future[Any]", error: BaseException) -> None:
+    with suppress(InvalidStateError):  # the connection was lost, and it has failed already
+        answer.set_exception(error)
 
 
 @contextmanager
@@ -76,6 +128,8 @@ def replicas_on_ray(
     address: str, folders: Sequence[tuple[Path, int]], replicas: int
 ) -> Iterator[Sequence[Mapping[int, Sequence[Replica]]]]:
     """Start actors for collections, and end them with the context; Ray starts an actor that died again.
+
+    If the connection to Ray is lost, it is made again, with new actors for the same replicas.
 
     The actors belong to this process: if it is killed, they end, too.
 
@@ -91,22 +145,12 @@ def replicas_on_ray(
         SondeError: Ray does not answer, or the actors do not start.
     """
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 is for tasks that nobody waits for
-    senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="sonde-ray")
-    with connected(address) as ray:
-        started = [
-            {shard: [_started(ray, senders, folder, shard, n) for n in range(replicas)] for shard in range(shards)}
-            for folder, shards in folders
-        ]
-        every = [each for one in started for some in one.values() for each in some]
-        try:
-            ray.get([each.actor.ping.remote() for each in every], timeout=STARTING)
-        except ray.exceptions.RayError as error:  # GetTimeoutError is one
-            reason = str(error).strip().partition("\n")[0]
-            raise SondeError(f"the shards could not be loaded on Ray ({reason}): are there enough machines?") from None
-        yield started
+    actors = _Actors(folders, replicas)
+    with Kept(address, actors.start, actors.stop):
+        yield actors.replicas
 
 
-def _started(ray: ModuleType, senders: Executor, folder: Path, shard: int, place: int) -> _Remote:
+def _started(ray: ModuleType, folder: Path, shard: int, place: int) -> Any:
     """Start an actor without waiting for it. Its name is for Ray's own tools; it is not looked up."""
     options = {
         "name": f"sonde-{re.sub(r'[^A-Za-z0-9_-]', '-', folder.stem)}-{shard}-{place}",
@@ -117,4 +161,4 @@ def _started(ray: ModuleType, senders: Executor, folder: Path, shard: int, place
         "max_pending_calls": WAITING,
         "scheduling_strategy": "SPREAD",
     }
-    return _Remote(ray.remote(ShardActor).options(**options).remote(folder, shard), senders)
+    return ray.remote(ShardActor).options(**options).remote(folder, shard)

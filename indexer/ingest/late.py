@@ -182,8 +182,8 @@ def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify =
     began = time.monotonic()
     follower = LateFollower(folder, catalog, encoder)
     rows, digests = uncovered(catalog, _index(late_folder(folder, catalog.epoch()), encoder))
-    for done, some in enumerate(_batches(len(rows)), 1):
-        _embed(follower, rows[some], [digests[place] for place in some.tolist()])
+    for done, some in enumerate(in_late_batches(len(rows)), 1):
+        embed_for_late(follower, rows[some], [digests[place] for place in some.tolist()])
         notify(Progress("late index", min(done * AT_ONCE, len(rows)), len(rows), "passages"))
     follower.finish()
     report = late_report(folder, catalog, encoder.spec.fingerprint)
@@ -192,14 +192,15 @@ def fill_late(folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify =
     return replace(report, embedded=len(rows), seconds=time.monotonic() - began)
 
 
-def _batches(count: int) -> Iterable[np.ndarray]:
+def in_late_batches(count: int) -> Iterable[np.ndarray]:
     """Yield places, each once: at first some that are spread evenly, which the codec is learned from."""
     first = np.arange(0, count, max(1, count // (4 * AT_ONCE)))[: 4 * AT_ONCE]
     order = np.concatenate([first, np.setdiff1d(np.arange(count), first)])
     return (np.sort(order[start : start + AT_ONCE]) for start in range(0, count, AT_ONCE))
 
 
-def _embed(follower: LateFollower, rows: np.ndarray, digests: list[bytes]) -> None:
+def embed_for_late(follower: LateFollower, rows: np.ndarray, digests: list[bytes]) -> None:
+    """Embed the tokens of passages, given by row and digest, and give them to the follower."""
     texts = [passage_text(title, text) for title, text in passage_texts(follower.catalog, rows.tolist())]
     once = {digest: place for place, digest in enumerate(digests)}
     tokens = follower.encoder.tokenize([texts[place] for place in once.values()])

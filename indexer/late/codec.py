@@ -1,5 +1,6 @@
 """Compress token embeddings: similar tokens are pooled, projected on principal components and stored in 48 bytes."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -69,6 +70,12 @@ class Codec:
     def width(self) -> int:
         """Bytes of a pooled token: the codes, and one for the weight."""
         return sum(-(-count * bits // 8) for bits, count in shares(len(self.mean))) + 1
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that was learned: indexes with the same one can be read together."""
+        parts = (self.mean, self.components, self.rarity.ids, self.rarity.values, np.float64(self.rarity.unseen))
+        return hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in parts)).hexdigest()
 
     def pack(self, ids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Return uint8 [pooled, width] for a passage's tokens: int64 [n] and float32 [n, d], n at least 1."""

@@ -45,14 +45,13 @@ from .layout import (
 )
 from .runs import runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
-from .spool import Spool, vanished, write_spool
+from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
+from .work import DIGITS, LEARNED
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""
 
-DIGITS = len("000000")
-"""The first characters of a version's name, which tell the generation."""
 SEED = 0
 """Of the hash of new collections: the same sources always give the same shards."""
 
@@ -100,22 +99,27 @@ def index_sharded(
         UsageError: The settings contradict the collection, or it has another number of shards.
         SondeError: The source cannot be read, another run is writing, or the disk is full.
     """
+    from .late import late_after_run  # which uses the rest of this module
+
     began = time.monotonic()
-    _check(folder, shards, settings)
+    _check(folder, shards)
     known = Sharding.read(folder)
     reading, id_column = read_with_ids(source, known.id_column if known else "", options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     with _writing(folder, settings, notify):
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
+        if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
+            late_after_run(folder, True, encoder, notify, runner)
         base = newest_generation(LocalTruth(folder), folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
-        spool = write_spool(reading, work_folder(folder) / "spool", sharding, fields, tally, notify)
+        spool = write_spool(reading, spools(folder), sharding, fields, tally, notify)
         _refuse_nothing(spool, tally)
         if base and settings.sync and not settings.delete_most:
             refuse_to_delete_most(vanished(folder, base, spool), sum(state.documents for state in base.shards if state))
-        tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True))
+        tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True, late=False))
         done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
+        late_after_run(folder, settings.late, encoder, notify, runner)
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))
@@ -158,7 +162,7 @@ def run_tasks(
         WriterBusyError: Another run committed first.
     """
     folder = tasks[0].folder
-    _resume(folder, tasks[0].version)
+    _resume(folder, tasks[0].version, tasks[0].spool)
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
     _commit(base, tasks[0], done, read)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
@@ -176,10 +180,7 @@ def version_name(base: ShardedGeneration | None, *identity: object) -> str:
     return f"{(base.number if base else 0) + 1:06d}-{hashed}"
 
 
-def _check(folder: Path, shards: int | None, settings: BuildSettings) -> None:
-    if settings.late:
-        said = "a late index is not supported on a sharded collection yet: leave it out"
-        raise UsageError(said, code="conflict", field="late")
+def _check(folder: Path, shards: int | None) -> None:
     if is_sharded(folder):
         known = Sharding.read(folder)
         if known and shards not in (None, known.shards):
@@ -265,17 +266,20 @@ def _index_tasks(
     return [
         ShardTask(
             folder, shard, state and state.version, version, spool.counts[shard], spool.fields, given, sharding,
-            base.read if base else 0,
+            base.read if base else 0, spool=spool.digest,
         )
         for shard, state in enumerate(states)
         if spool.counts[shard] or (every and state)
     ]  # fmt: skip
 
 
-def _resume(folder: Path, version: str) -> None:
+def _resume(folder: Path, version: str, spool: str) -> None:
     """Keep what a stopped run left if this one is the same run; remove it otherwise."""
     work = work_folder(folder)
     make_folder(work)
+    for path in spools(folder).glob("*"):
+        if path.name != spool:
+            shutil.rmtree(path, ignore_errors=True)
     note = work / "version"
     left = note.read_text() if note.is_file() else ""
     if left == version:
@@ -285,7 +289,7 @@ def _resume(folder: Path, version: str) -> None:
             path.rename(path.with_name(version))
     else:
         for path in work.iterdir():
-            if path.name != "spool":
+            if path.name not in ("spool", LEARNED):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         remove_old_versions(folder)
     write_durably(note, lambda stream: stream.write(version.encode()))

@@ -1,6 +1,5 @@
 """One shard's part of a run: ordinary work on a collection, in a folder of its own, published under a new name."""
 
-import os
 import shutil
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,25 +9,26 @@ from typing import Literal
 import numpy as np
 
 from ..encoder import Encoder
-from ..files import make_folder, write_durably
+from ..files import write_durably
 from ..ingest import BuildSettings, index_documents
 from ..ingest.index import encoder_of
+from ..ingest.late import fill_late, remove_late
+from ..late import Codec, LateWriter
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import document_ids, ids_by_number
+from ..store.late import late_folder, want
 from ..store.writing import declare_fields
 from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
-from .layout import Sharding, ShardState, shard_folder, work_folder
+from .layout import Sharding, ShardState, shard_folder
 from .manifest import MANIFEST, manifest_of, publish
-from .spool import first_places, last_places, read_spool, spool_file
+from .spool import first_places, last_places, read_spool, spool_file, spools
+from .work import LEFT_OUT, alone, begun
 
 ORDER = "order.npy"
-_LEFT_OUT = ("writer.lock", "writer.json", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
-
-
-Action = Literal["index", "delete", "compact", "repair"]
+Action = Literal["index", "delete", "compact", "repair", "late", "without late"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class ShardTask:
         read: How many documents earlier runs have read: the place of the first one of this run.
         action: What is to be done.
         delete: Ids of documents to delete.
+        spool: Name of the folder of the run's documents; empty if it has none.
+        codec: What the late index of the whole collection has learned; None if it has not.
     """
 
     folder: Path
@@ -60,6 +62,8 @@ class ShardTask:
     read: int
     action: Action = "index"
     delete: tuple[str, ...] = ()
+    spool: str = ""
+    codec: Codec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +99,18 @@ COUNTS: tuple[str, ...] = (
 def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify = silent) -> ShardDone:
     """Bring one shard up to date and publish the new version. Killed at any moment, the same call goes on.
 
-    Nobody sees the version until a generation names it.
+    Nobody sees the version until a generation names it. If another process builds the shard, this waits for its end.
 
     Raises:
         SondeError: The disk is full, or the model is not available.
     """
-    final = shard_folder(task.folder, task.shard) / task.version
-    if (final / MANIFEST).is_file():
-        return published(task, final)
-    place = work_folder(task.folder) / f"{task.shard:02d}"
-    folder = _begun(task, place)
+    with alone(task.folder, task.shard):
+        final = shard_folder(task.folder, task.shard) / task.version
+        return published(task, final) if (final / MANIFEST).is_file() else _built(task, final, encoder, notify)
+
+
+def _built(task: ShardTask, final: Path, encoder: Encoder | None, notify: Notify) -> ShardDone:
+    folder = begun(task.folder, task.shard, task.base, task.version)
     counts: dict[str, int] = {}
     said: list[str] = []
     if task.action == "index":
@@ -113,50 +119,22 @@ def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify 
         counts = _deleted(task, folder, notify)
     elif task.action == "compact":
         counts = _compacted(task, folder, notify)
+    elif task.action == "late":
+        counts = _with_late(task, folder, encoder, notify)
+    elif task.action == "without late":
+        remove_late(folder)
     else:
         said = _repaired(folder, encoder, notify)
     if not _changed(task, folder):
-        shutil.rmtree(place)
+        shutil.rmtree(folder.parent)
         return ShardDone(task.shard, None, counts)
     _order(task, folder)
     _publish(folder, final, counts, said)
     return published(task, final)
 
 
-def _begun(task: ShardTask, place: Path) -> Path:
-    """Return the folder that the shard works in: the one of a stopped run, or a copy of the version that it has."""
-    folder = place / "collection.sonde"
-    if folder.exists() or task.base is None:
-        make_folder(place)
-        (folder / MANIFEST).unlink(missing_ok=True)  # of a run that was stopped just before it published
-        return folder
-    shutil.rmtree(place, ignore_errors=True)
-    copy = place / "copy"
-    make_folder(copy)
-    base = shard_folder(task.folder, task.shard) / task.base
-    for path in sorted(base.rglob("*")):
-        there = copy / path.relative_to(base)
-        if path.is_dir():
-            make_folder(there)
-        elif path.name not in _LEFT_OUT:
-            _taken_over(path, there)
-    copy.rename(folder)
-    return folder
-
-
-def _taken_over(path: Path, there: Path) -> None:
-    """Link a file that writers replace and never change, such as a segment of embeddings; copy any other."""
-    if path.parent.name == "vectors":
-        try:
-            os.link(path, there)
-            return
-        except OSError:
-            pass  # a file system without links
-    shutil.copy2(path, there)
-
-
 def _indexed(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Notify) -> dict[str, int]:
-    path = spool_file(work_folder(task.folder) / "spool", task.shard)
+    path = _spool(task)
     if not task.documents:
         return _without_documents(task, folder, notify)
     encoder = encoder or encoder_of(task.sharding.spec, task.settings, notify)
@@ -166,6 +144,10 @@ def _indexed(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Not
     )  # fmt: skip
     found = report.to_dict()
     return {name: int(found[name]) for name in COUNTS}  # type: ignore[call-overload]
+
+
+def _spool(task: ShardTask) -> Path:
+    return spool_file(spools(task.folder) / (task.spool or "none"), task.shard)
 
 
 def _numbers(task: ShardTask, spool: Path) -> dict[str, int]:
@@ -205,6 +187,18 @@ def _compacted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
     }  # fmt: skip
 
 
+def _with_late(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Notify) -> dict[str, int]:
+    """Complete the shard's late index, which begins with what the whole collection has learned."""
+    encoder = encoder or encoder_of(task.sharding.spec, task.settings, notify)
+    with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        want(catalog, True)
+        assert task.codec is not None
+        writer = LateWriter(late_folder(folder, catalog.epoch()), encoder.spec.fingerprint)
+        if writer.codec is None or writer.codec.digest != task.codec.digest:
+            writer.begin(task.codec)
+        return {"embedded": fill_late(folder, catalog, encoder, notify).embedded}
+
+
 def _repaired(folder: Path, encoder: Encoder | None, notify: Notify) -> list[str]:
     with closing(StoredCollection(folder, encoder)) as collection:
         return repair(collection, notify)
@@ -218,7 +212,7 @@ def _changed(task: ShardTask, folder: Path) -> bool:
     """Whether the shard differs from the version that it has."""
     if not (folder / "catalog.db").exists():
         return False
-    if task.base is None or task.action == "repair":  # only a broken shard is repaired
+    if task.base is None or task.action in ("repair", "late"):  # only shards that need it get the task
         return True
     return _generation(folder) != _generation(shard_folder(task.folder, task.shard) / task.base)
 
@@ -239,7 +233,7 @@ def _order(task: ShardTask, folder: Path) -> None:
     with closing(Catalog.open(folder / "catalog.db")) as catalog:
         owners = catalog.document_of_row()[len(known) :]
         keys = ids_by_number(catalog, np.unique(owners[owners >= 0]).tolist())
-    spool = spool_file(work_folder(task.folder) / "spool", task.shard)
+    spool = _spool(task)
     found = last_places(spool) if len(owners) and spool.exists() else {}
     new = np.array([task.read + found.get(keys.get(doc, ""), 0) for doc in owners.tolist()], np.int64)
     every = np.maximum.accumulate(np.concatenate([known, new])) if len(known) + len(new) else known
@@ -251,7 +245,7 @@ def _publish(folder: Path, final: Path, counts: dict[str, int], said: list[str])
     with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         catalog.checkpoint()
         documents, passages, tombstones = catalog.counts()
-    for name in _LEFT_OUT:
+    for name in LEFT_OUT:
         (folder / name).unlink(missing_ok=True)
     for path in folder.rglob("*.lock"):
         path.unlink()

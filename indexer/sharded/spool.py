@@ -11,7 +11,7 @@ from typing import Any
 
 from ..document import Document, Skipped, Value
 from ..errors import SondeError
-from ..files import make_folder
+from ..files import make_folder, replace_file
 from ..ingest.plan import unfit
 from ..ingest.report import Tally
 from ..progress import Notify, Progress, silent
@@ -20,7 +20,7 @@ from ..store.documents import document_ids
 from ..store.fields import type_of, wider_type
 from ..store.members import Seen
 from ..store.writing import MAX_FIELDS, digest
-from .layout import ShardedGeneration, Sharding, shard_folder
+from .layout import ShardedGeneration, Sharding, shard_folder, work_folder
 
 STEP = 10_000
 """Documents between two reports of progress."""
@@ -54,6 +54,11 @@ class Spool:
         return spool_file(self.folder, shard)
 
 
+def spools(folder: Path) -> Path:
+    """Return where a collection has the documents of runs, a folder for each, which its digest names."""
+    return work_folder(folder) / "spool"
+
+
 def spool_file(folder: Path, shard: int) -> Path:
     """Return the file of a shard's documents in a folder."""
     return folder / f"{shard:02d}.jsonl"
@@ -69,11 +74,14 @@ def write_spool(
 ) -> Spool:
     """Sort a stream of documents by shard, each with its key and its place in the stream; memory stays flat.
 
+    The files get their names when all is written: tasks of a command that died may still read those of the same run.
+
     Raises:
         SondeError: There are more metadata fields than a collection can hold.
     """
-    make_folder(folder)
-    spool = Spool(folder, [0] * sharding.shards, dict(fields))
+    new = folder / "new"
+    make_folder(new)
+    spool = Spool(new, [0] * sharding.shards, dict(fields))
     seen, hashed, place = Seen(), hashlib.blake2b(digest_size=16), 0
     with ExitStack() as stack:
         paths = [spool.file(shard) for shard in range(sharding.shards)]
@@ -96,7 +104,15 @@ def write_spool(
             if place % STEP == 0:
                 notify(Progress("reading", place, None, "documents"))
     spool.digest = hashed.hexdigest()
+    _name(spool, folder / spool.digest)
     return spool
+
+
+def _name(spool: Spool, folder: Path) -> None:
+    make_folder(folder)
+    for shard in range(len(spool.counts)):
+        replace_file(spool.file(shard), spool_file(folder, shard))
+    spool.folder = folder
 
 
 def _key(document: Document, seen: Seen, spool: Spool) -> str:

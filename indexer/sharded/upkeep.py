@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,8 @@ def sharded_info(collection: ShardedCollection) -> Info:
         parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
         documents, passages, tombstones = view.catalog.counts()
         measured = [part.ann for part in parts if part.ann]
-        sizes = {name: sum(part.bytes[name] for part in parts) for name in (parts[0].bytes if parts else ())}
+        names = dict.fromkeys(name for part in parts for name in part.bytes)
+        sizes = {name: sum(part.bytes.get(name, 0) for part in parts) for name in names}
         if collection.runs:
             sizes["runs"] = collection.runs.catalog_path.stat().st_size
         return Info(
@@ -131,7 +133,19 @@ def sharded_info(collection: ShardedCollection) -> Info:
             generation=view.generation.number,
             search_defaults=view.catalog.get("search_defaults"),
             shards=collection.sharding.shards,
+            late=_late(parts),
         )
+
+
+def _late(parts: Sequence[Info]) -> dict[str, Any] | None:
+    """Return what the late indexes of the shards hold together; None if there are none."""
+    found = [part.late for part in parts if part.late]
+    if not found:
+        return None
+    total: dict[str, Any] = {name: sum(each[name] for each in found) for name in ("covered", "bytes")}
+    sizes = sum(each["covered"] * each["bytes_per_passage"] for each in found)
+    passages = sum(part.passages for part in parts)
+    return {"passages": passages, **total, "bytes_per_passage": round(sizes / (total["covered"] or 1))}
 
 
 def verify_stored(collection: StoredCollection) -> list[Finding]:
@@ -167,7 +181,8 @@ def _shard_findings(collection: ShardedCollection, shard: int) -> list[Finding]:
 
 def _changed(part: StoredCollection, state: Published, prefix: str) -> Iterator[Finding]:
     """Yield a finding for each published file that is not as it was."""
-    parts: dict[str, Part] = {"vectors": "vectors", "ann": "ann", "lexical": "lexical", RUNS: "runs"}
+    names: tuple[Part, ...] = ("vectors", "ann", "lexical", "late", "runs")
+    parts: dict[str, Part] = {name: name for name in names}
     for name in changed_files(part.path, state):
         shown = f"{prefix}{name}"
         where = parts.get(shown.split("/")[0], "catalog")

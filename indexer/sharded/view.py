@@ -9,6 +9,7 @@ import numpy as np
 
 from ..encoder import ModelSpec
 from ..errors import SondeError
+from ..late import LateIndex
 from ..lexical.joined import JoinedLexicalIndex
 from ..store.derived import Loaded, lexical_folder
 from ..store.joined import JoinedCatalog
@@ -54,6 +55,53 @@ class JoinedSegments(Segments):
     def raw(self) -> Iterator[np.ndarray]:
         """Yield the float16 [n, d] vectors in order."""
         return (vectors.astype(np.float16) for _, vectors in self.chunks(65_536))
+
+
+class JoinedLate:
+    """The late indexes of all shards that learned the same, under the rows of the whole.
+
+    Attributes:
+        parts: The index of each shard that has one, by its number.
+        codec: What they have learned.
+        info: What one of them says of itself.
+    """
+
+    def __init__(self, parts: Mapping[int, LateIndex], numbers: Numbers) -> None:
+        first = next(iter(parts.values()))
+        self.codec, self.info = first.codec, first.info
+        same = (first.info.codec, first.info.rarity)
+        self.parts = {n: each for n, each in parts.items() if (each.info.codec, each.info.rarity) == same}
+        self.numbers = numbers
+
+    def read(self, rows: np.ndarray, keys: np.ndarray) -> list[np.ndarray | None]:
+        """Return the pooled tokens of passages; see `LateIndex.read`."""
+        found: list[np.ndarray | None] = [None] * len(rows)
+        shards, own = self.numbers.shard_of[rows], self.numbers.own_rows[rows]
+        for shard, part in self.parts.items():
+            mine = np.flatnonzero(shards == shard)
+            for place, packed in zip(mine.tolist(), part.read(own[mine], keys[mine]), strict=True):
+                found[place] = packed
+        return found
+
+    def covered(self, rows: int) -> np.ndarray:
+        """Return bool [rows]: which rows have an entry."""
+        found = np.zeros(rows, bool)
+        for shard, part in self.parts.items():
+            places = self.numbers.rows[shard]
+            found[places] = part.covered(len(places))
+        return found
+
+    @property
+    def bytes(self) -> int:
+        """Size on disk."""
+        return sum(path.stat().st_size for part in self.parts.values() for path in part.folder.glob("*"))
+
+    @property
+    def bytes_per_passage(self) -> int:
+        """Mean bytes of an entry; 0 without entries."""
+        counts = [sum(each.count for each in part.info.segments) for part in self.parts.values()]
+        total = sum(n * part.bytes_per_passage for n, part in zip(counts, self.parts.values(), strict=True))
+        return round(total / sum(counts)) if sum(counts) else 0
 
 
 class JoinedGeneration(Generation):
@@ -127,3 +175,11 @@ class JoinedView(View):
         rows = (generation.numbers.rows[shard] for shard in generation.parts)
         self.parts = tuple(zip(parts, rows, strict=True))
         self.elsewhere = collection.elsewhere
+        self.joined = generation
+
+    @cached_property
+    def late(self) -> JoinedLate | None:  # type: ignore[override]
+        """The late indexes of the shards as one; None if no shard has one that can be read."""
+        found = {int(part.collection.path.parent.name): part.late for part, _ in self.parts}
+        known = {shard: index for shard, index in found.items() if index}
+        return JoinedLate(known, self.joined.numbers) if known else None

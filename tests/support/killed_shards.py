@@ -1,6 +1,6 @@
 """A run over a sharded collection that is killed: run by test_kill.py in a process of its own.
 
-usage: killed_shards.py index|cluster|tag|update|delete|compact FOLDER LOG EVENT
+usage: killed_shards.py index|cluster|tag|update|delete|compact|late FOLDER LOG EVENT
 At the EVENT-th time that it touches a file of the collection (0: never), the process sends itself SIGKILL. EVENT may
 also be a step of publishing, such as "create:before:generations" or "rename:after:shards/02": before or after a file or
 folder whose name in the collection begins so gets its name. "sql:5" is the fifth statement for the catalog of runs. At
@@ -23,6 +23,7 @@ from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import index_sharded
 from sonde.indexer.sharded.collection import ShardedCollection
+from sonde.indexer.sharded.late import build_late_sharded
 from sonde.indexer.sharded.upkeep import compact_sharded
 from sonde.indexer.store import catalog
 from sonde.pipelines.analysis.corpus import delete, tag
@@ -107,6 +108,8 @@ def _on_an_existing_one(phase: str, collection: ShardedCollection) -> None:
         tag(collection, "some", where='"cluster:k" IN (0, 2)', change="replace")
     elif phase == "compact":
         compact_sharded(collection)
+    elif phase == "late":
+        build_late_sharded(collection)
     elif present := [key for key in DELETED if collection_has(collection, key)]:
         delete(collection, present)
 

@@ -126,10 +126,8 @@ def test_runs_filter_searches_and_outlive_updates(sonde: Command, sharded: Path,
     assert sonde("verify", sharded).said == [f"{sharded}: no problems found"]
 
 
-@pytest.mark.parametrize("words", [("late",), ("model", "--to", "static")], ids=("late", "model"))
-def test_what_is_not_possible_yet_is_one_line(sonde: Command, sharded: Path, words: tuple[str, ...]):
-    name, *rest = words
-    found = sonde(name, sharded, *rest)
+def test_what_is_not_possible_yet_is_one_line(sonde: Command, sharded: Path):
+    found = sonde("model", sharded, "--to", "static")
     found.failed("sharded collections do not support this yet: to use it, index", "without --shards", code=2)
 
 
@@ -176,6 +174,5 @@ def test_options_that_contradict(sonde: Command, sharded: Path, reviews: Path, t
     source = tmp_path / "reviews.jsonl"
     sonde("index", source, "--to", sharded, "--shards", "3").refused("has 2 shards, not 3", code=2)
     sonde("index", source, "--to", reviews, "--shards", "3").refused("is one collection without shards", code=2)
-    sonde("index", source, "--to", sharded, "--late").refused("late index is not supported", code=2)
     sonde("index", source, "--to", tmp_path / "n.sonde", "--shards", "0").refused("--shards is 0", code=2)
     assert not (tmp_path / "n.sonde").exists()

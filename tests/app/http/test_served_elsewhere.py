@@ -20,6 +20,7 @@ from sonde.app.http.hosted import Hosts
 from sonde.app.http.service import create_app
 from sonde.app.http.settings import ServeSettings
 from sonde.app.mcp import server_of
+from sonde.indexer.errors import SondeError
 
 
 @dataclass
@@ -71,6 +72,17 @@ def test_a_partial_answer_says_so_in_every_interface(served: Served):
     assert (results.partial, results.missing_shards) == (True, (1,))
     assistant = server_of(served.hosts.hosted["s"].collection)
     assert any("partial" in note for note in call(assistant, "search", query="red apple")["notes"])
+
+
+def test_what_cannot_be_partial_is_answered_with_503_and_when_to_retry(served: Served):
+    def incomplete() -> None:
+        raise SondeError("1 shard did not answer: try again in a few seconds", code="shards-missing")
+
+    served.client.app.get("/incomplete")(incomplete)  # type: ignore[attr-defined]
+    answer = served.client.get("/incomplete")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "shards-missing"
 
 
 def test_metrics_tell_how_many_replicas_answer(served: Served):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from two_ways import rows, told
 
 from sonde.app.api import Collection, index
+from sonde.app.ray import build, connect
 from sonde.app.ray.build import on_ray
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings
@@ -139,3 +141,37 @@ def test_an_error_in_a_shard_is_one_line(tmp_path: Path):
 def test_a_cluster_that_does_not_answer(tmp_path: Path):
     with pytest.raises(SondeError, match=r"Ray does not answer at ray://127.0.0.1:1 \(.*\): is the cluster running"):
         index(rows(5), tmp_path / "c.sonde", shards=2, on="ray://127.0.0.1:1", model="static")
+
+
+class _Lost:
+    """Ray as it is when the connection has been lost."""
+
+    def remote(self, **_: object) -> None:
+        raise ConnectionError("Client is shutting down.")
+
+
+def test_a_lost_connection_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(build, "connected", lambda address: nullcontext(_Lost()))
+    said = r"connection to Ray at ray://h:1 is lost \(Client is shutting down\): nothing was committed; run the same"
+    with pytest.raises(SondeError, match=said):
+        index_sharded(rows(5), tmp_path / "c.sonde", 2, settings=STATIC, runner=on_ray("ray://h:1"))
+
+
+@pytest.mark.parametrize(("failures", "tried"), [(0, 1), (2, 3), (3, 3)])
+def test_a_connection_that_the_cluster_does_not_complete_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int, tried: int
+):
+    attempts = []
+
+    def begun(*_: object) -> None:
+        attempts.append(1)
+        if len(attempts) <= failures:
+            raise ConnectionAbortedError("Initialization failure from server:")
+
+    monkeypatch.setattr(connect, "_init", begun)
+    with (
+        pytest.raises(SondeError, match="Ray does not answer") if failures == connect.ATTEMPTS else nullcontext(),
+        connect.connected("ray://h:1"),
+    ):
+        pass
+    assert len(attempts) == tried

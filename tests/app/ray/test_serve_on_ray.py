@@ -2,20 +2,23 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import psutil
 import pytest
+from ray_cluster import Cluster
 from two_ways import QUERIES, WAYS, rows
 
 from sonde.app.http.hosted import Hosts
@@ -37,6 +40,7 @@ class Service:
 
     process: "subprocess.Popen[bytes]"
     http: httpx2.Client
+    said: list[bytes] = field(default_factory=list)
 
     def search(self, **given: Any) -> dict[str, Any]:
         answer = self.http.post("/search", json={"query": "red apple"} | given)
@@ -67,15 +71,15 @@ class Service:
         return round(sum(map(float, re.findall(r"sonde_shard_replicas\{.*?\} (\S+)", self.http.get("/metrics").text))))
 
 
-def started(folder: Path, replicas: int) -> Service:
-    command = [sys.executable, "-c", COMMAND, "serve", str(folder), "--on", "ray", "--replicas", str(replicas)]
-    process = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE)
+def started(folder: Path, replicas: int, on: str = "ray", environment: Mapping[str, str] | None = None) -> Service:
+    command = [sys.executable, "-c", COMMAND, "serve", str(folder), "--on", on, "--replicas", str(replicas)]
+    process = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, env=environment)
     assert process.stderr
     said = process.stderr.readline().decode()
     url = re.search(r"http://\S+:\d+", said)
     assert url, said
-    threading.Thread(target=process.stderr.read, daemon=True).start()  # or the pipe is full one day
     service = Service(process, httpx2.Client(base_url=url[0], timeout=40))
+    threading.Thread(target=service.said.extend, args=(process.stderr,), daemon=True).start()
     deadline = time.monotonic() + 60
     while service.http.get("/ready").status_code != 200:
         assert time.monotonic() < deadline
@@ -95,8 +99,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def service_with(folder: Path, replicas: int) -> Iterator[Service]:
-    service = started(folder, replicas)
+def service_with(folder: Path, replicas: int, *on: Any) -> Iterator[Service]:
+    service = started(folder, replicas, *on)
     processes = service.processes
     yield service
     service.http.close()
@@ -202,6 +206,39 @@ def test_without_a_replica_answers_are_partial_and_soon_whole_again(single: Serv
     assert all(each["missing_shards"] == [1] for each in found[:-1])
     assert any("this result is partial: shard 1 did not answer" in note for note in found[0]["notes"])
     assert found[-1]["hits"] == whole["hits"]
+
+
+def lost_and_made_again(service: Service, whole: dict[str, Any]) -> list[bool]:
+    """Search until the connection was lost and made again; return which results were partial."""
+    deadline, partial = time.monotonic() + 200, []
+    while not any(b"connected to Ray again" in line for line in service.said):
+        partial.append(service.search(k=100)["partial"])
+        assert time.monotonic() < deadline, service.said
+        time.sleep(0.1)
+    assert service.search(k=100)["hits"] == whole["hits"]
+    assert sum(b"is lost: results are partial" in line for line in service.said) == 1
+    return partial
+
+
+def test_if_ray_on_this_machine_dies_it_is_started_again(single: Service):
+    whole = single.search(k=100)
+    for process in [each for each in single.processes if each.name() in ("gcs_server", "raylet")]:
+        process.kill()
+    assert any(lost_and_made_again(single, whole))
+
+
+def test_a_cluster_that_is_gone_and_comes_back(folder: Path):
+    place = Path(tempfile.mkdtemp(prefix="ray"))  # a short path, since Ray has sockets in it
+    cluster = Cluster(place, {}, nodes=1)
+    try:
+        for service in service_with(folder, 1, cluster.address, cluster.environment):
+            whole = service.search(k=100)
+            cluster.stop()
+            cluster.start()
+            assert any(lost_and_made_again(service, whole))
+    finally:
+        cluster.stop()
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def test_asked_to_stop_it_ends_all_its_processes(doubled: Service):

@@ -276,7 +276,7 @@ def near(ours: list[list[tuple[str, float]]], theirs: list[list[tuple[str, float
 
 def test_batches_cover_every_place_once_and_begin_evenly_spread() -> None:
     for count in (0, 1, 255, 256, 1_500, 5_000):
-        found = list(late._batches(count))
+        found = list(late.in_late_batches(count))
         assert sorted(place for batch in found for place in batch.tolist()) == list(range(count))
         if count > 2_000:
             assert np.diff(found[0]).min() >= count // (4 * late.AT_ONCE)

@@ -30,7 +30,7 @@ RANDOM_MOMENTS = 4
 
 Found = tuple[list[list[tuple[str, float]]], Stored]
 """The hits of every query in every mode, and everything that is stored of runs."""
-PHASES = ("index", "cluster", "tag", "update", "delete", "compact")
+PHASES = ("index", "cluster", "tag", "update", "delete", "compact", "late")
 
 
 @dataclass
@@ -53,6 +53,7 @@ def found(folder: Path) -> Found:
     encoder: Any = FakeEncoder()
     collection = ShardedCollection.open(folder, encoder=encoder)
     results = [search(collection, query, SearchSettings(k=20, mode=mode)) for query in QUERIES for mode in MODES]
+    results.append(search(collection, QUERIES[0], SearchSettings(k=20, rerank=True)))
     assert verify_sharded(collection) == []
     runs = stored_runs(Collection(collection))
     collection.close()
@@ -101,7 +102,7 @@ STEPS = [
     ("index", "create:after:collection.json"),
     *(
         (phase, step)
-        for phase in ("index", "update", "delete", "compact")
+        for phase in ("index", "update", "delete", "compact", "late")
         for step in (
             "rename:before:work/01",
             "rename:before:shards/00",
