@@ -37,7 +37,7 @@ SETTLED = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScri
 
 def main(shelf: Path, collection: str = "papers") -> None:
     """Take all of them."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "support"))
     from browser import launch
 
     IMAGES.mkdir(exist_ok=True)
