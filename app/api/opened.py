@@ -1,14 +1,11 @@
 """An open collection: the base class of every part of the Python API."""
 
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
-from ...indexer.errors import UsageError, arg
 from ...indexer.sharded import open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
@@ -16,23 +13,6 @@ from .arguments import checked
 
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
-
-WITHOUT_SHARDS = frozenset(("change_model", "discard_model", "forget_model", "undo_model"))
-"""The methods that a sharded collection does not have yet."""
-
-
-def _without_shards(method: FunctionType) -> Callable[..., Any]:
-    """Return a method that refuses sharded collections."""
-
-    @wraps(method)
-    def call(self: "Opened", *given: Any, **options: Any) -> Any:
-        if self.stored.sharded:
-            advice = f"to use it, index the same sources without {arg('shards')}"
-            said = f"sharded collections do not support this yet: {advice}"
-            raise UsageError(said, code="sharded")
-        return method(self, *given, **options)
-
-    return call
 
 
 def check_device(device: str) -> None:
@@ -59,7 +39,7 @@ class Opened:
         on_its_device(cls)
         for name, value in list(vars(cls).items()):
             if isinstance(value, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, checked(_without_shards(value) if name in WITHOUT_SHARDS else value))
+                setattr(cls, name, checked(value))
 
     def __init__(self, stored: StoredCollection) -> None:
         self.stored = stored

@@ -54,7 +54,7 @@ def _done(ray: ModuleType, tasks: Sequence[ShardTask], notify: Notify) -> Iterat
 
 def _built(task: ShardTask) -> ShardDone:
     """Build one shard in a process of Ray's, which may have built another one before."""
-    needs = task.documents > 0 or task.action == "late"
+    needs = task.documents > 0 or task.action in ("late", "embed beside")
     return build_shard(task, _encoder(json.dumps(task.sharding.model), task.settings.device) if needs else None)
 
 

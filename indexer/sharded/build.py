@@ -39,11 +39,12 @@ from .layout import (
     ShardedGeneration,
     Sharding,
     ShardState,
+    current_sharding,
     newest_generation,
     remove_old_versions,
     work_folder,
 )
-from .runs import runs_after
+from .runs import ChangeRuns, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
@@ -133,7 +134,7 @@ def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = si
         UsageError: The settings name another model.
         SondeError: The collection is damaged, or the model is not available.
     """
-    known = Sharding.read(folder)
+    known = current_sharding(folder)
     if known is None:
         raise SondeError(f"there is no collection at {folder}", code="no-collection")
     refuse_other_model(folder, known.spec, settings)
@@ -147,6 +148,7 @@ def run_tasks(
     encoder: Encoder | None = None,
     notify: Notify = silent,
     read: int = 0,
+    change: ChangeRuns | None = None,
 ) -> list[ShardDone]:
     """Run the tasks of one run and commit what they published; the caller holds the writer lock.
 
@@ -157,6 +159,7 @@ def run_tasks(
         encoder: The bi-encoder, if it is loaded.
         notify: Receives progress.
         read: How many documents the run has read.
+        change: Changes the catalog of runs in the same commit.
 
     Raises:
         WriterBusyError: Another run committed first.
@@ -164,7 +167,7 @@ def run_tasks(
     folder = tasks[0].folder
     _resume(folder, tasks[0].version, tasks[0].spool)
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
-    _commit(base, tasks[0], done, read)
+    _commit(base, tasks[0], done, read, change)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
     remove_old_versions(folder)
     return done
@@ -230,7 +233,7 @@ def _sharding(
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
-    known = Sharding.read(folder)
+    known = current_sharding(folder)
     if known is None:
         encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
@@ -295,15 +298,20 @@ def _resume(folder: Path, version: str, spool: str) -> None:
     write_durably(note, lambda stream: stream.write(version.encode()))
 
 
-def _commit(base: ShardedGeneration | None, task: ShardTask, done: Sequence[ShardDone], read: int) -> None:
-    folder = task.folder
-    states: list[ShardState | None] = list(base.shards) if base else [None] * task.sharding.shards
+def _commit(
+    base: ShardedGeneration | None, task: ShardTask, done: Sequence[ShardDone], read: int, change: ChangeRuns | None
+) -> None:
+    folder, first = task.folder, Sharding.read(task.folder)
+    model = None if first and first.model == task.sharding.model else task.sharding.model
+    kept = base.shards if base and base.model == model else ()  # no shard keeps embeddings of another model
+    states: list[ShardState | None] = list(kept) or [None] * task.sharding.shards
     changed = {each.shard: each.state for each in done if each.state}
     if not changed:
         return
     for shard, state in changed.items():
         states[shard] = state
     number = (base.number if base else 0) + 1
-    runs = runs_after(folder, base, changed)
+    runs = runs_after(folder, base, changed, change)
     read += base.read if base else 0
-    commit(folder, ShardedGeneration(number, tuple(states), task.fields, read, indexed=number, runs=runs))
+    new = ShardedGeneration(number, tuple(states), task.fields, read, indexed=number, runs=runs, model=model)
+    commit(folder, new)

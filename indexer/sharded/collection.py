@@ -102,7 +102,7 @@ class ShardedCollection(StoredCollection):
     """
 
     sharded = True
-    sharding: Sharding
+    _sharding: Sharding
     elsewhere: Elsewhere | None = None
     """What searches the embeddings in other processes, if set before the first view; None: this process does."""
 
@@ -126,12 +126,17 @@ class ShardedCollection(StoredCollection):
         if sharding is None:
             raise SondeError(f"{folder} is not a sharded collection", code="no-collection")
         collection = cls(folder, encoder, device, loader)
-        collection.sharding = sharding
+        collection._sharding = sharding
         collection._newest = None
         collection._current_shards()
         return collection
 
     _newest: _Opened | None
+
+    @property
+    def sharding(self) -> Sharding:
+        """What `collection.json` says, with the model of the newest generation."""
+        return self._sharding.with_model_of(self.stored_generation)
 
     @property
     def catalog_path(self) -> Path:
@@ -160,7 +165,7 @@ class ShardedCollection(StoredCollection):
             views = {shard: stack.enter_context(part.view()) for shard, part in opened.shards.items()}
             if opened.generation is None:
                 parts = {shard: (view.collection.path, view.generation) for shard, view in views.items()}
-                spec = self.sharding.spec
+                spec = self._sharding.with_model_of(opened.stored).spec
                 number = opened.stored.indexed
                 opened.generation = JoinedGeneration(
                     number, spec, opened.numbers, parts, self._loaded, elsewhere=self.elsewhere is not None
@@ -241,7 +246,7 @@ class ShardedCollection(StoredCollection):
         parts = catalogs or {shard: part.open_catalog() for shard, part in opened.shards.items()}
         for part in parts.values():
             part.read_runs_of(opened.runs and opened.runs.catalog_path)
-        sharding, number = self.sharding, opened.stored.indexed
+        sharding, number = self._sharding.with_model_of(opened.stored), opened.stored.indexed
         properties = {"model": sharding.model, "language": sharding.language, "generation": number}
         return JoinedCatalog(parts, opened.numbers, sharding.shard_of, properties, runs)
 
@@ -256,9 +261,9 @@ class ShardedCollection(StoredCollection):
                 stored = newest_generation(LocalTruth(self.path), self.path)
                 if stored is None:
                     raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
-                if len(stored.shards) != self.sharding.shards:
+                if len(stored.shards) != self._sharding.shards:
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
-                    raise SondeError(f"{said}, not {self.sharding.shards}: restore the collection from a backup")
+                    raise SondeError(f"{said}, not {self._sharding.shards}: restore the collection from a backup")
                 try:
                     self._newest = _Opened(self.path, stored, newest, self.device)
                     return self._newest

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ from . import COLLECTION
 from .truth import LocalTruth, Truth
 
 FORMAT = 2
+FORMAT_WITH_MODEL = 3
+"""Of a generation with another model than `collection.json`, so that an older Sonde does not read it."""
 MOST_SHARDS = 1_000
 KEPT = 2
 """Generations whose versions are kept: a reader may have opened the one before the newest."""
@@ -33,7 +35,8 @@ class Sharding:
     Attributes:
         shards: How many there are.
         seed: Part of the hash that sends a document to its shard.
-        model: The model's settings and fingerprint, as `ModelSpec.to_dict` gives them.
+        model: The model's settings and fingerprint, as `ModelSpec.to_dict` gives them. The file has the first model;
+            a generation may have another one, see `with_model_of`.
         language: Language of documents that name none, or None.
         id_column: The column of the ids, which later runs use too; None if it has the name of one.
     """
@@ -48,6 +51,10 @@ class Sharding:
     def spec(self) -> ModelSpec:
         """The model."""
         return ModelSpec.from_dict(self.model)
+
+    def with_model_of(self, generation: "ShardedGeneration | None") -> "Sharding":
+        """Return this with the model that a generation has."""
+        return replace(self, model=generation.model) if generation and generation.model else self
 
     def shard_of(self, key: str) -> int:
         """Return the number of the shard that a document with this key belongs to."""
@@ -132,6 +139,7 @@ class ShardedGeneration:
         read: How many documents have been read in all index runs: the next run's documents are numbered from here.
         indexed: Number of the newest generation up to this one that changed documents, not only runs.
         runs: The catalog of runs and of search settings; None if there are none.
+        model: The model of all embeddings, as in `Sharding`; None for that of `collection.json`.
     """
 
     number: int
@@ -140,6 +148,7 @@ class ShardedGeneration:
     read: int
     indexed: int
     runs: Published | None = None
+    model: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -154,7 +163,10 @@ class ShardedGeneration:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+        content = {"format": FORMAT_WITH_MODEL if self.model else FORMAT, **asdict(self)}
+        if self.model is None:
+            del content["model"]
+        return json.dumps(content, indent=1).encode()
 
     @classmethod
     def load(cls, truth: Truth, folder: Path, name: str) -> Self:
@@ -163,16 +175,29 @@ class ShardedGeneration:
         Raises:
             SondeError: It is missing or damaged.
         """
-        stored = _loaded(truth.read(name) or b"", folder / name, tuple(cls.__slots__))
+        names = tuple(each for each in cls.__slots__ if each != "model")
+        stored = _loaded(truth.read(name) or b"", folder / name, names, "model")
         try:
             shards = tuple(None if shard is None else ShardState(**shard) for shard in stored["shards"])
             runs = None if stored["runs"] is None else Published(**stored["runs"])
+            if stored["model"] is not None:
+                ModelSpec.from_dict(stored["model"])
             numbers = (stored["number"], stored["read"], stored["indexed"])
             if not all(isinstance(each, int) for each in numbers) or not set(stored["fields"].values()) <= set(TYPES):
                 raise ValueError("a number or the type of a field is not valid")
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise _damaged(folder / name, error) from None
         return cls(**stored | {"shards": shards, "runs": runs})
+
+
+def current_sharding(folder: Path) -> Sharding | None:
+    """Return what a folder's `collection.json` says, with the model of the newest generation; None if there is none.
+
+    Raises:
+        SondeError: A file is damaged, or written by a newer Sonde.
+    """
+    known = Sharding.read(folder)
+    return known and known.with_model_of(newest_generation(LocalTruth(folder), folder))
 
 
 def newest_generation(truth: Truth, folder: Path) -> ShardedGeneration | None:
@@ -220,14 +245,17 @@ def work_folder(folder: Path) -> Path:
     return folder / "work"
 
 
-def _loaded(content: bytes, path: Path, names: tuple[str, ...]) -> dict[str, Any]:
+def _loaded(content: bytes, path: Path, names: tuple[str, ...], added: str = "") -> dict[str, Any]:
+    """Return the values of these names, and that of `added`, which only files of the newer format have."""
     try:
         stored = json.loads(content)
-        if stored["format"] != FORMAT:
+        newer = bool(added) and stored["format"] == FORMAT_WITH_MODEL
+        if stored["format"] != FORMAT and not newer:
             advice = "index the sources into a new folder" if stored["format"] == 1 else "update Sonde"
             said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: {advice}"
             raise SondeError(said)
-        return {name: stored[name] for name in names}
+        known = {name: stored[name] for name in names}
+        return known | {added: stored[added] if newer else None} if added else known
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path, error) from None
 

@@ -23,7 +23,8 @@ def quick_look(folder: Path) -> QuickLook:
         return QuickLook(bytes=size, changed=changed)
     states = [state for state in newest.shards if state]
     documents, passages = sum(state.documents for state in states), sum(state.passages for state in states)
-    return QuickLook(documents, passages, sharding.spec.name, _recall(folder, newest), size, changed)
+    model = sharding.with_model_of(newest).spec.name
+    return QuickLook(documents, passages, model, _recall(folder, newest), size, changed)
 
 
 def _recall(folder: Path, newest: ShardedGeneration) -> float | None:

@@ -5,7 +5,7 @@ run copies this file alone, not the catalogs with the texts.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from ..store.writing import forget_in_runs
 from .layout import RUNS, Published, ShardedGeneration, ShardState, work_folder
 from .manifest import changed_files, manifest_of, publish
 
+ChangeRuns = Callable[[Catalog], None]
+"""Changes the catalog of runs, in its transaction."""
 DIGITS = 12
 """Of the digest of the catalog, in the name of its version."""
 
@@ -82,17 +84,22 @@ def _published(folder: Path, place: Path, number: int) -> Published:
     return Published(version, manifest_of(folder / RUNS / version)[1])
 
 
-def runs_after(folder: Path, base: ShardedGeneration | None, changed: Mapping[int, ShardState]) -> Published | None:
+def runs_after(
+    folder: Path, base: ShardedGeneration | None, changed: Mapping[int, ShardState], change: ChangeRuns | None = None
+) -> Published | None:
     """Return the runs without what they say of documents that new versions of shards lack, or have with another text.
 
     Args:
         folder: The collection, whose writer lock the caller holds.
         base: The generation before.
         changed: The new versions, by shard.
+        change: What else to change; without it, no runs stay no runs.
     """
-    if base is None or base.runs is None:
+    if base is None or (base.runs is None and change is None):
         return None
     with changed_runs(folder, base) as writing:
+        if change:
+            change(writing.catalog)
         for shard, state in changed.items():
             if old := base.shards[shard]:
                 place = folder / f"shards/{shard:02d}"

@@ -22,13 +22,13 @@ from ..store.late import late_folder, want
 from ..store.writing import declare_fields
 from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
+from .beside import ORDER, embed_shard, take_embeddings
 from .layout import Sharding, ShardState, shard_folder
 from .manifest import MANIFEST, manifest_of, publish
 from .spool import first_places, last_places, read_spool, spool_file, spools
 from .work import LEFT_OUT, alone, begun
 
-ORDER = "order.npy"
-Action = Literal["index", "delete", "compact", "repair", "late", "without late"]
+Action = Literal["index", "delete", "compact", "repair", "late", "without late", "embed beside", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify 
     Raises:
         SondeError: The disk is full, or the model is not available.
     """
+    if task.action == "embed beside":  # which publishes nothing, and leaves the shard to others meanwhile
+        return ShardDone(task.shard, None, embed_shard(task, encoder, notify))
     with alone(task.folder, task.shard):
         final = shard_folder(task.folder, task.shard) / task.version
         return published(task, final) if (final / MANIFEST).is_file() else _built(task, final, encoder, notify)
@@ -121,6 +123,8 @@ def _built(task: ShardTask, final: Path, encoder: Encoder | None, notify: Notify
         counts = _compacted(task, folder, notify)
     elif task.action == "late":
         counts = _with_late(task, folder, encoder, notify)
+    elif task.action == "model":
+        counts = take_embeddings(task, folder)
     elif task.action == "without late":
         remove_late(folder)
     else:

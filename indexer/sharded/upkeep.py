@@ -14,11 +14,14 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import document_ids, document_numbers, ids_by_number
 from ..store.members import documents_in_runs
+from ..store.models import PREVIOUS, model_folder, other_models
 from ..upkeep.delete import CompactReport
 from ..upkeep.info import Info, info
 from ..upkeep.repair import repair_judgements
-from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_runs
+from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
+from .beside import beside_folders
+from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
 from .layout import RUNS, Published, ShardedGeneration
@@ -134,6 +137,7 @@ def sharded_info(collection: ShardedCollection) -> Info:
             search_defaults=view.catalog.get("search_defaults"),
             shards=collection.sharding.shards,
             late=_late(parts),
+            other_models=tuple(each.to_dict() for each in other_models(collection.path, view.catalog)),
         )
 
 
@@ -164,7 +168,19 @@ def verify_sharded(collection: ShardedCollection) -> list[Finding]:
         for shard in collection.shards
         for each in _shard_findings(collection, shard)
     ]
-    return [*findings, *_runs_files(collection), *_runs_problems(collection), *verify_judgements(collection)]
+    findings += [*_runs_files(collection), *_runs_problems(collection), *_kept(collection)]
+    return [*findings, *verify_judgements(collection)]
+
+
+def _kept(collection: ShardedCollection) -> Iterator[Finding]:
+    """Yield what is wrong with the previous model's embeddings, which only the folder that was changed has."""
+    try:
+        previous = collection.get(PREVIOUS)
+    except SondeError:  # the catalog of runs cannot be read, which is reported with the runs
+        return
+    if bucket_of(collection.path) and previous and not model_folder(collection.path, previous).is_dir():
+        return
+    yield from verify_kept(collection, beside_folders)
 
 
 def _shard_findings(collection: ShardedCollection, shard: int) -> list[Finding]:

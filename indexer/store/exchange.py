@@ -98,7 +98,7 @@ def exchange(folder: Path, catalog: Catalog, other: Path) -> Path:
     kept = model_folder(folder, before.fingerprint)
     replaced, moved = catalog.get(PREVIOUS), list[tuple[Path, Path]]()
     try:
-        _keep(folder, catalog, kept)
+        keep_embeddings(folder, catalog, kept)
         with closing(Catalog.open(other / "catalog.db")) as new:
             segments = _linked(folder, catalog, other, new)
             moved += _moved(other, new.epoch(), folder, epoch + 1)
@@ -117,7 +117,35 @@ def exchange(folder: Path, catalog: Catalog, other: Path) -> Path:
     return kept
 
 
-def _keep(folder: Path, catalog: Catalog, kept: Path) -> None:
+def take_over(folder: Path, catalog: Catalog, other: Path) -> None:
+    """Give a collection that nobody else reads the embeddings of another model; `other` stays as it is.
+
+    Args:
+        folder: The collection, the copy of a shard.
+        catalog: Its catalog, open for writing, outside a transaction.
+        other: The folder of the other model's embeddings of the same documents.
+
+    Raises:
+        SondeError: The documents differ, or a file cannot be written.
+    """
+    with closing(Catalog.open(other / "catalog.db")) as new:
+        segments = _linked(folder, catalog, other, new)
+        copy_derived(other, new.epoch(), folder, catalog.epoch() + 1)
+    _commit(catalog, other, segments)
+    sweep(folder, catalog)
+
+
+def copy_derived(source: Path, epoch: int, target: Path, to: int) -> None:
+    """Copy the derived indexes of an epoch; what is written to one copy must not change the other."""
+    for kind in DERIVED:
+        there, here = source / kind / str(epoch), target / kind / str(to)
+        shutil.rmtree(here, ignore_errors=True)
+        if there.is_dir():
+            make_folder(here.parent)
+            shutil.copytree(there, here)
+
+
+def keep_embeddings(folder: Path, catalog: Catalog, kept: Path) -> None:
     """Make a collection of the documents and embeddings that a collection has now, without metadata and runs."""
     shutil.rmtree(kept, ignore_errors=True)
     make_folder(kept / "vectors")

@@ -108,16 +108,25 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, previous: bool) -> OtherModel | None:
+    """Return what is kept in a folder: one collection, or one for each shard."""
+    parts = [found for each in (path, *path.glob("shards/*/*")) if (found := _counted(each))]
+    if not parts:
+        return None
+    documents, passages = sum(each[1] for each in parts), sum(each[2] for each in parts)
+    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    return OtherModel(path, ModelSpec.from_dict(parts[0][0]), documents, passages, size, previous)
+
+
+def _counted(path: Path) -> tuple[dict[str, Any], int, int] | None:
+    """Return the model, the documents and the passages of a collection; None before its first commit."""
+    if not (path / "catalog.db").is_file():
+        return None
     try:
         with closing(Catalog.open(path / "catalog.db")) as catalog:
             stored = catalog.get("model")
-            if stored is None:
-                return None
-            documents, passages, _ = catalog.counts()
+            return None if stored is None else (stored, *catalog.counts()[:2])
     except SondeError:  # killed before its first commit: the same command makes it again
         return None
-    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
-    return OtherModel(path, ModelSpec.from_dict(stored), documents, passages, size, previous)
 
 
 def is_leftover(path: Path, catalog: Catalog) -> bool:

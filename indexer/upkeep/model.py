@@ -20,10 +20,10 @@ from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog, in_slices
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import ASKED, update_derived
-from ..store.documents import chosen_texts
+from ..store.documents import chosen_texts, ids_by_number
 from ..store.exchange import differing, exchange
 from ..store.integrity import sweep
-from ..store.lock import holder_of, writer_lock
+from ..store.lock import COLLECTION, holder_of, writer_lock
 from ..store.models import PREVIOUS, OtherModel, model_folder, models_folder, other_models
 from ..store.patience import NONE
 from .delete import delete_chosen
@@ -63,7 +63,7 @@ def changing(folder: Path) -> Iterator[None]:
         SondeError: Another process changes the model of this collection, which the message names; or the folder
             cannot be written.
     """
-    others = models_folder(check_folder(folder))
+    others = models_folder(folder if (folder / COLLECTION).is_file() else check_folder(folder))
     with ExitStack() as held:
         try:
             make_folder(others)
@@ -93,11 +93,11 @@ def embed_beside(collection: StoredCollection, encoder: Encoder, notify: Notify 
         raise UsageError(f"{collection.path} has the model {spec.name} with these settings already: nothing to change")
     other, began, embedded = model_folder(collection.path, spec.fingerprint), time.monotonic(), 0
     for _ in range(ROUNDS):
-        differed, count = _catch_up(collection, other, lambda: encoder, notify)
+        differed, count = catch_up(collection, other, lambda: encoder, notify)
         embedded += count
         if differed <= FEW:
             break
-    _check(other, lambda: encoder, collection.device, notify)
+    check(other, lambda: encoder, collection.device, notify)
     return Beside(other, spec, embedded, time.monotonic() - began)
 
 
@@ -117,8 +117,8 @@ def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:
 
 def bring_up_to_date(collection: StoredCollection, other: Path, load: Load, notify: Notify = silent) -> None:
     """Embed the documents that changed since in `other`, and repair it where it is damaged; see `switch`."""
-    _catch_up(collection, other, load, notify)
-    _check(other, load, collection.device, notify)
+    catch_up(collection, other, load, notify)
+    check(other, load, collection.device, notify)
 
 
 def switch(collection: StoredCollection, other: Path, load: Load, notify: Notify = silent) -> Path:
@@ -142,7 +142,7 @@ def switch(collection: StoredCollection, other: Path, load: Load, notify: Notify
         closing(Catalog.open(collection.catalog_path, write=True)) as catalog,
     ):
         sweep(folder, catalog)
-        _catch_up(collection, other, load, notify)
+        catch_up(collection, other, load, notify)
         return exchange(folder, catalog, other)
 
 
@@ -168,8 +168,16 @@ def discard(collection: StoredCollection, *, previous: bool) -> list[OtherModel]
     return [other for other in known if other.folder in gone]
 
 
-def _catch_up(collection: StoredCollection, other: Path, load: Load, notify: Notify) -> tuple[int, int]:
-    """Embed documents that differ; return how many did, and how many passages were embedded."""
+def catch_up(
+    collection: StoredCollection, other: Path, load: Load, notify: Notify = silent, *, same_numbers: bool = False
+) -> tuple[int, int]:
+    """Embed documents that differ; return how many did, and how many passages were embedded.
+
+    With `same_numbers`, documents have the numbers of the collection: those of shards tell the shard.
+
+    Raises:
+        SondeError: There are no documents, the model is not available, or the disk is full.
+    """
     with closing(Catalog.open(collection.catalog_path)) as catalog:
         if not catalog.counts()[0]:
             raise SondeError(f"{collection.path} holds no documents: index some before you change the model")
@@ -183,11 +191,16 @@ def _catch_up(collection: StoredCollection, other: Path, load: Load, notify: Not
         settings = BuildSettings(language=catalog.get("language"), ann=ann, wait=0)
         try:
             report = index_documents(
-                _documents(catalog, new), other, settings=settings, encoder=load(), notify=_of(len(new), notify)
-            )
+                _documents(catalog, new), other, settings=settings, encoder=load(), notify=_of(len(new), notify),
+                numbers=_numbers(catalog, new) if same_numbers else None,
+            )  # fmt: skip
         except NothingToIndexError:  # deleted since the line above
             return len(new), 0
         return len(new) + len(gone), report.embedded
+
+
+def _numbers(catalog: Catalog, docs: np.ndarray) -> dict[str, int]:
+    return {key: doc for doc, key in ids_by_number(catalog, docs.tolist()).items()}
 
 
 def _documents(catalog: Catalog, docs: np.ndarray) -> Iterator[Document]:
@@ -207,7 +220,7 @@ def _of(total: int, notify: Notify) -> Notify:
     return passed
 
 
-def _check(other: Path, load: Load, device: str, notify: Notify) -> None:
+def check(other: Path, load: Load, device: str, notify: Notify = silent) -> None:
     """Bring both indexes up to date, and check everything: what is damaged is embedded again."""
     with writer_lock(other), closing(Catalog.open(other / "catalog.db", write=True)) as catalog:
         update_derived(other, catalog, AnnSettings(device=search_device(device)), notify)

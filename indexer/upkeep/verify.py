@@ -1,9 +1,10 @@
 """Check a collection: every digest and count, every passage, and both derived indexes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -105,7 +106,7 @@ def verify(collection: StoredCollection) -> list[Finding]:
         return findings
     with collection.view() as view:
         loaded = Loaded(collection.path)  # what is on the disk now, not what the collection holds in memory
-        findings += [*_documents(view), *_runs(catalog), *verify_judgements(collection), *_kept(collection)]
+        findings += [*_documents(view), *_runs(catalog), *verify_judgements(collection), *verify_kept(collection)]
         return [*findings, *_lexical(view, loaded), *_ann(view, loaded), *_late(view)]
 
 
@@ -128,8 +129,13 @@ def verify_judgements(collection: StoredCollection) -> Iterator[Finding]:
             yield Finding("judgements", f"{counted(damaged, 'judgement')} damaged or cut off, and not counted")
 
 
-def _kept(collection: StoredCollection) -> Iterator[Finding]:
-    """Yield what is wrong with the previous model's embeddings; its indexes are rebuilt when they are needed."""
+def verify_kept(
+    collection: StoredCollection, parts: Callable[[Path], Iterable[Path]] = lambda folder: (folder,)
+) -> Iterator[Finding]:
+    """Yield what is wrong with the previous model's embeddings; its indexes are rebuilt when they are needed.
+
+    `parts` returns the collections in the folder of that model.
+    """
     previous = collection.get(PREVIOUS)
     if previous is None:
         return
@@ -138,12 +144,14 @@ def _kept(collection: StoredCollection) -> Iterator[Finding]:
         lost = "the embeddings of the previous model are missing, so `sonde model --undo` cannot switch back"
         yield Finding("models", f"{lost}: `sonde model --forget` stops looking for them")
         return
-    try:
-        with closing(StoredCollection.open(model_folder(collection.path, previous))) as kept:
-            problems = [finding.problem for finding in verify(kept) if finding.part not in ("ann", "lexical")]
-    except SondeError as error:
-        problems = [str(error)]
-    yield from (Finding("models", f"the embeddings of the previous model: {problem}: {advice}") for problem in problems)
+    for part in parts(model_folder(collection.path, previous)):
+        try:
+            with closing(StoredCollection.open(part)) as kept:
+                problems = [finding.problem for finding in verify(kept) if finding.part not in ("ann", "lexical")]
+        except SondeError as error:
+            problems = [str(error)]
+        said = "the embeddings of the previous model"
+        yield from (Finding("models", f"{said}: {problem}: {advice}") for problem in problems)
 
 
 def _tables(catalog: Catalog) -> Iterator[Finding]:

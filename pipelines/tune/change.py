@@ -10,20 +10,12 @@ from typing import Any
 from ...indexer.encoder import Encoder, ModelSpec
 from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
+from ...indexer.sharded import open_stored
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.late import is_wanted
 from ...indexer.store.models import OtherModel, other_models
 from ...indexer.store.runs import list_runs
-from ...indexer.upkeep.model import (
-    Beside,
-    Load,
-    bring_up_to_date,
-    changing,
-    discard,
-    embed_beside,
-    previous_beside,
-    switch,
-)
+from ...indexer.upkeep.model import Beside, Load, changing
 from ...indexer.wording import counted
 from ..evaluate.search import check_measures
 from ..search.settings import SearchDefaults, stored_defaults
@@ -88,7 +80,7 @@ def change_model(
         check_measures()
     before = collection.spec
     with changing(collection.path):
-        beside = embed_beside(collection, encoder, notify)
+        beside = _work(collection).embed_beside(collection, encoder, notify)
         comparison, notes = _compared(collection, beside, encoder, seed, notify)
         wanted = not dry_run and (anyway or comparison is None or not comparison.worse)
         if not wanted:
@@ -113,9 +105,9 @@ def undo_model(collection: StoredCollection, notify: Notify = silent) -> ModelCh
     """
     before = collection.spec
     with changing(collection.path):
-        other, spec = previous_beside(collection)
+        other, spec = _work(collection).previous_beside(collection)
         load = cache(lambda: collection.encoder_of(spec, notify))
-        bring_up_to_date(collection, other, load, notify)
+        _work(collection).bring_up_to_date(collection, other, load, notify)
         kept, notes = _switched(collection, other, load, notify)
     return ModelChange(before.name, spec.name, 0, 0.0, None, True, kept, tuple(notes))
 
@@ -127,7 +119,7 @@ def discard_model(collection: StoredCollection) -> list[OtherModel]:
         SondeError: Another process is writing, or changes the model.
     """
     with changing(collection.path):
-        return discard(collection, previous=False)
+        return _work(collection).discard(collection, previous=False)
 
 
 def forget_model(collection: StoredCollection) -> list[OtherModel]:
@@ -137,7 +129,16 @@ def forget_model(collection: StoredCollection) -> list[OtherModel]:
         SondeError: Another process is writing, or changes the model.
     """
     with changing(collection.path):
-        return discard(collection, previous=True)
+        return _work(collection).discard(collection, previous=True)
+
+
+def _work(collection: StoredCollection) -> Any:
+    """Return the module that changes the model of a collection, or that of a sharded one; both have these functions."""
+    if collection.sharded:
+        from ...indexer.sharded import model as work
+    else:
+        from ...indexer.upkeep import model as work
+    return work
 
 
 def _compared(
@@ -145,7 +146,7 @@ def _compared(
 ) -> tuple[ModelComparison | None, list[str]]:
     """Return the comparison, or a note on why there is none: the old model may be gone, or the texts too short."""
     try:
-        with closing(StoredCollection.open(beside.folder, encoder=encoder, device=collection.device)) as other:
+        with closing(open_stored(beside.folder, encoder=encoder, device=collection.device)) as other:
             found = compare_models(collection, other, seed, notify)
     except SondeError as error:
         return None, [f"the models were not compared: {error}"]
@@ -157,12 +158,12 @@ def _switched(
 ) -> tuple[OtherModel | None, list[str]]:
     """Switch; return what is kept of the previous model, and notes on what no longer applies."""
     before, tuned = collection.spec, stored_defaults(collection)
-    kept = switch(collection, other, load, notify)
+    kept = _work(collection).switch(collection, other, load, notify)
     with collection.view() as view:
         others = {each.folder: each for each in other_models(collection.path, view.catalog)}
         runs = [run for run in list_runs(view.catalog, count=False) if run.other_model]
         now = SearchDefaults.of(view.catalog.get("search_defaults"))
-        lacking = is_wanted(view.catalog) and view.late is None
+        lacking = any(is_wanted(each) for each in view.catalog.each) and view.late is None
     notes = list(_consequences(before, tuned, now, len(runs)))
     if lacking:
         notes.append(f"the late index stays with {before.name}: `sonde late` builds one for the new model")

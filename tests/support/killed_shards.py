@@ -1,6 +1,6 @@
 """A run over a sharded collection that is killed: run by test_kill.py in a process of its own.
 
-usage: killed_shards.py index|cluster|tag|update|delete|compact|late FOLDER LOG EVENT
+usage: killed_shards.py index|cluster|tag|update|delete|compact|late|model|undo FOLDER LOG EVENT
 At the EVENT-th time that it touches a file of the collection (0: never), the process sends itself SIGKILL. EVENT may
 also be a step of publishing, such as "create:before:generations" or "rename:after:shards/02": before or after a file or
 folder whose name in the collection begins so gets its name. "sql:5" is the fifth statement for the catalog of runs. At
@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_encoder import FakeEncoder
 from kill_corpus import BATCH, changed, documents
+from other_encoder import OtherEncoder, loaded
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings
@@ -90,6 +91,9 @@ def rows(given: list[Document]) -> list[dict[str, Any]]:
 def run(phase: str, folder: Path, encoder: FakeEncoder) -> None:
     """Run one phase of the corpus' life."""
     given: Any = encoder
+    if phase in ("model", "undo"):
+        change_model(folder, encoder if phase == "model" else None)
+        return
     if phase not in ("index", "update"):
         _on_an_existing_one(phase, ShardedCollection.open(folder, encoder=given))
         return
@@ -114,6 +118,23 @@ def _on_an_existing_one(phase: str, collection: ShardedCollection) -> None:
         delete(collection, present)
 
 
+def change_model(folder: Path, encoder: FakeEncoder | None) -> None:
+    """Give a sharded collection another model, if it does not have it; None goes back to the model before."""
+    from sonde.indexer.sharded.model import bring_up_to_date, embed_beside, previous_beside, switch
+    from sonde.indexer.upkeep.model import changing
+
+    collection: Any = ShardedCollection.open(folder, loader=loaded)  # type: ignore[arg-type]
+    with changing(folder):
+        if encoder is None:
+            other, spec = previous_beside(collection)
+            bring_up_to_date(collection, other, lambda: loaded(spec))  # type: ignore[arg-type, return-value]
+            switch(collection, other, lambda: loaded(spec))  # type: ignore[arg-type, return-value]
+        elif collection.spec.name != encoder.spec.name:
+            given: Any = encoder
+            switch(collection, embed_beside(collection, given).folder, lambda: given)
+    collection.close()
+
+
 SHARDS = 3
 DELETED = [each.key or "" for each in documents() if each.key][5:25]
 
@@ -131,5 +152,6 @@ if __name__ == "__main__":
         kill_at(int(event), place)
     elif not event.startswith("sql:"):
         kill_around(event, place)
-    run(sys.argv[1], place, FakeEncoder(Path(sys.argv[3]), seconds=0.0005))
+    kind = OtherEncoder if sys.argv[1] == "model" else FakeEncoder
+    run(sys.argv[1], place, kind(Path(sys.argv[3]), seconds=0.0005))
     print(met, statements)

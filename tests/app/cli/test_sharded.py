@@ -9,12 +9,7 @@ from shutil import copytree
 import pytest
 import themes
 from command_line import Command
-from fake_encoder import FakeEncoder
 from small_reviews import ROWS, lines
-
-from sonde.app.api import Collection
-from sonde.app.api.opened import WITHOUT_SHARDS
-from sonde.indexer.errors import UsageError
 
 
 @pytest.fixture
@@ -159,15 +154,6 @@ def test_compact_removes_tombstones_of_all_shards(sonde: Command, sharded: Path)
 
 def test_an_estimate(sonde: Command, sharded: Path, tmp_path: Path):
     assert sonde("index", tmp_path / "reviews.jsonl", "--to", sharded, "--estimate").code == 0
-
-
-@pytest.mark.parametrize("name", sorted(WITHOUT_SHARDS))
-def test_a_method_that_is_refused(name: str, sharded: Path, encoder: FakeEncoder):
-    """Whatever its arguments: a method that reads only one shard would be worse than none."""
-    opened = Collection.open(sharded, encoder=encoder)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="sharded collections do not support this yet") as raised:
-        getattr(Collection, name).__wrapped__(opened)
-    assert f"{name} " not in str(raised.value)
 
 
 def test_options_that_contradict(sonde: Command, sharded: Path, reviews: Path, tmp_path: Path):

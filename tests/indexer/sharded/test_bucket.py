@@ -15,6 +15,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from machines import ADDRESS, Killed, Machines, machines  # noqa: F401  (machines: a fixture)
 from obstore.exceptions import GenericError, UnauthenticatedError
+from other_encoder import OtherEncoder
 from thinned import thinned
 from two_ways import QUERIES, TwoWays, rows
 
@@ -42,6 +43,22 @@ def test_another_machine_finds_the_same(machines: Machines, tmp_path: Path) -> N
     machines.use("two")
     assert hits(machines.open()) == hits(ways.one)
     assert machines.open().verify() == []
+
+
+def test_another_model_is_that_of_all_machines(machines: Machines, tmp_path: Path) -> None:
+    ways, encoder = TwoWays(tmp_path), OtherEncoder()
+    ways.index(rows(80))
+    machines.index(rows(80), shards=3)
+    changed: Any = encoder
+    for each in (ways.one, machines.open()):
+        assert each.change_model(encoder=changed, anyway=True).switched
+    assert machines.open().info().other_models[0]["previous"]
+    machines.use("two")
+    there = Collection.open(ADDRESS, encoder=changed)
+    ways.encoder = encoder
+    assert (there.model, hits(there), there.verify()) == ("other", hits(ways.one), [])
+    with pytest.raises(SondeError, match="keeps no previous model"):
+        there.undo_model()
 
 
 def test_without_a_number_there_is_one_shard(machines: Machines) -> None:

@@ -22,7 +22,7 @@ from sonde.pipelines.search.settings import MODES, SearchSettings
 
 RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
 QUERIES = ("apple river cloud", "a late arrival about music", "number 17 winter letter", "the same text again")
-STEPS = ("_keep", "_linked", "_moved", "_commit", "sweep")
+STEPS = ("keep_embeddings", "_linked", "_moved", "_commit", "sweep")
 RANDOM_MOMENTS, EVENTS = 6, 30
 AROUND = list(itertools.product(STEPS, (0, 1), ("before", "after")))
 

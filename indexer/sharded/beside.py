@@ -1,0 +1,167 @@
+"""Embeddings of another model beside a sharded collection: one collection for each shard, which is searched as one.
+
+The folder is itself a sharded collection. Until a switch, the collection of a shard is written where it is, so that
+each batch is a commit, and its version never gets a new name.
+"""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..encoder import Encoder
+from ..errors import SondeError
+from ..files import write_durably
+from ..ingest.index import encoder_of
+from ..progress import Notify, silent
+from ..store.catalog import Catalog
+from ..store.collection import StoredCollection
+from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, take_over
+from ..store.models import HISTORY, PREVIOUS, History, model_folder
+from ..upkeep.model import catch_up
+from . import COLLECTION
+from .layout import ShardedGeneration, Sharding, ShardState, generation_number, newest_generation, shard_folder
+from .truth import LocalTruth
+from .work import alone
+
+if TYPE_CHECKING:
+    from .shard import ShardTask
+
+ORDER = "order.npy"
+"""The file that says when each passage of a shard came."""
+_VERSION = "000001-beside"
+
+
+def beside_folder(other: Path, shard: int) -> Path:
+    """Return the collection of one shard in the folder of another model."""
+    return shard_folder(other, shard) / _VERSION
+
+
+def beside_folders(other: Path) -> list[Path]:
+    """Return the collections of all shards in the folder of another model."""
+    return sorted(path.parent for path in other.glob(f"shards/*/{_VERSION}/catalog.db"))
+
+
+def embed_shard(task: "ShardTask", encoder: Encoder | None, notify: Notify = silent) -> dict[str, int]:
+    """Embed the documents of one shard with the model of the task; return how many differed and were embedded.
+
+    Killed at any moment, the same call goes on after the last batch. What the shard holds now is embedded, not what
+    it held when the task was made.
+
+    Raises:
+        SondeError: The disk is full, or the model is not available.
+    """
+    other = model_folder(task.folder, task.sharding.spec.fingerprint)
+    newest = newest_generation(LocalTruth(task.folder), task.folder)
+    state = newest.shards[task.shard] if newest else None
+    place = beside_folder(other, task.shard)
+    with alone(other, task.shard):
+        if state is None or not state.documents:
+            shutil.rmtree(place, ignore_errors=True)
+            return {"differed": 0, "embedded": 0}
+        part = StoredCollection(shard_folder(task.folder, task.shard) / state.version, device=task.settings.device)
+
+        def load() -> Encoder:
+            return encoder or encoder_of(task.sharding.spec, task.settings, notify)
+
+        differed, embedded = catch_up(part, place, load, notify, same_numbers=True)
+        return {"differed": differed, "embedded": embedded}
+
+
+def take_embeddings(task: "ShardTask", folder: Path) -> dict[str, int]:
+    """Give the copy of a shard the embeddings of the task's model. Killed at any moment, the same call goes on."""
+    spec = task.sharding.spec
+    other = beside_folder(model_folder(task.folder, spec.fingerprint), task.shard)
+    with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        if History(catalog).fingerprint != spec.fingerprint:
+            take_over(folder, catalog, other)
+        with catalog.transaction(write=True):
+            for name in (PREVIOUS, HISTORY, TUNED):  # the whole collection has these, not its shards
+                catalog.remove(name)
+    _copy(other / ORDER, folder / ORDER)
+    return {}
+
+
+def keep_shards(parts: Mapping[int, StoredCollection], other: Path, sharding: Sharding, read: int) -> None:
+    """Keep what shards are now as the embeddings of their model, without metadata.
+
+    Args:
+        parts: The shards, by number.
+        other: The folder of their model; what it holds is replaced.
+        sharding: The collection's own, with their model.
+        read: How many documents were ever read.
+    """
+    shutil.rmtree(other, ignore_errors=True)
+    for shard, part in parts.items():
+        place = beside_folder(other, shard)
+        with closing(Catalog.open(part.catalog_path)) as catalog:
+            if catalog.counts()[0]:
+                keep_embeddings(part.path, catalog, place)
+                copy_derived(part.path, catalog.epoch(), place, catalog.epoch())
+                _copy(part.path / ORDER, place / ORDER)
+    LocalTruth(other).create(COLLECTION, sharding.to_bytes())
+    publish_beside(other, read)
+
+
+def differing_documents(parts: Mapping[int, StoredCollection], other: Path) -> np.ndarray:
+    """Return int64 [n], ascending: the documents of shards whose content `other` does not have."""
+    found = [np.empty(0, np.int64)]
+    for shard, part in parts.items():
+        with closing(Catalog.open(part.catalog_path)) as catalog:
+            found.append(differing(catalog, beside_folder(other, shard))[0])
+    return np.unique(np.concatenate(found))
+
+
+def order_passages(other: Path, shards: int, floor: int, docs: np.ndarray) -> int:
+    """Write when the passages came that have no place yet, as one collection would number them; return the next place.
+
+    Args:
+        other: The folder of the model.
+        shards: How many shards there are.
+        floor: 0 while documents are embedded for the first time, in the order of their numbers. Later passages come
+            after all others, from this place on.
+        docs: int64 [n], ascending, the documents that are embedded now.
+    """
+    last = floor - 1
+    for shard in range(shards):
+        place = beside_folder(other, shard)
+        if not (place / "catalog.db").is_file():
+            continue
+        known = np.load(place / ORDER) if (place / ORDER).is_file() else np.empty(0, np.int64)
+        with closing(Catalog.open(place / "catalog.db")) as catalog:
+            owners = catalog.document_of_row()[len(known) :]
+        new = floor + np.searchsorted(docs, owners) if floor else owners // shards - 1
+        every = np.maximum.accumulate(np.concatenate([known, new]).astype(np.int64))
+        if len(new):
+            write_durably(place / ORDER, lambda stream, every=every: np.save(stream, every))
+        last = max(last, int(every[-1]) if len(every) else -1)
+    return last + 1
+
+
+def publish_beside(other: Path, read: int) -> None:
+    """Say in a new generation what the shards in the folder of another model hold now; it can then be opened."""
+    sharding = Sharding.read(other)
+    if sharding is None:
+        raise SondeError(f"{other} is damaged: remove it, and run the same command again")
+    number = generation_number(other) + 1
+    states = [_state(beside_folder(other, shard)) for shard in range(sharding.shards)]
+    new = ShardedGeneration(number, tuple(states), {}, read, indexed=number)
+    LocalTruth(other).create(new.name, new.to_bytes())
+    for path in other.glob("generations/*.json"):
+        if path.name != Path(new.name).name:
+            path.unlink()
+
+
+def _state(place: Path) -> ShardState | None:
+    if not (place / "catalog.db").is_file():
+        return None
+    with closing(Catalog.open(place / "catalog.db")) as catalog:
+        return ShardState(_VERSION, "", *catalog.counts())
+
+
+def _copy(source: Path, target: Path) -> None:
+    content = source.read_bytes()
+    write_durably(target, lambda stream: stream.write(content))
