@@ -121,11 +121,6 @@ def test_runs_filter_searches_and_outlive_updates(sonde: Command, sharded: Path,
     assert sonde("verify", sharded).said == [f"{sharded}: no problems found"]
 
 
-def test_what_is_not_possible_yet_is_one_line(sonde: Command, sharded: Path):
-    found = sonde("model", sharded, "--to", "static")
-    found.failed("sharded collections do not support this yet: to use it, index", "without --shards", code=2)
-
-
 def test_the_web_ui_is_refused_for_an_address(sonde: Command):
     sonde("ui", "s3://team/reviews.sonde").refused("search s3://team/reviews.sonde with `sonde search`", code=2)
 
