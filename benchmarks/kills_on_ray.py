@@ -131,7 +131,7 @@ class Command:
 
 
 class Tries:
-    """All tries on one cluster, which is mended after each."""
+    """All tries on one cluster, which is repaired after each."""
 
     def __init__(self, place: Path, seed: int) -> None:
         """Start a cluster, and build what an undisturbed command gives."""

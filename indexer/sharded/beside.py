@@ -48,7 +48,7 @@ def beside_folders(other: Path) -> list[Path]:
 def embed_shard(task: "ShardTask", encoder: Encoder | None, notify: Notify = silent) -> dict[str, int]:
     """Embed the documents of one shard with the model of the task; return how many differed and were embedded.
 
-    Killed at any moment, the same call goes on after the last batch. What the shard holds now is embedded, not what
+    If it is killed, the same call continues after the last batch. What the shard holds now is embedded, not what
     it held when the task was made.
 
     Raises:
@@ -72,7 +72,7 @@ def embed_shard(task: "ShardTask", encoder: Encoder | None, notify: Notify = sil
 
 
 def take_embeddings(task: "ShardTask", folder: Path) -> dict[str, int]:
-    """Give the copy of a shard the embeddings of the task's model. Killed at any moment, the same call goes on."""
+    """Give the copy of a shard the embeddings of the task's model. If it is killed, the same call continues."""
     spec = task.sharding.spec
     other = beside_folder(model_folder(task.folder, spec.fingerprint), task.shard)
     with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encoder import Encoder, ModelSpec
-from ..errors import SondeError, UsageError
+from ..errors import SondeError
 from ..files import make_folder, write_durably
 from ..ingest import BuildSettings
 from ..progress import Notify, silent
@@ -17,7 +17,7 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.exchange import TUNED
 from ..store.models import HISTORY, PREVIOUS, History, OtherModel, model_folder, models_folder, other_models
-from ..upkeep.model import FEW, ROUNDS, Beside, Load, check
+from ..upkeep.model import Beside, Load, check, in_rounds, refuse_same
 from . import COLLECTION
 from .beside import beside_folder, differing_documents, keep_shards, order_passages, publish_beside
 from .build import Runner, in_turn, run_tasks, version_name
@@ -40,18 +40,12 @@ def embed_beside(
         UsageError: The collection has this model already.
         SondeError: It holds no documents, or the disk is full; the collection itself is as it was.
     """
-    stored, spec = _sharded(collection), encoder.spec
-    if spec.fingerprint == stored.spec.fingerprint:
-        raise UsageError(f"{stored.path} has the model {spec.name} with these settings already: nothing to change")
+    stored, spec = _sharded(collection), refuse_same(collection, encoder.spec)
     _remove_leftover(stored)
-    other, began, embedded = model_folder(stored.path, spec.fingerprint), time.monotonic(), 0
+    other, began = model_folder(stored.path, spec.fingerprint), time.monotonic()
     make_folder(other)
     LocalTruth(other).create(COLLECTION, replace(stored.sharding, model=spec.to_dict()).to_bytes())
-    for _ in range(ROUNDS):
-        differed, count = _catch_up(stored, other, lambda: encoder, notify, runner)
-        embedded += count
-        if differed <= FEW:
-            break
+    embedded = in_rounds(lambda: _catch_up(stored, other, lambda: encoder, notify, runner))
     _check(stored, other, lambda: encoder, notify)
     return Beside(other, spec, embedded, time.monotonic() - began)
 

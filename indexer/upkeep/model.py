@@ -88,17 +88,37 @@ def embed_beside(collection: StoredCollection, encoder: Encoder, notify: Notify 
         UsageError: The collection has this model already.
         SondeError: It holds no documents, or the disk is full; the collection itself is as it was.
     """
-    spec = encoder.spec
+    spec = refuse_same(collection, encoder.spec)
+    other, began = model_folder(collection.path, spec.fingerprint), time.monotonic()
+    embedded = in_rounds(lambda: catch_up(collection, other, lambda: encoder, notify))
+    check(other, lambda: encoder, collection.device, notify)
+    return Beside(other, spec, embedded, time.monotonic() - began)
+
+
+def refuse_same(collection: StoredCollection, spec: ModelSpec) -> ModelSpec:
+    """Return the model to change to, unless the collection has it.
+
+    Raises:
+        UsageError: It has this model already.
+    """
     if spec.fingerprint == collection.spec.fingerprint:
         raise UsageError(f"{collection.path} has the model {spec.name} with these settings already: nothing to change")
-    other, began, embedded = model_folder(collection.path, spec.fingerprint), time.monotonic(), 0
+    return spec
+
+
+def in_rounds(embed: Callable[[], tuple[int, int]]) -> int:
+    """Embed what differs until others have changed little meanwhile; return how many passages were embedded.
+
+    Args:
+        embed: Does a round; returns how many documents differed, and how many passages it embedded.
+    """
+    embedded = 0
     for _ in range(ROUNDS):
-        differed, count = catch_up(collection, other, lambda: encoder, notify)
+        differed, count = embed()
         embedded += count
         if differed <= FEW:
             break
-    check(other, lambda: encoder, collection.device, notify)
-    return Beside(other, spec, embedded, time.monotonic() - began)
+    return embedded
 
 
 def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:

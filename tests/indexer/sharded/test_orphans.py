@@ -34,9 +34,9 @@ def begun(folder: Path, documents: Sequence[dict[str, Any]]) -> list[ShardTask]:
 
     def dying(tasks: Sequence[ShardTask], *_: object) -> Any:
         left.extend(tasks)
-        raise DiedError
+        raise DiedError("the command is dead")
 
-    with pytest.raises(DiedError):
+    with pytest.raises(DiedError, match="the command is dead"):
         run(folder, documents, dying)
     return left
 
