@@ -55,7 +55,7 @@ types: .venv/.tested build/types/sonde
 # Two workers with one thread each, since most tests use one core; a file stays with one worker, so that its fixtures are
 # made once.
 suite: .venv/.tested build/types/sonde
-	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 docs: .venv/.tested ## build the manual as a site in build/site, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

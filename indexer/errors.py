@@ -52,8 +52,8 @@ class SondeError(Exception):
         self, message: str, *, code: str | None = None, field: str | None = None, value: object = None,
         alternatives: Iterable[object] = (),
     ) -> None:  # fmt: skip
-        """Take a message in which names are marked with `arg`."""
-        self.message = Message(message)
+        """Take a message in which names are marked with `arg`; it becomes one line, also where it quotes several."""
+        self.message = Message(" ".join(map(str.strip, message.splitlines())))
         super().__init__(str(self.message))
         self.code = code or self.code
         self.field, self.value, self.alternatives = field, value, tuple(map(str, alternatives))

@@ -3,7 +3,9 @@
 Data that is not part of the project lies in `../shared/data` or where `SONDE_DATA` points; tests of it skip without.
 """
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import psutil
@@ -51,6 +53,16 @@ LONG_FILES = (
     "test_encoder_int8.py", "test_ui_jobs.py", "test_packaging.py", "test_power_cuts.py", "test_gpu_script.py",
 )  # fmt: skip
 """Files that take twenty seconds or more, and files that may on a slow disk: the longest first."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave the garbage collector alone while every worker imports and collects thousands of tests: 3 s of each."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -307,8 +307,13 @@ def test_an_example_runs(
         monkeypatch.setattr(sys, "stdin", standard_input(folder / example.stdin))
     if example.words[:2] == ("runs", "split"):
         assert sonde("runs", "merge", *example.words[2:4], "0", "1").code == 0
-    ran = sonde(*example.words)
+    ran = sonde(*shortened(example.words))
     assert ran.code == 0, ran.err
+
+
+def shortened(words: tuple[str, ...]) -> list[str]:
+    """Return a command that trains for two steps, not for minutes."""
+    return ["0.02" if before == "--epochs" else word for before, word in zip(("", *words), words, strict=False)]
 
 
 def standard_input(path: Path) -> Any:

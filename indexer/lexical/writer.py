@@ -137,6 +137,7 @@ FIELDS = {"row": "u64", "language": "text", "text": "text"}
 """The fields of an index and their types, as Tantivy names them."""
 MAGIC = 1337
 TAIL = struct.Struct("<II")  # length of the JSON footer, magic number
+PLACES = struct.Struct("<I")  # bytes of the table at the end of a file of several fields
 CHUNK = 1 << 20
 
 
@@ -184,8 +185,28 @@ def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = Non
         files = [file for file in found if file.suffix != ".del" or file.name in committed]
         problems += [problem for file in files if (problem := _problem_of(file, known))]
         problems += [] if files else [f"{folder}: segment {name} is missing"]
+    problems = problems or [problem for segment in meta["segments"] if (problem := _miscounted(folder, segment))]
     problems += [f"{folder / name} is missing" for name in sorted(committed) if not (folder / name).exists()]
     return problems
+
+
+def _miscounted(folder: Path, segment: Mapping[str, Any]) -> str | None:
+    """Compare the numbers in meta.json with the files: Tantivy aborts the process where they differ."""
+    count = _passages_in(folder / f"{str(segment['segment_id']).replace('-', '')}.fieldnorm")
+    deletes = segment.get("deletes") or {"num_deleted_docs": 0}
+    if segment.get("max_doc") == count and deletes.get("num_deleted_docs") in range(count + 1):
+        return None
+    return f"{folder}: meta.json has other numbers of passages than segment {segment['segment_id']}"
+
+
+def _passages_in(path: Path) -> int:
+    """Return the passages of a segment by its lengths of texts: a byte for each passage and text field."""
+    if not path.exists():
+        return 0
+    content = path.read_bytes()
+    body = content[: -TAIL.size - TAIL.unpack_from(content, len(content) - TAIL.size)[0]]
+    (places,) = PLACES.unpack_from(body, len(body) - PLACES.size)  # where each field begins, after the lengths
+    return (len(body) - PLACES.size - places) // list(FIELDS.values()).count("text")
 
 
 def _problem_of(path: Path, known: set[tuple[str, int, int, int]] | None) -> str | None:

@@ -80,6 +80,11 @@ def test_a_subject_before_a_message_keeps_the_rest() -> None:
     assert (error.code, error.field) == ("out-of-range", "k")
 
 
+def test_a_message_that_quotes_lines_is_one_line() -> None:
+    error = SondeError("catalog.db is damaged (malformed schema: \n  complete\r\n  INTEGER): restore it")
+    assert str(error) == "catalog.db is damaged (malformed schema: complete INTEGER): restore it"
+
+
 def test_an_error_crosses_processes() -> None:
     error = pickle.loads(pickle.dumps(out_of_range("reduce_to", 0, "give more")))
     assert (str(error), error.code, error.field) == ("reduce_to is 0: give more", "out-of-range", "reduce_to")

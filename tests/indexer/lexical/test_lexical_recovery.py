@@ -185,6 +185,20 @@ def test_a_damaged_index_is_one_clear_error_or_none(folder, name, how):
     assert str(folder) in str(caught.value)
 
 
+@pytest.mark.parametrize("change", [{"max_doc": 0}, {"max_doc": 4}, {"max_doc": None}, {"deletes": {"opstamp": 9}}])
+def test_numbers_that_the_files_contradict_are_refused(folder, change):
+    """Tantivy aborted the process where `max_doc` was 0."""
+    path = folder / "meta.json"
+    meta = json.loads(path.read_bytes())
+    (segment,) = meta["segments"]
+    if "deletes" in change:  # the file of the deletions is there, and the number of them is not
+        shutil.copy(*folder.glob("*.fieldnorm"), folder / f"{segment['segment_id'].replace('-', '')}.9.del")
+    segment.update(change)
+    path.write_text(json.dumps(meta))
+    with pytest.raises(SondeError, match="has other numbers of passages than segment"):
+        LexicalIndex.open(folder)
+
+
 def test_another_version_is_rebuilt(folder):
     path = folder / "state.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 99}))
