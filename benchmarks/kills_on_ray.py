@@ -34,7 +34,7 @@ from ray_cluster import Cluster
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
-from sonde.indexer.sharded.layout import generation_number
+from sonde.indexer.sharded.generations import generation_number
 
 WATCHED = Path(__file__).resolve().parents[1] / "tests" / "support" / "watched"
 SHARDS, COUNT, BATCH, CORES = 4, 800, 25, 2

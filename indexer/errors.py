@@ -74,6 +74,12 @@ class UsageError(SondeError):
     exit_code, code = 2, "usage"
 
 
+class OtherModelError(UsageError):
+    """A collection has another model than the bi-encoder that was given, for example because it was just changed."""
+
+    code = "other-model"
+
+
 class WriterBusyError(SondeError):
     """Another process is writing to the collection."""
 

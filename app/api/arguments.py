@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.sharded import lasting_file, open_stored
 from ...indexer.store.collection import StoredCollection
 
 S = TypeVar("S")
@@ -22,7 +23,9 @@ PROGRESS = ("settings", "progress")
 """Arguments that methods have besides their options."""
 COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
 """Arguments that are counts, and so must not be negative."""
-UNEXPECTED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+UNEXPECTED = (
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 """Errors that mean a fault of Sonde's, or that a collection holds what no writer puts there."""
 OUT_OF_MEMORY = "OutOfMemoryError"
 """PyTorch's name for an out-of-memory error of a GPU; PyTorch is not imported for it."""
@@ -152,11 +155,15 @@ def _iterated(found: Iterator[Any], given: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _collection_of(given: Mapping[str, Any]) -> StoredCollection | None:
-    """Return the collection that a call is about; None if it is about none, or about one that does not exist."""
+    """Return the collection that a call is about; None if it is about none, or about one that does not exist.
+
+    Raises:
+        SondeError: It is damaged.
+    """
     first, to = next(iter(given.values()), None), given.get("to")
     stored = getattr(first, "stored", None)
-    if isinstance(to, (str, Path)) and not isinstance(stored, StoredCollection) and Path(to).exists():
-        stored = StoredCollection(Path(to))
+    if isinstance(to, (str, Path)) and not isinstance(stored, StoredCollection) and lasting_file(Path(to)):
+        stored = open_stored(Path(to))
     return stored if isinstance(stored, StoredCollection) else None
 
 

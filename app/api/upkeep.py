@@ -2,13 +2,14 @@
 
 import reprlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...indexer.document import Document
-from ...indexer.errors import Ids, UsageError, as_text, as_texts
+from ...indexer.errors import Ids, OtherModelError, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ...indexer.upkeep.delete import CompactReport
     from ...indexer.upkeep.info import Info
     from ...indexer.upkeep.verify import Finding
+
+SWITCHES = 2
+"""How often a write begins again because the collection's model was changed just before it got the lock."""
 
 
 class Upkeep(Opened):
@@ -81,9 +85,11 @@ class Upkeep(Opened):
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds)
-        if self.stored.sharded:
-            return index_sharded(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
-        return index_documents(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
+        index = index_sharded if self.stored.sharded else index_documents
+        for _ in range(SWITCHES):
+            with suppress(OtherModelError):
+                return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
+        return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
         """Delete documents by id (one or several) or by filter; return how many were deleted.

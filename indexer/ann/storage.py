@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import SondeError
 from ..files import CHECK_DISK, NUMPY_HEADER, WINDOWS, replace_file, sync_file, sync_folder
+from ..small_files import read_json
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
 from .settings import AnnInfo
@@ -206,7 +207,7 @@ def _stamp(generation: Path, info: AnnInfo) -> _Stamp:
 
 
 def _info(folder: Path) -> AnnInfo:
-    return AnnInfo.from_dict(json.loads((folder / INFO).read_text("utf-8")))
+    return AnnInfo.from_dict(read_json(folder / INFO))
 
 
 def _read(folder: Path, info: AnnInfo, mapped_from: int | None) -> tuple[Any, Nodes, AnnInfo]:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -71,10 +72,25 @@ class ModelSpec:
         given = values if isinstance(values, dict) else {}
         odd = set(types) ^ set(given)
         odd |= {name for name in types.keys() & given.keys() if not isinstance(given[name], types[name])}
-        if odd or not 0 < given["dimension"] <= LARGEST_DIMENSION:
-            named = ", ".join(sorted(odd)) or "dimension"
+        odd = odd or {name for name, value in given.items() if not _FITS.get(name, _is_text)(value)}
+        if odd:
+            named = ", ".join(sorted(odd))
             raise SondeError(f"the collection's model description is damaged or of another version (fields: {named})")
         return cls(**given)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is no text, or one that UTF-8 can express; JSON can hold a lone surrogate, which it cannot."""
+    return not isinstance(value, str) or value.encode("utf-8", "ignore").decode() == value
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "dimension": lambda value: 0 < value <= LARGEST_DIMENSION,
+    "max_tokens": lambda value: value > 0,
+    "truncate_dim": lambda value: value is None or 0 < value <= LARGEST_DIMENSION,
+    "dtype": lambda value: value in DTYPES,
+    "similarity": lambda value: value in ("cosine", "dot"),
+}
 
 
 def device_names(device: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
-from ..errors import Message, NothingToIndexError, SondeError, UsageError, WriterBusyError, arg
+from ..errors import Message, NothingToIndexError, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
@@ -177,7 +177,8 @@ def _checked(folder: Path, settings: BuildSettings, encoder: Encoder) -> Encoder
         spec = _spec(folder)
         refuse_other_model(folder, spec, settings)
         if encoder.spec.fingerprint != spec.fingerprint:
-            raise UsageError(f"{folder} was built with {spec.name}, not with {encoder.spec.name} and these settings")
+            said = f"{folder} has the model {spec.name}, not {encoder.spec.name} with these settings"
+            raise OtherModelError(said)
     return encoder
 
 

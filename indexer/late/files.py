@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import SondeError
 from ..files import NUMPY_HEADER, sha256, write_durably
+from ..small_files import read_json
 from .codec import Codec
 from .rarity import Rarity
 
@@ -106,10 +107,10 @@ def read_info(folder: Path) -> LateInfo:
         SondeError: It is damaged.
     """
     try:
-        return LateInfo.from_dict(json.loads((folder / INFO).read_text("utf-8")))
+        return LateInfo.from_dict(read_json(folder / INFO))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise SondeError(f"{INFO} cannot be read ({error})") from None
 
 

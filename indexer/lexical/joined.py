@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from tantivy import DocAddress, Index, Query
 
+from ..small_files import read_json
 from .index import LexicalIndex, within
 from .writer import LexicalState, confirm, read_state, refuse_damaged, refuse_other_files, tantivy_errors
 
@@ -75,7 +76,7 @@ def _meta(folder: Path, links: Path) -> dict:
     read_state(folder)
     refuse_other_files(folder)
     refuse_damaged(folder)
-    meta = json.loads((folder / "meta.json").read_bytes())
+    meta = read_json(folder / "meta.json")
     own = {str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]}
     for path in folder.iterdir():
         if path.name.partition(".")[0] in own:

@@ -18,6 +18,7 @@ from tantivy import Document, FieldType, Index, Query
 from ..errors import SondeError
 from ..files import CHECK_DISK, write_durably
 from ..languages import normalise
+from ..small_files import LARGEST, read_json
 from .analysis import UNKNOWN, analyzer
 
 SCHEMA = 1
@@ -46,7 +47,7 @@ def read_state(folder: Path) -> LexicalState:
     """
     path = folder / "state.json"
     try:
-        stored = json.loads(path.read_bytes())
+        stored = read_json(path)
         schema, confirmed = stored["schema"], stored["opstamp"] == opstamp(folder)
         state = LexicalState(**stored["state" if confirmed else "next"])
         if any(type(value) is not int or value < 0 for value in (state.through_row, state.settled)):
@@ -70,7 +71,7 @@ def confirm(folder: Path, state: LexicalState) -> None:
 
 def opstamp(folder: Path) -> int:
     """Return Tantivy's number of the last commit; it grows with every one."""
-    return json.loads((folder / "meta.json").read_bytes())["opstamp"]
+    return read_json(folder / "meta.json")["opstamp"]
 
 
 _OWN_FILE = re.compile(r"meta\.json|[0-9a-f]{32}(\.\d+)?\.[a-z]+")
@@ -84,9 +85,9 @@ def refuse_other_files(folder: Path) -> None:
     """
     path = folder / ".managed.json"
     try:
-        names = json.loads(path.read_bytes()) if path.exists() else []
+        names = read_json(path) if path.exists() else []
         own = isinstance(names, list) and all(isinstance(name, str) and _OWN_FILE.fullmatch(name) for name in names)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         own = False
     if not own:
         raise damaged_index(folder, f"{path.name} does not list its files")
@@ -170,11 +171,11 @@ def check_files(folder: Path, known: set[tuple[str, int, int, int]] | None = Non
         known: Files that need no check; those that are found sound are added.
     """
     try:
-        meta = json.loads((folder / "meta.json").read_bytes())
+        meta = read_json(folder / "meta.json")
         names = [str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]]
         committed = _deletions(meta)
         fields = {field["name"]: field["type"] for field in meta["schema"]}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return [f"{folder}: meta.json is unreadable"]
     if fields != FIELDS:
         return [f"{folder}: its fields are {', '.join(map(str, fields))}"]
@@ -203,10 +204,13 @@ def _passages_in(path: Path) -> int:
     """Return the passages of a segment by its lengths of texts: a byte for each passage and text field."""
     if not path.exists():
         return 0
-    content = path.read_bytes()
-    body = content[: -TAIL.size - TAIL.unpack_from(content, len(content) - TAIL.size)[0]]
-    (places,) = PLACES.unpack_from(body, len(body) - PLACES.size)  # where each field begins, after the lengths
-    return (len(body) - PLACES.size - places) // list(FIELDS.values()).count("text")
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(size - TAIL.size)
+        end = size - TAIL.size - TAIL.unpack(stream.read())[0] - PLACES.size
+        stream.seek(max(0, end))
+        (places,) = PLACES.unpack(stream.read(PLACES.size))  # where each field begins, after the lengths
+    return (end - places) // list(FIELDS.values()).count("text")
 
 
 def _problem_of(path: Path, known: set[tuple[str, int, int, int]] | None) -> str | None:
@@ -230,7 +234,7 @@ def _problem(path: Path) -> str | None:
         tail = stream.read()
         length, magic = TAIL.unpack(tail) if len(tail) == TAIL.size else (0, 0)
         body = size - TAIL.size - length
-        if magic != MAGIC or body < 0:
+        if magic != MAGIC or body < 0 or length > LARGEST:
             return f"{path}: cut off"
         stream.seek(body)
         try:
@@ -255,7 +259,7 @@ def _deletions(meta: Mapping[str, Any]) -> set[str]:
 
 def _drop_leftovers(folder: Path) -> None:
     """Remove deletions that a writer wrote down and did not commit: the next writer gives its own the same name."""
-    named = _deletions(json.loads((folder / "meta.json").read_bytes()))
+    named = _deletions(read_json(folder / "meta.json"))
     for path in folder.glob("*.del"):
         if path.name not in named:
             with suppress(PermissionError):  # a system that keeps files while they are open

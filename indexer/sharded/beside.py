@@ -23,15 +23,17 @@ from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, ta
 from ..store.models import HISTORY, PREVIOUS, History, model_folder
 from ..upkeep.model import catch_up
 from . import COLLECTION
-from .layout import ShardedGeneration, Sharding, ShardState, generation_number, newest_generation, shard_folder
+from .generations import generation_number, newest_generation
+from .layout import ShardedGeneration, Sharding, ShardState, shard_folder
+from .order import ORDER, read_order, write_order
 from .truth import LocalTruth
 from .work import alone
 
 if TYPE_CHECKING:
     from .shard import ShardTask
 
-ORDER = "order.npy"
-"""The file that says when each passage of a shard came."""
+AGAIN = "remove {}, and change the model again"
+"""What to do about damaged embeddings of another model; `{}` is their folder."""
 _VERSION = "000001-beside"
 
 
@@ -130,15 +132,34 @@ def order_passages(other: Path, shards: int, floor: int, docs: np.ndarray) -> in
         place = beside_folder(other, shard)
         if not (place / "catalog.db").is_file():
             continue
-        known = np.load(place / ORDER) if (place / ORDER).is_file() else np.empty(0, np.int64)
         with closing(Catalog.open(place / "catalog.db")) as catalog:
+            known = _known_order(other, place, catalog)
             owners = catalog.document_of_row()[len(known) :]
         new = floor + np.searchsorted(docs, owners) if floor else owners // shards - 1
         every = np.maximum.accumulate(np.concatenate([known, new]).astype(np.int64))
         if len(new):
-            write_durably(place / ORDER, lambda stream, every=every: np.save(stream, every))
+            write_order(place / ORDER, every)
         last = max(last, int(every[-1]) if len(every) else -1)
     return last + 1
+
+
+def _known_order(other: Path, place: Path, catalog: Catalog) -> np.ndarray:
+    """Return when the passages came of which that is known, the first ones of a shard."""
+    if not (place / ORDER).is_file():
+        return np.empty(0, np.int64)
+    return read_order(place / ORDER, catalog.rows(), AGAIN.format(other))
+
+
+def check_orders(other: Path) -> None:
+    """Check when the passages of all shards came.
+
+    Raises:
+        SondeError: A file is missing or damaged.
+    """
+    for place in beside_folders(other):
+        with closing(Catalog.open(place / "catalog.db")) as catalog:
+            if len(_known_order(other, place, catalog)) < catalog.rows():
+                raise SondeError(f"{place / ORDER} lacks passages: {AGAIN.format(other)}", code="damaged")
 
 
 def publish_beside(other: Path, read: int) -> None:

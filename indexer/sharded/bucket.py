@@ -17,8 +17,10 @@ from typing import Any
 
 from ..errors import MissingExtraError, SondeError, WriterBusyError
 from ..files import make_folder, sha256, sync_folder
+from ..small_files import LARGEST
 from . import COLLECTION, address_of
-from .layout import KEPT, REMEMBERED, Published, ShardedGeneration, newest_generation
+from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
+from .layout import DIGITS, Published, ShardedGeneration
 from .manifest import MANIFEST, files_in, has_manifest
 from .truth import LocalTruth
 
@@ -79,12 +81,19 @@ class Bucket:
             return from_url(self.address, retry_config=patience)  # type: ignore[arg-type]
 
     def read(self, name: str) -> bytes | None:
-        """Return an object's content, None if there is none."""
+        """Return an object's content, None if there is none.
+
+        Raises:
+            SondeError: The store does not answer, or the object is larger than such a file can be.
+        """
         import obstore
 
         with _errors(self.address):
             try:
-                return bytes(obstore.get(self._store, name).bytes())
+                found = obstore.get(self._store, name)
+                if found.meta["size"] > LARGEST:
+                    raise self._damaged(name)
+                return bytes(found.bytes())
             except FileNotFoundError:
                 return None
 
@@ -124,13 +133,15 @@ class Bucket:
             return None
         with self._pulling():
             newest = newest_generation(self, self.folder)
+            if newest is None:
+                self._refuse_lost()
             self._forget_others(shared, newest)
             LocalTruth(self.folder).create(COLLECTION, shared)
             if newest is None:
                 return self.folder
             for name, state in newest.folders.items():
                 self._download(name, state)
-            LocalTruth(self.folder).create(newest.name, newest.to_bytes())
+            LocalTruth(self.folder).create(newest.name, self._get(newest.name))
         return self.folder
 
     def begin(self) -> Path:
@@ -180,6 +191,21 @@ class Bucket:
             for left in place.glob("part-*"):
                 shutil.rmtree(left)
             yield
+
+    def _refuse_lost(self) -> None:
+        """Refuse a store without generations that holds versions of a later one than the first."""
+        places = map(_place_of, self._paths())
+        if lost := next((place for place in places if place.split("/")[-1][:DIGITS] > FIRST), None):
+            said = f"{self.address} lacks its generations, and {lost} is in none"
+            raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
+
+    def _paths(self) -> Sequence[str]:
+        """Return the names of all objects that belong to versions."""
+        import obstore
+
+        with _errors(self.address):
+            batches = (batch for top in ("shards", "runs") for batch in obstore.list(self._store, top))
+            return [each["path"] for batch in batches for each in batch]
 
     def _forget_others(self, shared: bytes, newest: ShardedGeneration | None) -> None:
         """Empty a copy of what was in the store before: another collection, or generations that are not there."""
@@ -261,18 +287,16 @@ class Bucket:
         """Remove versions that none of the newest generations names, but none of a run that has not committed."""
         import obstore
 
-        names = self.names("generations")
+        names = generation_names(self)
         generations = [ShardedGeneration.load(self, self.folder, name) for name in names[-KEPT:]]
         kept = {_place(name, state) for each in generations for name, state in each.folders.items()}
         newest = generations[-1].number
-        with _errors(self.address):
-            stored = [
-                each["path"] for top in ("shards", "runs") for batch in obstore.list(self._store, top) for each in batch
-            ]
-            places = {_place_of(path) for path in stored} - kept
-            old = {place for place in places if place.split("/")[-1][:6] <= f"{newest:06d}"}
-            gone = [path for path in stored if _place_of(path) in old]
-            if gone := [*gone, *names[:-REMEMBERED]]:
+        stored = self._paths()
+        places = {_place_of(path) for path in stored} - kept
+        old = {place for place in places if place.split("/")[-1][:DIGITS] <= f"{newest:06d}"}
+        gone = [path for path in stored if _place_of(path) in old]
+        if gone := [*gone, *names[:-REMEMBERED]]:
+            with _errors(self.address):
                 obstore.delete(self._store, gone)
 
     def _damaged(self, name: str) -> SondeError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encoder import Encoder
-from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, out_of_range
+from ..errors import NothingToIndexError, OtherModelError, SondeError, UsageError, WriterBusyError, arg, out_of_range
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
 from ..ingest.ids import read_with_ids
@@ -34,21 +34,13 @@ from ..wording import counted
 from . import COLLECTION, is_sharded
 from .bucket import bucket_of
 from .commit import commit
-from .layout import (
-    MOST_SHARDS,
-    ShardedGeneration,
-    Sharding,
-    ShardState,
-    current_sharding,
-    newest_generation,
-    remove_old_versions,
-    work_folder,
-)
+from .generations import committed_generation, current_sharding, read_note, remove_old_versions
+from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, work_folder
 from .runs import ChangeRuns, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
-from .work import DIGITS, LEARNED
+from .work import LEARNED
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""
@@ -111,7 +103,7 @@ def index_sharded(
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
-        base = newest_generation(LocalTruth(folder), folder)
+        base = committed_generation(folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
         spool = write_spool(reading, spools(folder), sharding, fields, tally, notify)
@@ -187,13 +179,13 @@ def _check(folder: Path, shards: int | None) -> None:
     if is_sharded(folder):
         known = Sharding.read(folder)
         if known and shards not in (None, known.shards):
-            said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave the number out"
+            said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave out {arg('shards')}"
             raise UsageError(said, code="conflict", field="shards", value=shards)
         return
     if shards is None or not 1 <= shards <= MOST_SHARDS:
         raise out_of_range("shards", shards, f"give a whole number from 1 to {MOST_SHARDS:,}")
     if folder.is_dir() and (folder / "catalog.db").exists():
-        said = f"{folder} is one collection without shards: to divide it, index its sources into a new folder"
+        said = f"{folder} is not a sharded collection: to divide it, index its sources into a new folder"
         raise UsageError(said, code="conflict", field="shards", value=shards)
     known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
     if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
@@ -244,11 +236,12 @@ def _sharding(
         LocalTruth(folder).create(COLLECTION, new.to_bytes())
         return new, encoder
     if settings.language and normalise(settings.language) != known.language:
-        said = f"{folder} was built with language {known.language!r}, not {settings.language!r}: leave it out"
-        raise UsageError(said)
+        said = f"{folder} was built with language {known.language!r}, not {settings.language!r}"
+        raise UsageError(f"{said}: leave out {arg('language')}")
     refuse_other_model(folder, known.spec, settings)
     if encoder is not None and encoder.spec.fingerprint != known.spec.fingerprint:
-        raise UsageError(f"{folder} was built with {known.spec.name}, not with {encoder.spec.name} and these settings")
+        said = f"{folder} has the model {known.spec.name}, not {encoder.spec.name} with these settings"
+        raise OtherModelError(said)
     return known, encoder or encoder_of(known.spec, settings, notify)
 
 
@@ -284,7 +277,7 @@ def _resume(folder: Path, version: str, spool: str) -> None:
         if path.name != spool:
             shutil.rmtree(path, ignore_errors=True)
     note = work / "version"
-    left = note.read_text() if note.is_file() else ""
+    left = read_note(note)
     if left == version:
         return
     if left[DIGITS:] == version[DIGITS:]:  # the same run, but runs of clustering and so on were committed since

@@ -6,11 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
 from ..encoder import Encoder
 from ..errors import SondeError
-from ..files import NUMPY_HEADER
 from ..store.catalog import Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
@@ -20,17 +17,10 @@ from ..store.numbers import Numbers
 from . import COLLECTION
 from .bucket import bucket_of
 from .commit import commit
-from .layout import (
-    RUNS,
-    ShardedGeneration,
-    Sharding,
-    generation_number,
-    newest_generation,
-    remove_old_versions,
-)
+from .generations import committed_generation, generation_number, remove_old_versions
+from .layout import RUNS, ShardedGeneration, Sharding
+from .order import ORDER, read_order
 from .runs import changed_runs
-from .shard import ORDER
-from .truth import LocalTruth
 from .view import JoinedGeneration, JoinedView
 
 ATTEMPTS = 5
@@ -58,7 +48,9 @@ class _Opened:
         if before and before.stored.shards == stored.shards:
             self.numbers, self.generation = before.numbers, before.generation
             return
-        orders = {shard: _order(part.path / ORDER) for shard, part in self.shards.items()}
+        orders = {
+            shard: read_order(part.path / ORDER, part.open_catalog().rows()) for shard, part in self.shards.items()
+        }
         self.numbers, self.generation = Numbers(len(stored.shards), orders), None
 
     numbers: Numbers
@@ -74,25 +66,6 @@ def _opened(folder: Path, device: str) -> StoredCollection:
     if not (folder / "catalog.db").is_file():
         raise FileNotFoundError(2, "missing", str(folder))
     return StoredCollection(folder, device=device)
-
-
-def _order(path: Path) -> np.ndarray:
-    """Return int64 [rows]: when each passage of a shard came.
-
-    Raises:
-        FileNotFoundError: The version was removed.
-        SondeError: The file is damaged.
-    """
-    try:
-        with NUMPY_HEADER:
-            found = np.load(path, allow_pickle=False)
-        if found.dtype != np.int64 or found.ndim != 1:
-            raise ValueError(f"it holds {found.dtype} {found.shape}")
-        return found
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
-        raise SondeError(f"{path} is damaged ({error}): restore the collection from a backup") from None
 
 
 class ShardedCollection(StoredCollection):
@@ -258,7 +231,7 @@ class ShardedCollection(StoredCollection):
                 return newest
             missing = ""
             for _ in range(ATTEMPTS):
-                stored = newest_generation(LocalTruth(self.path), self.path)
+                stored = committed_generation(self.path)
                 if stored is None:
                     raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
                 if len(stored.shards) != self._sharding.shards:

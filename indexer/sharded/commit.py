@@ -19,6 +19,6 @@ def commit(folder: Path, new: ShardedGeneration) -> None:
         bucket.publish(new)
     if not LocalTruth(folder).create(new.name, new.to_bytes()):
         raise WriterBusyError(
-            f"another run committed generation {new.number} of {folder} first: this run has committed nothing; "
+            f"another command committed generation {new.number} of {folder} first: this one committed nothing; "
             "run the same command again"
         )

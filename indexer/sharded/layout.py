@@ -1,31 +1,29 @@
 """What a sharded collection's own files say: `collection.json` and one file for each generation."""
 
 import hashlib
-import json
 import re
-import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from ..encoder import ModelSpec
 from ..errors import SondeError
+from ..small_files import parsed, sealed, unsealed
 from ..store.fields import TYPES
 from . import COLLECTION
+from .order import MOST_READ
 from .truth import LocalTruth, Truth
 
 FORMAT = 2
 FORMAT_WITH_MODEL = 3
 """Of a generation with another model than `collection.json`, so that an older Sonde does not read it."""
 MOST_SHARDS = 1_000
-KEPT = 2
-"""Generations whose versions are kept: a reader may have opened the one before the newest."""
-REMEMBERED = 100
-"""Generations whose files are kept, so that a run that began long ago still finds its number taken."""
 RUNS = "runs"
 """The folder of the versions of the runs' catalog."""
-_VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
-_GENERATION = re.compile(r"generations/(\d{6})\.json")
+DIGITS = len("000000")
+"""The first characters of a version's name, which tell the generation; the others tell the run."""
+VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
+"""The name of a version of a shard, or of the runs' catalog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Sharding:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+        return sealed({"format": FORMAT, **asdict(self)})
 
     @classmethod
     def read(cls, folder: Path) -> "Sharding | None":
@@ -85,12 +83,12 @@ class Sharding:
             return None
         stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language", "id_column"))
         try:
-            if not 1 <= stored["shards"] <= MOST_SHARDS or not 0 <= stored["seed"] < 2**64:
+            if not _is_whole(stored["shards"], 1, MOST_SHARDS) or not _is_whole(stored["seed"], 0, 2**64 - 1):
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
-            if not isinstance(stored["id_column"], str | None):
-                raise TypeError("id_column is not a name")
+            if not all(isinstance(stored[name], str | None) for name in ("language", "id_column")):
+                raise TypeError("its language or id_column is not a name")
             ModelSpec.from_dict(stored["model"])
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, SondeError) as error:
             raise _damaged(folder / COLLECTION, error) from None
         return cls(**stored)
 
@@ -109,7 +107,7 @@ class Published:
 
     def __post_init__(self) -> None:
         # The name becomes a path: one from a stranger must not lead out of the collection.
-        if not _VERSION.fullmatch(self.version):
+        if not VERSION.fullmatch(self.version) or not isinstance(self.sha256, str):
             raise ValueError(f"a version is named {self.version!r}")
 
 
@@ -126,6 +124,12 @@ class ShardState(Published):
     documents: int
     passages: int
     tombstones: int
+
+    def __post_init__(self) -> None:
+        Published.__post_init__(self)
+        counts = (self.documents, self.passages, self.tombstones)
+        if not all(_is_whole(each, 0, MOST_READ) for each in counts):
+            raise ValueError(f"a shard has {counts} documents, passages and tombstones")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class ShardedGeneration:
         content = {"format": FORMAT_WITH_MODEL if self.model else FORMAT, **asdict(self)}
         if self.model is None:
             del content["model"]
-        return json.dumps(content, indent=1).encode()
+        return sealed(content)
 
     @classmethod
     def load(cls, truth: Truth, folder: Path, name: str) -> Self:
@@ -182,57 +186,13 @@ class ShardedGeneration:
             runs = None if stored["runs"] is None else Published(**stored["runs"])
             if stored["model"] is not None:
                 ModelSpec.from_dict(stored["model"])
-            numbers = (stored["number"], stored["read"], stored["indexed"])
-            if not all(isinstance(each, int) for each in numbers) or not set(stored["fields"].values()) <= set(TYPES):
+            number, last = stored["number"], int(Path(name).stem)
+            sound = number == last and _is_whole(stored["indexed"], 0, last) and _is_whole(stored["read"], 0, MOST_READ)
+            if not sound or not set(stored["fields"].values()) <= set(TYPES):
                 raise ValueError("a number or the type of a field is not valid")
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, SondeError) as error:
             raise _damaged(folder / name, error) from None
         return cls(**stored | {"shards": shards, "runs": runs})
-
-
-def current_sharding(folder: Path) -> Sharding | None:
-    """Return what a folder's `collection.json` says, with the model of the newest generation; None if there is none.
-
-    Raises:
-        SondeError: A file is damaged, or written by a newer Sonde.
-    """
-    known = Sharding.read(folder)
-    return known and known.with_model_of(newest_generation(LocalTruth(folder), folder))
-
-
-def newest_generation(truth: Truth, folder: Path) -> ShardedGeneration | None:
-    """Return the newest generation, None before the first.
-
-    Raises:
-        SondeError: Its file is damaged.
-    """
-    names = [name for name in truth.names("generations") if _GENERATION.fullmatch(name)]
-    return ShardedGeneration.load(truth, folder, names[-1]) if names else None
-
-
-def generation_number(folder: Path) -> int:
-    """Return the number of the newest generation, 0 before the first."""
-    found = [_GENERATION.fullmatch(name) for name in LocalTruth(folder).names("generations")]
-    return max((int(match[1]) for match in found if match), default=0)
-
-
-def remove_old_versions(folder: Path, *places: str) -> None:
-    """Remove versions that none of the newest generations names, and files of generations long past.
-
-    Args:
-        folder: The collection.
-        places: Patterns of folders of versions; those of all shards and of the runs if none is given.
-    """
-    truth = LocalTruth(folder)
-    names = truth.names("generations")
-    for name in names[:-REMEMBERED]:
-        (folder / name).unlink(missing_ok=True)
-    generations = [ShardedGeneration.load(truth, folder, name) for name in names[-KEPT:]]
-    kept = {folder / name / state.version for each in generations for name, state in each.folders.items()}
-    for place in places or ("shards/*", RUNS):
-        for path in folder.glob(f"{place}/*"):
-            if path not in kept and _VERSION.fullmatch(path.name):
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def shard_folder(folder: Path, shard: int) -> Path:
@@ -248,17 +208,23 @@ def work_folder(folder: Path) -> Path:
 def _loaded(content: bytes, path: Path, names: tuple[str, ...], added: str = "") -> dict[str, Any]:
     """Return the values of these names, and that of `added`, which only files of the newer format have."""
     try:
-        stored = json.loads(content)
+        stored = parsed(content)
         newer = bool(added) and stored["format"] == FORMAT_WITH_MODEL
         if stored["format"] != FORMAT and not newer:
             advice = "index the sources into a new folder" if stored["format"] == 1 else "update Sonde"
             said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: {advice}"
             raise SondeError(said)
+        stored = unsealed(content)
         known = {name: stored[name] for name in names}
         return known | {added: stored[added] if newer else None} if added else known
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path, error) from None
 
 
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
 def _damaged(path: Path, error: Exception) -> SondeError:
-    return SondeError(f"{path} is damaged ({type(error).__name__}: {error}): restore the collection from a backup")
+    reason = f"{type(error).__name__}: {error}"
+    return SondeError(f"{path} is damaged ({reason}): restore the collection from a backup", code="damaged")

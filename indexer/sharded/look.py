@@ -6,8 +6,8 @@ from ..errors import SondeError
 from ..upkeep import info
 from ..upkeep.info import QuickLook, size_of, stored_recall
 from . import is_sharded
-from .layout import ShardedGeneration, Sharding, newest_generation
-from .truth import LocalTruth
+from .generations import committed_generation
+from .layout import ShardedGeneration, Sharding
 
 
 def quick_look(folder: Path) -> QuickLook:
@@ -16,7 +16,7 @@ def quick_look(folder: Path) -> QuickLook:
         return info.quick_look(folder)
     size, changed = size_of(folder), last_change(folder)
     try:
-        sharding, newest = Sharding.read(folder), newest_generation(LocalTruth(folder), folder)
+        sharding, newest = Sharding.read(folder), committed_generation(folder)
     except SondeError as error:
         return QuickLook(bytes=size, changed=changed, problem=str(error))
     if sharding is None or newest is None:

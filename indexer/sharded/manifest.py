@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import SondeError
 from ..files import make_folder, sha256, sync_folder, write_durably
+from ..small_files import parsed, read_small
 from ..store.lock import PUBLISHED as MANIFEST
 from .layout import Published
 
@@ -28,9 +29,13 @@ def publish(folder: Path, final: Path, facts: Mapping[str, Any]) -> None:
 
 
 def manifest_of(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return what a published folder says of itself, and the SHA-256 of that."""
-    content = (folder / MANIFEST).read_bytes()
-    return json.loads(content), hashlib.sha256(content).hexdigest()
+    """Return what a published folder says of itself, and the SHA-256 of that; its files lie in the folder.
+
+    Raises:
+        SondeError: The manifest is damaged, or names a file outside.
+    """
+    content = _content(folder)
+    return _stored(content, str(folder)), hashlib.sha256(content).hexdigest()
 
 
 def has_manifest(folder: Path, state: Published) -> bool:
@@ -40,10 +45,14 @@ def has_manifest(folder: Path, state: Published) -> bool:
 
 
 def changed_files(folder: Path, state: Published) -> Sequence[str]:
-    """Return the files of a published folder that are missing or have changed since; its manifest if that has."""
+    """Return the files of a published folder that are missing or have changed since; its manifest if that has.
+
+    Raises:
+        SondeError: The manifest names a file outside.
+    """
     if not has_manifest(folder, state):
         return [MANIFEST]
-    files = manifest_of(folder)[0]["files"]
+    files = files_in(_content(folder), str(folder))
     return [name for name, digest in files.items() if not (folder / name).is_file() or sha256(folder / name) != digest]
 
 
@@ -53,15 +62,33 @@ def files_in(manifest: bytes, place: str) -> Mapping[str, str]:
     Raises:
         SondeError: The manifest is damaged, or names a file outside.
     """
+    return _stored(manifest, place)["files"]
+
+
+def _content(folder: Path) -> bytes:
     try:
-        found = dict(json.loads(manifest)["files"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise SondeError(f"{place}/{MANIFEST} is damaged: restore it, or index the sources again") from None
-    for name in found:
-        parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or ".." in parts or "\\" in name or name == MANIFEST:
+        return read_small(folder / MANIFEST)
+    except ValueError as error:
+        raise _damaged(folder, error) from None
+
+
+def _stored(manifest: bytes, place: str) -> dict[str, Any]:
+    try:
+        found = dict(parsed(manifest))
+        found["files"] = dict(found["files"])
+        names = [PurePosixPath(name) for name in found["files"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(place, error) from None
+    for name in names:
+        if not name.parts or name.is_absolute() or ".." in name.parts or "\\" in str(name) or str(name) == MANIFEST:
             raise SondeError(
-                f"{place} names the file {name!r}, which is outside its folder: nothing was downloaded; "
-                "restore the collection from a backup"
+                f"{place} names the file {str(name)!r}, which is outside its folder: restore the collection from a "
+                "backup",
+                code="damaged",
             )
     return found
+
+
+def _damaged(place: object, error: Exception) -> SondeError:
+    said = f"{place}/{MANIFEST} is damaged ({type(error).__name__}: {error})"
+    return SondeError(f"{said}: restore the collection from a backup, or index the sources again", code="damaged")

@@ -1,6 +1,5 @@
 """Change the model of a sharded collection: embed each shard again beside it, then switch all shards by one commit."""
 
-import json
 import shutil
 import time
 from collections.abc import Iterable
@@ -13,16 +12,19 @@ from ..errors import SondeError
 from ..files import make_folder, write_durably
 from ..ingest import BuildSettings
 from ..progress import Notify, silent
+from ..small_files import read_small, sealed, unsealed
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.exchange import TUNED
 from ..store.models import HISTORY, PREVIOUS, History, OtherModel, model_folder, models_folder, other_models
+from ..store.rules import is_property
 from ..upkeep.model import Beside, Load, check, in_rounds, refuse_same
 from . import COLLECTION
-from .beside import beside_folder, differing_documents, keep_shards, order_passages, publish_beside
+from .beside import beside_folder, check_orders, differing_documents, keep_shards, order_passages, publish_beside
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
-from .layout import ShardedGeneration, Sharding, newest_generation
+from .generations import newest_generation
+from .layout import ShardedGeneration, Sharding
 from .runs import ChangeRuns
 from .shard import ShardTask
 from .truth import LocalTruth
@@ -97,17 +99,20 @@ def switch(collection: StoredCollection, other: Path, load: Load, notify: Notify
 def discard(collection: StoredCollection, *, previous: bool) -> list[OtherModel]:
     """Remove the embeddings of the previous model, or of models that were not switched to; return what was removed.
 
+    Files come first, and then the commit, which needs space: on a full disk the same call works when it is repeated.
+
     Raises:
         SondeError: Another process is writing, or a file cannot be removed.
     """
-    with collection.writing() as catalog:
-        kept, known = catalog.get(PREVIOUS), other_models(collection.path, catalog)
-        if previous and kept is not None:
+    with _sharded(collection).locked(), collection.view() as view:
+        kept, known = view.catalog.get(PREVIOUS), other_models(collection.path, view.catalog)
+        folders = [path for path in models_folder(collection.path).iterdir() if path.is_dir()]
+        gone = [path for path in folders if (path.name == kept) == previous]
+        for path in gone:
+            shutil.rmtree(path)
+    if previous and kept is not None:
+        with collection.writing() as catalog:
             catalog.remove(PREVIOUS)
-    folders = [path for path in models_folder(collection.path).iterdir() if path.is_dir()]
-    gone = [path for path in folders if (path.name == kept) == previous]
-    for path in gone:
-        shutil.rmtree(path)
     return [other for other in known if other.folder in gone]
 
 
@@ -194,12 +199,42 @@ def _floor(other: Path) -> int:
 
 
 def _keep_tuned(other: Path, tuned: Any) -> None:
-    write_durably(other / _TUNED, lambda stream: stream.write(json.dumps(tuned).encode()))
+    write_durably(other / _TUNED, lambda stream: stream.write(sealed({TUNED: tuned})))
 
 
 def _tuned(other: Path) -> Any:
+    """Return the settings that were tuned with a model; None if there are none.
+
+    Raises:
+        SondeError: The file is damaged.
+    """
     path = other / _TUNED
-    return json.loads(path.read_bytes()) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        found = unsealed(read_small(path))[TUNED]
+        if found is not None and not is_property(TUNED, found):
+            raise ValueError(f"it holds {str(found)[:80]}")
+        return found
+    except (OSError, ValueError, KeyError) as error:
+        said = f"{path} is damaged ({type(error).__name__}: {error})"
+        advice = "remove it: searches then have Sonde's own settings until `sonde tune` finds others"
+        raise SondeError(f"{said}: {advice}", code="damaged") from None
+
+
+def kept_problem(other: Path) -> str | None:
+    """Return what is wrong with the files in the folder of another model that its shards do not have; None if nothing.
+
+    Its shards are collections of their own, which are verified as such.
+    """
+    try:
+        _sharding_of(other)
+        newest_generation(LocalTruth(other), other)
+        _tuned(other)
+        check_orders(other)
+    except SondeError as error:
+        return str(error)
+    return None
 
 
 def _remove_leftover(collection: ShardedCollection) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ..encoder import Encoder
-from ..files import write_durably
+from ..errors import SondeError
 from ..ingest import BuildSettings, index_documents
 from ..ingest.index import encoder_of
 from ..ingest.late import fill_late, remove_late
@@ -22,9 +22,10 @@ from ..store.late import late_folder, want
 from ..store.writing import declare_fields
 from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
-from .beside import ORDER, embed_shard, take_embeddings
+from .beside import embed_shard, take_embeddings
 from .layout import Sharding, ShardState, shard_folder
 from .manifest import MANIFEST, manifest_of, publish
+from .order import ORDER, read_order, write_order
 from .spool import first_places, last_places, read_spool, spool_file, spools
 from .work import LEFT_OUT, alone, begun
 
@@ -183,8 +184,10 @@ def _compacted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
     compact(folder, notify=notify)
     with closing(Catalog.open(base / "catalog.db")) as old, closing(Catalog.open(folder / "catalog.db")) as new:
         before, after = (old.segments(), old.counts()[2]), (new.segments(), new.counts()[2])
-        order = np.load(base / ORDER)[old.document_of_row() >= 0] if before != after else np.load(base / ORDER)
-    write_durably(folder / ORDER, lambda stream: np.save(stream, order))
+        order = read_order(base / ORDER, old.rows())
+        if before != after:
+            order = order[old.document_of_row()[: len(order)] >= 0]
+    write_order(folder / ORDER, order)
     return {
         "removed": before[1] - after[1], "segments_before": len(before[0]), "segments": len(after[0]),
         "bytes_before": vectors_size(base), "bytes": vectors_size(folder),
@@ -233,15 +236,15 @@ def _order(task: ShardTask, folder: Path) -> None:
     search over shards has the same order.
     """
     path = folder / ORDER
-    known = np.load(path) if path.exists() else np.empty(0, np.int64)
     with closing(Catalog.open(folder / "catalog.db")) as catalog:
+        known = read_order(path, catalog.rows()) if path.exists() else np.empty(0, np.int64)
         owners = catalog.document_of_row()[len(known) :]
         keys = ids_by_number(catalog, np.unique(owners[owners >= 0]).tolist())
     spool = _spool(task)
     found = last_places(spool) if len(owners) and spool.exists() else {}
     new = np.array([task.read + found.get(keys.get(doc, ""), 0) for doc in owners.tolist()], np.int64)
     every = np.maximum.accumulate(np.concatenate([known, new])) if len(known) + len(new) else known
-    write_durably(path, lambda stream: np.save(stream, every))
+    write_order(path, every)
 
 
 def _publish(folder: Path, final: Path, counts: dict[str, int], said: list[str]) -> None:
@@ -258,7 +261,16 @@ def _publish(folder: Path, final: Path, counts: dict[str, int], said: list[str])
 
 
 def published(task: ShardTask, final: Path) -> ShardDone:
-    """Return what a published version says of itself."""
+    """Return what a published version says of itself.
+
+    Raises:
+        SondeError: Its manifest is damaged.
+    """
     stored, sha256 = manifest_of(final)
-    state = ShardState(task.version, sha256, stored["documents"], stored["passages"], stored["tombstones"])
-    return ShardDone(task.shard, state, stored["counts"], tuple(stored["said"]))
+    try:
+        state = ShardState(task.version, sha256, stored["documents"], stored["passages"], stored["tombstones"])
+        counts = {str(name): int(count) for name, count in stored["counts"].items()}
+        return ShardDone(task.shard, state, counts, tuple(map(str, stored["said"])))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        said = f"{final / MANIFEST} is damaged ({type(error).__name__}: {error})"
+        raise SondeError(f"{said}: remove {final}, and run the same command again", code="damaged") from None

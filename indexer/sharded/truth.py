@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ..errors import SondeError
 from ..files import make_folder, sync_folder
+from ..small_files import read_small
 
 
 class Truth(Protocol):
@@ -32,11 +34,18 @@ class LocalTruth:
         self.folder = folder
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, None if there is none."""
+        """Return a file's content, None if there is none.
+
+        Raises:
+            SondeError: It is larger than such a file can be.
+        """
         try:
-            return (self.folder / name).read_bytes()
+            return read_small(self.folder / name)
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            said = f"{self.folder / name} is damaged ({error}): restore the collection from a backup"
+            raise SondeError(said, code="damaged") from None
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file that must not exist yet; return whether this call wrote it.

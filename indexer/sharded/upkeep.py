@@ -26,6 +26,7 @@ from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
 from .layout import RUNS, Published, ShardedGeneration
 from .manifest import changed_files
+from .model import kept_problem
 from .shard import Action, ShardTask
 
 
@@ -178,9 +179,12 @@ def _kept(collection: ShardedCollection) -> Iterator[Finding]:
         previous = collection.get(PREVIOUS)
     except SondeError:  # the catalog of runs cannot be read, which is reported with the runs
         return
-    if bucket_of(collection.path) and previous and not model_folder(collection.path, previous).is_dir():
+    other = model_folder(collection.path, previous) if previous else None
+    if bucket_of(collection.path) and other and not other.is_dir():
         return
     yield from verify_kept(collection, beside_folders)
+    if other and other.is_dir() and (problem := kept_problem(other)):
+        yield Finding("models", f"the embeddings of the previous model: {problem}")
 
 
 def _shard_findings(collection: ShardedCollection, shard: int) -> list[Finding]:
@@ -222,7 +226,7 @@ def _runs_problems(collection: ShardedCollection) -> Iterator[Finding]:
         yield Finding("runs", str(error))
         return
     if len(lost):
-        yield Finding("runs", f"runs have {counted(len(lost), 'document')} that do not exist")
+        yield Finding("runs", f"runs refer to {counted(len(lost), 'missing document')}")
 
 
 def _routing(collection: ShardedCollection, shard: int, part: StoredCollection) -> Iterator[Finding]:
@@ -233,4 +237,4 @@ def _routing(collection: ShardedCollection, shard: int, part: StoredCollection) 
     sharding = collection.sharding
     astray = sum(not doc % sharding.shards == shard == sharding.shard_of(key) for doc, key in document_ids(catalog))
     if astray:
-        yield Finding("catalog", f"{astray:,} documents belong to other shards")
+        yield Finding("catalog", f"{counted(astray, 'document')} should be in other shards")

@@ -123,7 +123,7 @@ class JoinedGeneration(Generation):
         owners = np.full(len(numbers), -1, np.int64)
         for shard, (folder, part) in parts.items():
             if len(part.owners) != len(numbers.rows[shard]):
-                said = f"{folder} has {len(part.owners):,} passages, and its order.npy {len(numbers.rows[shard]):,}"
+                said = f"{folder} has {len(part.owners):,} passages, but order.npy lists {len(numbers.rows[shard]):,}"
                 raise SondeError(f"{said}: restore the collection from a backup")
             owners[numbers.rows[shard]] = part.owners
         segments = {shard: part.segments for shard, (_, part) in parts.items()}

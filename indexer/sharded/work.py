@@ -8,13 +8,12 @@ from pathlib import Path
 
 from ..errors import WriterBusyError
 from ..files import make_folder, write_durably
-from .layout import shard_folder, work_folder
+from .generations import read_note
+from .layout import DIGITS, shard_folder, work_folder
 from .manifest import MANIFEST
 
 LEFT_OUT = ("writer.lock", "writer.json", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
 """Files of a collection that are not part of a published version."""
-DIGITS = len("000000")
-"""The first characters of a version's name, which tell the generation; the others tell the run."""
 ORPHANS = 300.0
 """Seconds to wait for another process that builds the shard: on Ray, tasks outlive their command for a while."""
 LEARNED = "late"
@@ -58,7 +57,7 @@ def begun(folder: Path, shard: int, base: str | None, version: str) -> Path:
     """
     place = work_folder(folder) / f"{shard:02d}"
     there, note = place / "collection.sonde", place / _NOTE
-    if not note.is_file() or note.read_text() != version[DIGITS:]:
+    if read_note(note) != version[DIGITS:]:
         shutil.rmtree(place, ignore_errors=True)
         make_folder(place)
         write_durably(note, lambda stream: stream.write(version[DIGITS:].encode()))

@@ -11,6 +11,8 @@ from ..files import write_durably
 JUDGEMENTS = "judgements.jsonl"
 """The file of judgements in a collection's folder."""
 
+LONGEST = 1 << 20
+"""Bytes of a line; a longer one is damaged."""
 CHECKSUM = "checksum"
 OWN = {"query", "id", "grade", "at", "content"}
 """The fields of a judgement, which older versions wrote without a checksum."""
@@ -29,10 +31,9 @@ def sealed_lines(path: Path) -> Iterator[dict[str, Any] | None]:
     """
     if not path.exists():
         return
-    *lines, rest = path.read_bytes().split(b"\n")
-    yield from map(_values, lines)
-    if rest:
-        yield None
+    with path.open("rb") as stream:
+        while line := stream.readline(LONGEST):
+            yield _values(line) if line.endswith(b"\n") else None
 
 
 def damaged_lines(path: Path) -> int:

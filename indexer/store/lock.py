@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
+from ..small_files import read_json
 from .patience import PATIENCE, Patience
 
 if TYPE_CHECKING:
@@ -116,18 +117,23 @@ def no_collection(folder: Path, why: str) -> SondeError:
 
 
 def _writer(folder: Path) -> int | None:
-    try:
-        return int(json.loads((folder / "writer.json").read_text())["pid"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    return (_note(folder / "writer.json") or (None,))[0]
 
 
 def holder_of(note: Path) -> str:
     """Return who holds a lock, in words, from the note `writer.json` beside it."""
-    try:
-        held = json.loads(note.read_text())
-    except (OSError, ValueError):
+    held = _note(note)
+    if held is None:
         return "another process"
-    if held["pid"] == os.getpid():
-        return f"another thread of this program since {held['since']}"
-    return f"process {held['pid']} since {held['since']}"
+    who = "another thread of this program" if held[0] == os.getpid() else f"process {held[0]}"
+    return f"{who} since {held[1]}"
+
+
+def _note(path: Path) -> tuple[int, str] | None:
+    """Return which process holds a lock, and since when; None if no note says that."""
+    try:
+        held = read_json(path)
+        pid, since = held["pid"], datetime.fromisoformat(held["since"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return (pid, since.isoformat(timespec="seconds")) if type(pid) is int and 0 < pid < 2**31 else None

@@ -139,10 +139,15 @@ def _json_type(stored: object) -> str | None:
 def _property(connection: sqlite3.Connection) -> str | None:
     """Return what is wrong with the properties that decide how the collection is read."""
     found = {name: json.loads(value) for name, value in connection.execute("SELECT name, value FROM properties")}
-    for name, fits in _PROPERTIES.items():
-        if name in found and not fits(found[name]):
+    for name in _PROPERTIES:
+        if name in found and not is_property(name, found[name]):
             return f"its {name.replace('_', ' ')} is {str(found[name])[:80]!r}"
     return None
+
+
+def is_property(name: str, value: object) -> bool:
+    """Return whether a property may have this value."""
+    return name not in _PROPERTIES or bool(_PROPERTIES[name](value))
 
 
 def _is_count(value: Any) -> bool:

@@ -182,14 +182,18 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
     """Return an array that the run kept.
 
     Raises:
-        SondeError: It kept none of this name.
+        SondeError: It kept none of this name, or a damaged one.
     """
     sql = "SELECT data FROM run_arrays WHERE run = ? AND name = ?"
     found = catalog.runs.connection.execute(sql, (run.number, name)).fetchone()
     if found is None:
         raise SondeError(f"the {run.kind} run {run.name!r} has no stored {name}: create the run again")
-    with NUMPY_HEADER:
-        return np.load(io.BytesIO(found[0]), allow_pickle=False)
+    try:
+        with NUMPY_HEADER:
+            return np.load(io.BytesIO(found[0]), allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, MemoryError) as error:
+        said = f"the stored {name} of the {run.kind} run {run.name!r} are damaged ({error})"
+        raise SondeError(f"{said}: create the run again", code="damaged") from None
 
 
 def items_by_document(catalog: Catalog, run: Run, docs: Sequence[int]) -> dict[int, list[tuple[int, float | None]]]:

@@ -1,6 +1,5 @@
 """What a collection holds: a quick look from small files, and the full, measured report."""
 
-import json
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from ..ann import AnnIndex
 from ..ann.settings import AnnInfo
 from ..ann.tuning import TIMED, latency_ms
 from ..errors import SondeError
+from ..small_files import read_json
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
@@ -81,7 +81,7 @@ def stored_recall(folder: Path) -> float | None:
 def stored_info(folder: Path) -> AnnInfo | None:
     """Return the description of the FAISS index in a folder, which is not loaded; None if there is none."""
     try:
-        return AnnInfo.from_dict(json.loads((folder / "info.json").read_text("utf-8")))
+        return AnnInfo.from_dict(read_json(folder / "info.json"))
     except (OSError, ValueError, SondeError):
         return None
 

@@ -6,7 +6,8 @@ from threading import Lock
 import numpy as np
 
 from ...indexer.errors import SondeError
-from ...indexer.sharded.layout import newest_generation, shard_folder
+from ...indexer.sharded.generations import newest_generation
+from ...indexer.sharded.layout import shard_folder
 from ...indexer.sharded.truth import LocalTruth
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.elsewhere import Answer, Question

@@ -11,7 +11,7 @@ from obstore.store import LocalStore
 
 from sonde.app.api import Collection, index
 from sonde.indexer.sharded.bucket import Bucket
-from sonde.indexer.sharded.layout import newest_generation
+from sonde.indexer.sharded.generations import newest_generation
 
 ADDRESS = "s3://shop/reviews.sonde"
 

@@ -154,6 +154,6 @@ def test_an_estimate(sonde: Command, sharded: Path, tmp_path: Path):
 def test_options_that_contradict(sonde: Command, sharded: Path, reviews: Path, tmp_path: Path):
     source = tmp_path / "reviews.jsonl"
     sonde("index", source, "--to", sharded, "--shards", "3").refused("has 2 shards, not 3", code=2)
-    sonde("index", source, "--to", reviews, "--shards", "3").refused("is one collection without shards", code=2)
+    sonde("index", source, "--to", reviews, "--shards", "3").refused("is not a sharded collection", code=2)
     sonde("index", source, "--to", tmp_path / "n.sonde", "--shards", "0").refused("--shards is 0", code=2)
     assert not (tmp_path / "n.sonde").exists()

@@ -20,7 +20,8 @@ from sonde.app.ray.build import on_ray
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import index_sharded
-from sonde.indexer.sharded.layout import newest_generation, work_folder
+from sonde.indexer.sharded.generations import newest_generation
+from sonde.indexer.sharded.layout import work_folder
 from sonde.indexer.sharded.truth import LocalTruth
 from sonde.indexer.store.lock import being_written
 

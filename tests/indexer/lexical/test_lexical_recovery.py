@@ -192,7 +192,8 @@ def test_numbers_that_the_files_contradict_are_refused(folder, change):
     meta = json.loads(path.read_bytes())
     (segment,) = meta["segments"]
     if "deletes" in change:  # the file of the deletions is there, and the number of them is not
-        shutil.copy(*folder.glob("*.fieldnorm"), folder / f"{segment['segment_id'].replace('-', '')}.9.del")
+        [lengths] = folder.glob("*.fieldnorm")
+        shutil.copy(lengths, folder / f"{segment['segment_id'].replace('-', '')}.9.del")
     segment.update(change)
     path.write_text(json.dumps(meta))
     with pytest.raises(SondeError, match="has other numbers of passages than segment"):

@@ -16,6 +16,7 @@ from fake_encoder import FakeEncoder
 from machines import ADDRESS, Killed, Machines, machines  # noqa: F401  (machines: a fixture)
 from obstore.exceptions import GenericError, UnauthenticatedError
 from other_encoder import OtherEncoder
+from resealed import resealed
 from thinned import thinned
 from two_ways import QUERIES, TwoWays, rows
 
@@ -253,10 +254,10 @@ def test_a_hostile_store_writes_nothing_outside(machines: Machines, tmp_path: Pa
     stored["shards"][0]["sha256"] = hashlib.sha256(manifest.read_bytes()).hexdigest()
     place = manifest.parent.with_name(f"{stored['shards'][0]['version']}-{stored['shards'][0]['sha256'][:12]}")
     manifest.parent.rename(place)
-    generation.write_text(json.dumps(stored))
+    resealed(generation, shards=stored["shards"])
     before = {path for path in tmp_path.rglob("*") if "two" not in path.parts}
     machines.use("two")
-    with pytest.raises(SondeError, match=r"is outside its folder: nothing was downloaded"):
+    with pytest.raises(SondeError, match=r"is outside its folder: restore the collection"):
         machines.open()
     assert {path for path in tmp_path.rglob("*") if "two" not in path.parts} == before
 

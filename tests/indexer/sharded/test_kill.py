@@ -18,7 +18,7 @@ from thinned import thinned
 
 from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
-from sonde.indexer.sharded.layout import generation_number
+from sonde.indexer.sharded.generations import generation_number
 from sonde.indexer.sharded.upkeep import verify_sharded
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import MODES, SearchSettings

@@ -8,7 +8,7 @@ from fake_encoder import FakeEncoder
 from two_ways import QUERIES, TwoWays, differences, rows, told
 
 from sonde.app.api import Collection, index
-from sonde.indexer.sharded.layout import newest_generation
+from sonde.indexer.sharded.generations import newest_generation
 from sonde.indexer.sharded.truth import LocalTruth
 
 COUNT = 600

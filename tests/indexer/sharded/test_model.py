@@ -15,7 +15,8 @@ from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.sharded import model
 from sonde.indexer.sharded.collection import ShardedCollection
-from sonde.indexer.sharded.layout import generation_number
+from sonde.indexer.sharded.generations import generation_number
+from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.store.models import models_folder
 from sonde.indexer.upkeep.model import changing
@@ -240,3 +241,24 @@ def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(both: TwoM
     )
     both.sharded.undo_model()
     assert ([told(both.sharded.search(query, k=30)) for query in QUERIES], both.sharded.verify()) == (before, [])
+
+
+@pytest.mark.parametrize("name", ["one", "sharded"])
+def test_documents_that_are_put_while_the_model_changes_get_the_new_one(
+    both: TwoModels, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collection was refused to the model that it had when the call began."""
+    collection, switched = getattr(both, name), list[ModelChange]()
+    known = StoredCollection.encoder.fget
+    assert known is not None
+
+    def encoder(stored: StoredCollection) -> Any:
+        found = known(stored)
+        if stored is collection.stored and not switched:
+            switched.append(getattr(both, name).change_model(encoder=OtherEncoder(), anyway=True))
+        return found
+
+    monkeypatch.setattr(StoredCollection, "encoder", property(encoder))
+    assert collection.put([{"id": "new", "text": "apple river cloud"}]).added == 1
+    assert switched[0].switched and collection.model == "other"
+    assert (getattr(both, name).search("apple river cloud", k=1)[0].id, getattr(both, name).verify()) == ("new", [])

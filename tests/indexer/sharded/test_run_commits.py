@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import themes
 from fake_encoder import FakeEncoder
+from resealed import replaced
 from stored_runs import stored_runs
 from two_ways import TwoWays, rows
 
@@ -18,7 +19,8 @@ from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import in_turn, index_sharded
-from sonde.indexer.sharded.layout import REMEMBERED, ShardedGeneration, newest_generation
+from sonde.indexer.sharded.generations import REMEMBERED, newest_generation
+from sonde.indexer.sharded.layout import ShardedGeneration
 from sonde.indexer.sharded.runs import runs_catalog
 from sonde.indexer.sharded.truth import LocalTruth
 from sonde.indexer.store.patience import Patience, patience
@@ -181,7 +183,7 @@ def test_a_commit_that_comes_too_late_changes_nothing(folder: Path):
     """No lock holds the other up, as on a file system without locks."""
     collection = opened(folder)
     with (
-        pytest.raises(WriterBusyError, match=r"another run committed generation 2 .* run the same command again"),
+        pytest.raises(WriterBusyError, match=r"another command committed generation 2 .* run the same command again"),
         collection.stored.writing() as catalog,
     ):
         catalog.set("search_defaults", {"weight": 0.3, "found": None})
@@ -261,7 +263,7 @@ def test_runs_of_documents_that_do_not_exist_are_found(folder: Path):
         connection = catalog.runs.connection
         connection.execute("INSERT INTO run_documents VALUES (1, 999999, 0, NULL)")
         change(connection, results_part(1), added=assignment_sum([999999], [0], [None]))
-    assert [each.problem for each in opened(folder).verify()] == ["runs have 1 document that do not exist"]
+    assert [each.problem for each in opened(folder).verify()] == ["runs refer to 1 missing document"]
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"SQLite format 3\0" + bytes(5000)])
@@ -291,9 +293,7 @@ def test_a_catalog_of_runs_that_is_none_is_one_line(folder: Path, content: bytes
 def test_a_generation_from_a_stranger(folder: Path, old: str, new: str):
     opened(folder).tag("late", where="stars <= 1")
     path = folder / newest(folder).name
-    content = path.read_text()
-    assert old in content
-    path.write_text(content.replace(old, new))
+    replaced(path, old, new)
     with pytest.raises(SondeError, match=r"000002.json is damaged \("):
         opened(folder).runs()
 

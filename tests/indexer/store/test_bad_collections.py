@@ -1,6 +1,7 @@
 """Folders that are no collection that can be read: one line that says so, and nothing touched."""
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from small_reviews import ROWS, folder_of, lines
 import sonde as package
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.catalog import Catalog
+from sonde.indexer.store.lines import LONGEST, sealed_line, sealed_lines
 
 COMMANDS = ("info", "verify", "repair", "compact", "export", ("search", "battery"), ("similar", "1"), ("delete", "1"))
 
@@ -215,3 +217,26 @@ def test_a_collection_that_was_deleted_while_it_is_open_is_said_to_be_gone(revie
     with pytest.raises(SondeError, match=r"there is no collection at .*: it was deleted or moved$"):
         Catalog.open(reviews / "catalog.db")
     opened.close()
+
+
+@pytest.mark.parametrize("name", ["lexical/*/state.json", "lexical/*/meta.json", "lexical/*/.managed.json"])
+@pytest.mark.parametrize("how", ["deep", "huge"])
+def test_a_small_file_that_is_deep_or_huge_is_not_read(reviews: Path, name: str, how: str) -> None:
+    """A huge one takes no space where nothing is written in it, and filled the memory of whoever read it."""
+    [path] = reviews.glob(name)
+    if how == "deep":
+        path.write_text("[" * 100_000)
+    else:
+        os.truncate(path, 2 * 10**9)
+    assert package.open(reviews).search("battery", mode="dense")
+    [problem] = problems(reviews)
+    assert problem.startswith("lexical: the lexical index is missing or damaged")
+
+
+def test_judgements_are_read_line_by_line(reviews: Path) -> None:
+    path = reviews / "judgements.jsonl"
+    path.write_bytes(sealed_line({"query": "battery", "id": "1", "grade": 1, "at": "now", "content": "x"}))
+    os.truncate(path, 50 * LONGEST)
+    lines = list(sealed_lines(path))
+    assert (lines[0] and lines[0]["query"], len(lines)) == ("battery", 51)
+    assert lines[1:] == [None] * 50

@@ -83,6 +83,19 @@ def test_a_run_comes_back_as_it_was_written(fruit: Collection) -> None:
     assert json.dumps(run.to_dict())
 
 
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (9**99,)}"])
+def test_an_array_that_is_none_is_one_line(fruit: Collection, data: bytes) -> None:
+    write(fruit, clusters(snapshot(fruit)))
+    with closing(sqlite3.connect(fruit.path / "catalog.db")) as connection, connection:
+        connection.execute("UPDATE run_arrays SET data = ?", (data,))
+    with fruit.stored.view() as view:
+        run = find_run(view.catalog, CLUSTER)
+        with pytest.raises(
+            SondeError, match=r"the centroids of the cluster run 'two' is damaged .*: create the run again"
+        ):
+            array_of(view.catalog, run, "centroids")
+
+
 def test_a_taken_name_is_refused_unless_it_is_to_be_replaced(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit)))
     with pytest.raises(UsageError, match="the cluster run 'two' already exists: choose another name, or replace it"):

@@ -124,7 +124,7 @@ def test_another_model_is_refused_at_once(tmp_path: Path) -> None:
     second.start()
     error = second.ended()
     assert isinstance(error, UsageError)
-    assert "c.sonde was built with fake, not with other and these settings" in str(error)
+    assert "c.sonde has the model fake, not other with these settings" in str(error)
     assert first.ended() is None
     assert ids(folder) == ["a", "b"]
 
@@ -145,7 +145,7 @@ def test_a_collection_made_during_the_wait_decides_the_model(
         shutil.copytree(reviews, folder, ignore=lambda *_: ["writer.lock", "writer.json"], dirs_exist_ok=True)
     error = second.ended()
     if given:
-        assert "c.sonde was built with fake, not with other and these settings" in str(error)
+        assert "c.sonde has the model fake, not other with these settings" in str(error)
         assert ids(folder) == ids(reviews)
     else:
         assert error is None

@@ -1,0 +1,103 @@
+"""Which generation a sharded collection has, and which of its files no generation needs any more."""
+
+import re
+import shutil
+from pathlib import Path
+
+from ..errors import SondeError
+from ..small_files import read_small
+from ..store.lock import PUBLISHED as MANIFEST
+from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, work_folder
+from .truth import LocalTruth, Truth
+
+KEPT = 2
+"""Generations whose versions are kept: a reader may have opened the one before the newest."""
+REMEMBERED = 100
+"""Generations whose files are kept, so that a run that began long ago still finds its number taken."""
+FIRST = "000001"
+_GENERATION = re.compile(r"generations/(\d{6})\.json")
+
+
+def current_sharding(folder: Path) -> Sharding | None:
+    """Return what a folder's `collection.json` says, with the model of the newest generation; None if there is none.
+
+    Raises:
+        SondeError: A file is damaged, or written by a newer Sonde.
+    """
+    known = Sharding.read(folder)
+    return known and known.with_model_of(committed_generation(folder))
+
+
+def generation_names(truth: Truth) -> list[str]:
+    """Return the names of the generations' files, ascending; others that lie beside them are none."""
+    return [name for name in truth.names("generations") if _GENERATION.fullmatch(name)]
+
+
+def newest_generation(truth: Truth, folder: Path) -> ShardedGeneration | None:
+    """Return the newest generation, None before the first.
+
+    Raises:
+        SondeError: Its file is damaged.
+    """
+    names = generation_names(truth)
+    return ShardedGeneration.load(truth, folder, names[-1]) if names else None
+
+
+def committed_generation(folder: Path) -> ShardedGeneration | None:
+    """Return the newest generation of a collection in a folder, None before the first.
+
+    Raises:
+        SondeError: Its file is damaged; or there is none, although there have been some.
+    """
+    newest = newest_generation(LocalTruth(folder), folder)
+    if newest is None and (lost := _lost(folder)):
+        said = f"{folder} lacks its folder generations, and {lost} is in none"
+        raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
+    return newest
+
+
+def read_note(path: Path) -> str:
+    """Return what a run has noted in a file of its own; empty if there is none, or if it cannot be one."""
+    try:
+        return read_small(path).decode()
+    except (OSError, ValueError):
+        return ""
+
+
+def generation_number(folder: Path) -> int:
+    """Return the number of the newest generation, 0 before the first."""
+    names = generation_names(LocalTruth(folder))
+    return int(Path(names[-1]).stem) if names else 0
+
+
+def remove_old_versions(folder: Path, *places: str) -> None:
+    """Remove versions that none of the newest generations names, and files of generations long past.
+
+    If one of the newest generations cannot be read, nothing is removed: what it names is not known.
+
+    Args:
+        folder: The collection.
+        places: Patterns of folders of versions; those of all shards and of the runs if none is given.
+    """
+    truth = LocalTruth(folder)
+    names = generation_names(truth)
+    try:
+        generations = [ShardedGeneration.load(truth, folder, name) for name in names[-KEPT:]]
+    except SondeError:
+        return
+    for name in names[:-REMEMBERED]:
+        (folder / name).unlink(missing_ok=True)
+    kept = {folder / name / state.version for each in generations for name, state in each.folders.items()}
+    for place in places or ("shards/*", RUNS):
+        for path in folder.glob(f"{place}/*"):
+            if path not in kept and VERSION.fullmatch(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _lost(folder: Path) -> Path | None:
+    """Return a version that some generation must have named: a stopped first run leaves only its own, and a note."""
+    versions = [path.parent for path in folder.glob(f"shards/*/*/{MANIFEST}")]
+    note = work_folder(folder) / "version"
+    own = read_note(note)[:DIGITS] == FIRST
+    later = [*folder.glob(f"{RUNS}/*"), *(path for path in versions if not own or path.name[:DIGITS] != FIRST)]
+    return next(iter(later), None)

@@ -1,0 +1,76 @@
+"""Small files of JSON in a collection's folder: read only while they are small, and with a digest where that helps.
+
+A collection may come from a stranger, or lie on a failing disk: a file of 3 GB in which nothing is written takes no
+space there, and its content would fill the memory here.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+LARGEST = 1 << 24
+"""Bytes of a file that is read. The largest that Sonde writes, of 1,000 shards, has 0.3 MB."""
+DIGEST = "sha256"
+"""The entry that holds the digest of all others."""
+
+
+def read_small(path: Path) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It has more than `LARGEST` bytes.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST:,} bytes")
+    return content
+
+
+def parsed(content: bytes | str) -> Any:
+    """Return what JSON stands for.
+
+    Raises:
+        ValueError: It is not JSON, or is nested too deeply.
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_json(path: Path) -> Any:
+    """Return what a file of JSON stands for.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not JSON, is nested too deeply, or has more than `LARGEST` bytes.
+    """
+    return parsed(read_small(path))
+
+
+def sealed(values: Mapping[str, Any]) -> bytes:
+    """Return values as JSON, with the digest of all of them."""
+    return json.dumps({**values, DIGEST: _digest(values)}, indent=1).encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Return the values in a file that `sealed` made; one of an earlier Sonde has no digest.
+
+    Raises:
+        ValueError: It is not a JSON object, or a value has changed since.
+    """
+    stored = parsed(content)
+    if not isinstance(stored, dict):
+        raise ValueError("it is not a JSON object")
+    digest = stored.pop(DIGEST, None)
+    if digest is not None and digest != _digest(stored):
+        raise ValueError("its content does not match its digest")
+    return stored
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()
