@@ -90,9 +90,7 @@ def test_an_array_that_is_none_is_one_line(fruit: Collection, data: bytes) -> No
         connection.execute("UPDATE run_arrays SET data = ?", (data,))
     with fruit.stored.view() as view:
         run = find_run(view.catalog, CLUSTER)
-        with pytest.raises(
-            SondeError, match=r"the centroids of the cluster run 'two' is damaged .*: create the run again"
-        ):
+        with pytest.raises(SondeError, match=r"the stored centroids of .* are damaged \(.*\): create the run again"):
             array_of(view.catalog, run, "centroids")
 
 
