@@ -84,5 +84,8 @@ class Kept:
                 continue
             log.warning("connected to Ray again after %.0f s", time.monotonic() - began)
             return True
-        log.error("%s is not available: restart the service once it is", named(self.address))
+        if self.address == HERE:
+            log.error("Ray does not start on this machine: restart the service")
+        else:
+            log.error("Ray at %s does not answer: restart the service once it does", self.address)
         return False
