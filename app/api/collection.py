@@ -195,7 +195,7 @@ def _runner(on: str | None, sharded: bool) -> "Runner":
     if on is None:
         return in_turn
     if not sharded:
-        raise UsageError(f"{arg('on')} needs {arg('shards')}: one collection is built in one process", field="on")
+        raise UsageError(f"{arg('on')} needs {arg('shards')}: Ray builds only sharded collections", field="on")
     from ..ray.build import on_ray
 
     return on_ray(on)

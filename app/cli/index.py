@@ -73,12 +73,15 @@ def index(
     ] = None,
     ann: Annotated[
         str | None,
-        typer.Option("--ann", help="Kind of FAISS index, or auto. Default: as in the last run, at first auto."),
+        typer.Option(
+            "--ann", help="Kind of FAISS index, or auto. Default: that of the last run; auto for a new collection."
+        ),
     ] = None,
     recall: Annotated[
         float | None,
         typer.Option(
-            "--recall", help="Target recall@10 of the FAISS index. Default: as in the last run, at first 0.98."
+            "--recall",
+            help="Target recall@10 of the FAISS index. Default: that of the last run; 0.98 for a new collection.",
         ),
     ] = None,
     memory: Annotated[
@@ -98,7 +101,9 @@ def index(
     on: Annotated[
         str | None,
         typer.Option(
-            "--on", metavar="ray[://…]", help="Build shards on Ray: ray on this machine, ray://HOST:PORT on a cluster."
+            "--on",
+            metavar="ray[://…]",
+            help="Build shards on Ray: ray (starts it on this machine) or ray://HOST:PORT (a running cluster).",
         ),
     ] = None,
     sync: Annotated[

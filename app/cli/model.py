@@ -51,10 +51,10 @@ def model(
 ) -> None:
     """Change a collection's model: embed all documents again, compare both models, and switch in one commit.
 
-    The collection can be searched and written meanwhile. If the command is stopped, run it again to continue. Both
+    You can search and change the collection meanwhile. If the command is stopped, run it again to continue. Both
     models are compared on the collection's judgements or, if there are fewer than 10 judged queries, on queries made
     from its texts. If hybrid searches are significantly worse, Sonde does not switch, and the exit code is 1.
-    Documents, metadata, tags, judgements, corrections and runs stay. Without options, it shows the models.
+    Documents, metadata, tags, judgements, corrections and runs are kept. Without options, it shows the models.
 
     \b
     Examples:
@@ -124,7 +124,7 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
     for note in found.notes:
         say(f"note: {note}")
     if found.switched:
-        print(f"{opened.path}: {found.after} instead of {found.before}")
+        print(f"{opened.path} now uses {found.after} instead of {found.before}")
         if found.kept:
             print(
                 f"the embeddings of {found.before} are kept ({size(found.kept.bytes)}): "

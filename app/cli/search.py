@@ -90,8 +90,8 @@ def search(
     A hit is a document. It shows the part of its best passage with most of the query's words. Documents with the same
     or nearly the same text are one hit with a note such as "and 2 more".
 
-    The first number is the relevance: the estimated chance, from 0 to 1, that the hit answers the query. You can
-    compare it between searches. A hit of low relevance is marked "weak".
+    The number after the rank is the relevance: the estimated chance, from 0 to 1, that the hit answers the query. You
+    can compare it between searches. A hit of low relevance is marked "weak".
 
     Hits are ordered by other scores. "dense" is the cosine (higher is closer), "lexical" is BM25, "rerank" is the score
     of the second stage, and "fusion" combines them. The last line names the unit of "rerank".

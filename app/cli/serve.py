@@ -49,7 +49,9 @@ def serve(
     on: Annotated[
         str | None,
         typer.Option(
-            "--on", metavar="ray[://…]", help="Search shards on Ray: ray on this machine, ray://HOST:PORT on a cluster."
+            "--on",
+            metavar="ray[://…]",
+            help="Search shards on Ray: ray (starts it on this machine) or ray://HOST:PORT (a running cluster).",
         ),
     ] = None,
     replicas: Annotated[
@@ -63,8 +65,8 @@ def serve(
     localhost and the names of --allow-host. Documents that another process adds or deletes are visible from the next
     request on.
 
-    With --on, processes on Ray hold the FAISS indexes of sharded collections. If one dies, its replica answers; without
-    a replica, results say that they are partial.
+    With --on, processes on Ray hold the FAISS indexes of sharded collections. If one dies, another replica answers. If
+    there is no other, results are marked as partial.
 
     \b
     Examples:
@@ -119,7 +121,7 @@ def key(
     from ..http.guard import add_key
 
     print(add_key(file, name, cast("Rights", rights)))
-    say(f"{file} knows the key {name!r}; store the line above safely, because it is not shown again")
+    say(f"{file} now contains the key {name!r}; store the line above safely, because it is not shown again")
 
 
 def mcp(

@@ -52,7 +52,8 @@ def topics(
     outliers: Annotated[
         str,
         typer.Option(
-            "--outliers", help="keep texts that are far from every topic as outliers, or put each in the nearest topic."
+            "--outliers",
+            help="keep: texts far from every topic become outliers; nearest: each goes to the nearest topic.",
         ),
     ] = "nearest",
     names: Annotated[

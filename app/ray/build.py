@@ -12,7 +12,7 @@ from ...indexer.ingest.index import encoder_of
 from ...indexer.progress import Notify, Progress
 from ...indexer.sharded.build import Runner
 from ...indexer.sharded.shard import ShardDone, ShardTask, build_shard
-from .connect import check_address, connected
+from .connect import check_address, connected, named
 
 RETRIES = 3
 """How often a shard's task is started again if its process or its machine dies. It continues from its own commits."""
@@ -36,7 +36,7 @@ def on_ray(address: str) -> Runner:
             try:
                 yield from _done(ray, tasks, notify)
             except ConnectionError as error:
-                said = f"the connection to Ray at {address} is lost ({_reason(error)}): nothing was committed"
+                said = f"the connection to {named(address)} is lost ({_reason(error)}): nothing was committed"
                 raise SondeError(f"{said}; run the same command again to continue") from None
 
     return run

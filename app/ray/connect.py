@@ -33,20 +33,29 @@ def check_address(address: str) -> None:
     _imported(address)
 
 
+def named(address: str) -> str:
+    """Return what a message calls Ray at an address."""
+    return "Ray on this machine" if address == HERE else f"Ray at {address}"
+
+
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
     """Start Ray on this machine, or connect to a cluster, until the context ends.
 
     Raises:
-        SondeError: Ray does not answer, or would accept connections from other machines.
+        SondeError: Ray does not start or answer, or would accept connections from other machines.
     """
     ray = _imported(address)
     try:
         with _own_signals():
             _patiently(ray, address)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise SondeError(f"Ray does not answer at {address} ({reason}): is the cluster running?") from None
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        if address == HERE:
+            said = f"Ray does not start on this machine ({reason}): try again, or work without Ray"
+        else:
+            said = f"Ray does not answer at {address} ({reason}): is the cluster running?"
+        raise SondeError(said) from None
     try:
         if address == HERE and ray.util.get_node_ip_address() not in LOOPBACK:
             said = "Ray would accept connections from other machines, because it was imported before"

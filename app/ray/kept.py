@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from types import ModuleType
 
 from ...indexer.errors import SondeError
-from .connect import HERE, connected
+from .connect import HERE, connected, named
 
 CHECK = 1.0
 """Seconds between two looks at the connection."""
@@ -69,7 +69,7 @@ class Kept:
         """Connect again, after pauses; return whether that succeeded before they or the context ended."""
         began = time.monotonic()
         self._stop()
-        log.warning("the connection to Ray at %s is lost: results are partial until it is made again", self.address)
+        log.warning("the connection to %s is lost: results are partial until it is restored", named(self.address))
         for pause in PAUSES:
             with suppress(Exception):  # whatever Ray raises while it leaves a cluster that is dead
                 self._stack.close()
@@ -84,5 +84,8 @@ class Kept:
                 continue
             log.warning("connected to Ray again after %.0f s", time.monotonic() - began)
             return True
-        log.error("Ray at %s does not answer: start the service again once it does", self.address)
+        if self.address == HERE:
+            log.error("Ray does not start on this machine: restart the service")
+        else:
+            log.error("Ray at %s does not answer: restart the service once it does", self.address)
         return False

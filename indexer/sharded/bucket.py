@@ -172,7 +172,7 @@ class Bucket:
                 self._upload(name, state, known.get(name))
         if not free or not self.create(generation.name, generation.to_bytes()):
             raise WriterBusyError(
-                f"another run committed generation {generation.number} of {self.address} first: this run has "
+                f"another command committed generation {generation.number} of {self.address} first: this one "
                 "committed nothing; run the same command again"
             )
         with suppress(SondeError):  # the generation is committed; the next run removes what is left

@@ -102,7 +102,7 @@ def refuse_same(collection: StoredCollection, spec: ModelSpec) -> ModelSpec:
         UsageError: It has this model already.
     """
     if spec.fingerprint == collection.spec.fingerprint:
-        raise UsageError(f"{collection.path} has the model {spec.name} with these settings already: nothing to change")
+        raise UsageError(f"{collection.path} already has the model {spec.name} with these settings: nothing to change")
     return spec
 
 

@@ -150,8 +150,8 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
     query, ids = as_text(query, "query"), as_texts(ids, "id")
     _check(query, ids, grade)
     if bucket := bucket_of(collection.path):
-        said = "judgements are kept in the folder of a collection, which an object store does not have"
-        raise UsageError(f"{bucket.address} cannot keep judgements yet: {said}", code="sharded")
+        said = f"{bucket.address} cannot keep judgements yet: use a collection on this machine"
+        raise UsageError(said, code="sharded")
     with collection.view() as view:
         known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)

@@ -54,7 +54,7 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     ]  # fmt: skip
     assert re.fullmatch(r"hybrid ndcg@10 +0\.\d{3} +0\.\d{3} +[+-]0\.\d{3} +[01]\.\d{4}", table[2])
     assert table[7].split() == ["dimensions", "16", "24"]
-    assert last == f"{letters}: other instead of fake"
+    assert last == f"{letters} now uses other instead of fake"
     assert re.fullmatch(
         rf"the embeddings of fake are kept \(\S+ kB\): `sonde model {letters} --undo` switches back, "
         "--forget removes them",
@@ -69,7 +69,7 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     assert re.search(r"models +previous: fake, \S+ kB \(`sonde model --undo` switches back", sonde("info", letters).out)
     assert problems(letters) == []
     undone = sonde("model", letters, "--undo")
-    assert (undone.code, undone.out.splitlines()[0]) == (0, f"{letters}: fake instead of other")
+    assert (undone.code, undone.out.splitlines()[0]) == (0, f"{letters} now uses fake instead of other")
     assert "made with" not in sonde("runs", letters).out
     assert sonde("model", letters, "--forget").out.startswith("removed the embeddings of other: ")
     sonde("model", letters, "--undo").refused("keeps no previous model: there is nothing to undo")
@@ -112,7 +112,7 @@ def test_mistakes(sonde: Command, letters: Path) -> None:
         (["--dtype", "int8"], ["need --to: name the new model"], 2),
         (["--to", "other", "--dry-run", "--anyway"], ["--dry-run cannot be combined with --anyway"], 2),
         (["--to", "nope"], ["unknown model 'nope'"], 2),
-        (["--to", "all-MiniLM-L6-v2"], ["has the model fake with these settings already: nothing to change"], 2),
+        (["--to", "all-MiniLM-L6-v2"], ["already has the model fake with these settings: nothing to change"], 2),
     ):
         sonde("model", letters, *arguments).refused(*words, code=code)
     sonde("model", letters.with_name("none.sonde"), "--to", "other").refused("there is no collection")

@@ -117,7 +117,9 @@ def test_of_two_runs_one_wins(machines: Machines) -> None:
         machines.use("slow")
 
     machines.before = other
-    with pytest.raises(WriterBusyError, match=r"another run committed generation 2 of s3://shop/reviews.sonde first"):
+    with pytest.raises(
+        WriterBusyError, match=r"another command committed generation 2 of s3://shop/reviews.sonde first"
+    ):
         machines.index([{"id": "slow", "text": "a bad phone", "stars": 1}])
     assert machines.generation() == 2
     assert {hit.id for hit in machines.open().search("phone", k=30)} >= {"fast"}

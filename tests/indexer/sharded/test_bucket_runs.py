@@ -64,7 +64,9 @@ def test_of_two_tags_one_wins(machines: Machines) -> None:
     machines.use("slow")
     slow = machines.open()
     machines.before = other
-    with pytest.raises(WriterBusyError, match=r"another run committed generation 2 of s3://shop/reviews.sonde first"):
+    with pytest.raises(
+        WriterBusyError, match=r"another command committed generation 2 of s3://shop/reviews.sonde first"
+    ):
         slow.tag("slow", where="stars >= 1")
     assert [run.name for run in machines.open().runs()] == ["fast"]
     slow.tag("slow", where="stars >= 1")
@@ -108,7 +110,7 @@ def test_a_run_stopped_at_any_upload(machines: Machines) -> None:
 
 def test_judgements_have_no_place_in_a_store(machines: Machines) -> None:
     machines.index(rows(5), shards=1)
-    with pytest.raises(UsageError, match=r"s3://shop/reviews.sonde cannot keep judgements yet: judgements are kept in"):
+    with pytest.raises(UsageError, match=r"s3://shop/reviews.sonde cannot keep judgements yet: use a collection on"):
         machines.open().judge("red apple", ["d1"])
 
 

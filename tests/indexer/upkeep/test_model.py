@@ -151,7 +151,7 @@ def test_the_third_model_replaces_what_was_kept_of_the_first(collection: Collect
 
 
 def test_the_same_model_an_empty_collection_and_no_model_are_refused(collection: Collection) -> None:
-    with pytest.raises(UsageError, match=r"c.sonde has the model fake with these settings already: nothing to change"):
+    with pytest.raises(UsageError, match=r"c.sonde already has the model fake with these settings: nothing to change"):
         collection.change_model(encoder=FakeEncoder())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="give the new model with to, or an encoder of your own"):
         collection.change_model()
