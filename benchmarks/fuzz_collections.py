@@ -24,9 +24,11 @@ os.environ["OMP_NUM_THREADS"] = "1"  # OpenMP's threads do not survive a fork, a
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from damaged import MUTATIONS, mutated, opened, problem_of, seen, sound_collection
+from damaged_shards import SHARD_MUTATIONS, sound_shards
 
 SECONDS, MEMORY = 60, 1 << 30
-HOSTILE_KINDS = ("sql", "json", "faiss-resealed")
+WAYS = MUTATIONS | SHARD_MUTATIONS
+HOSTILE_KINDS = ("sql", "json", "faiss-resealed", "shards-stranger")
 """Mutations that a stranger makes on purpose: these must be harmless, but `verify` need not tell."""
 
 
@@ -36,16 +38,17 @@ def main() -> None:
     parser.add_argument("--mutations", type=int, default=1_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--only", nargs="*", default=list(MUTATIONS), choices=list(MUTATIONS))
+    parser.add_argument("--only", nargs="*", default=list(WAYS), choices=list(WAYS))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        sound = sound_collection(place / "sound.sonde", 60)
-        with closing(opened(sound)) as collection:
-            expected = seen(collection)
+        one, shards = sound_collection(place / "sound.sonde", 60), sound_shards(place / "shards.sonde")
         for kind in arguments.only:
+            sound = shards if kind in SHARD_MUTATIONS else one
+            with closing(opened(sound)) as collection:
+                expected = seen(collection)
             began, finds = time.monotonic(), Counter[str]()
             firsts: dict[str, str] = {}
             for number in range(arguments.first, arguments.first + arguments.mutations):
@@ -64,7 +67,7 @@ def main() -> None:
 def used(sound: Path, place: Path, kind: str, seed: int, number: int, expected: str) -> tuple[str, str] | None:
     """Use one mutation in a child; return what is wrong and what the mutation was, None where nothing is wrong."""
     canary = _beside(place)
-    folder, what = mutated(sound, place, kind, seed, number)
+    folder, what = mutated(sound, place, kind, seed, number, WAYS)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

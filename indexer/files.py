@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,10 +18,6 @@ from typing import IO
 
 from .errors import SondeError, UsageError, arg
 from .wording import either, size
-
-NUMPY_HEADER = threading.Lock()
-"""Held while NumPy reads the header of a .npy file: it uses `ast.parse`, which fails in Python 3.11 if two threads call
-it at the same time (SystemError: AST constructor recursion depth mismatch)."""
 
 WINDOWS = sys.platform == "win32"
 PATIENCE = 5.0

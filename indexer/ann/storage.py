@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 
+from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import CHECK_DISK, NUMPY_HEADER, WINDOWS, replace_file, sync_file, sync_folder
+from ..files import CHECK_DISK, WINDOWS, replace_file, sync_file, sync_folder
 from ..small_files import read_json
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
@@ -151,11 +151,8 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
 
 MOST_DEAD, SLACK = 4, 1_000_000
 """Maximum number of covered rows for each row in the index, and rows beyond that; it is rebuilt long before."""
-UNREADABLE = (
-    *(SondeError, OSError, EOFError, RuntimeError, ValueError, TypeError, SyntaxError),
-    *(LookupError, AttributeError, MemoryError, OverflowError, TokenError),
-)
-"""What the bytes of a damaged index can raise: FAISS's errors, and those of NumPy's reader of headers."""
+UNREADABLE = (SondeError, OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, MemoryError)
+"""What the bytes of a damaged index can raise."""
 
 
 def read_index(folder: Path, *, mapped_from: int | None = None) -> tuple[Any, Nodes, AnnInfo]:
@@ -238,7 +235,7 @@ def _index(path: Path, flags: int) -> Any:
 
 def _nodes(path: Path, info: AnnInfo) -> Nodes:
     """Read which rows hold which vector, and check that the numbers fit the index."""
-    with NUMPY_HEADER:
+    with reading_array():
         node, rows = np.load(path, allow_pickle=False)
     steps = np.diff(node, prepend=-1) if len(node) else node
     if node.dtype != np.int64 or rows.dtype != np.int64 or ((steps != 0) & (steps != 1)).any() or node[:1].any():

@@ -9,13 +9,13 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, Self
 
 import numpy as np
 
+from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import NUMPY_HEADER, sha256, write_durably
+from ..files import sha256, write_durably
 from ..small_files import read_json
 from .codec import Codec
 from .rarity import Rarity
@@ -23,8 +23,6 @@ from .rarity import Rarity
 VERSION = 1
 INFO, CODEC, RARITY = "info.json", "codec.npy", "rarity.npy"
 LARGEST = 2**31
-UNREADABLE = (OSError, EOFError, ValueError, TypeError, SyntaxError, LookupError, OverflowError, TokenError)
-"""What the bytes of a damaged file can raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +136,12 @@ def open_array(path: Path, kind: str, columns: int) -> np.ndarray:
         SondeError: It is missing or damaged, or has another type or form.
     """
     try:
-        with NUMPY_HEADER:
+        with reading_array():
             found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise SondeError(f"{path.name} is missing") from None
-    except UNREADABLE as error:
-        raise SondeError(f"{path.name} cannot be read ({str(error).splitlines()[0]})") from None
+    except (OSError, ValueError) as error:
+        raise SondeError(f"{path.name} cannot be read ({error})") from None
     fits = found.dtype.str == kind and found.ndim == 2 and columns in (0, found.shape[-1])
     if not fits or not found.flags.c_contiguous:
         raise SondeError(f"{path.name} holds {found.dtype} {found.shape}")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import NUMPY_HEADER, write_durably
+from ..files import write_durably
 
 ORDER = "order.npy"
 MOST_READ = 2**52
@@ -48,7 +49,7 @@ def read_order(path: Path, rows: int, advice: str = "restore the collection from
         return found
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, EOFError, SyntaxError, MemoryError) as error:
+    except (OSError, ValueError) as error:
         raise SondeError(f"{path} is damaged ({error}): {advice}", code="damaged") from None
 
 
@@ -63,6 +64,6 @@ def write_order(path: Path, order: np.ndarray) -> None:
 def _array(content: bytes) -> tuple[np.ndarray, bytes]:
     """Return the array in a file, and what follows it."""
     stream = io.BytesIO(content)
-    with NUMPY_HEADER:
+    with reading_array():
         found = np.load(stream, allow_pickle=False)
     return found, stream.read()

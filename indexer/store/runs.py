@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import reading_array
 from ..encoder import ModelSpec
 from ..errors import SondeError, UsageError
-from ..files import NUMPY_HEADER
 from ..wording import existing, on_one_line
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
@@ -189,9 +189,9 @@ def array_of(catalog: Catalog, run: Run, name: str) -> np.ndarray:
     if found is None:
         raise SondeError(f"the {run.kind} run {run.name!r} has no stored {name}: create the run again")
     try:
-        with NUMPY_HEADER:
+        with reading_array():
             return np.load(io.BytesIO(found[0]), allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, MemoryError) as error:
+    except (OSError, ValueError) as error:
         said = f"the stored {name} of the {run.kind} run {run.name!r} are damaged ({error})"
         raise SondeError(f"{said}: create the run again", code="damaged") from None
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO
 
 import numpy as np
 
 from ..ann import to_float32
+from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import NUMPY_HEADER, sha256, write_durably
+from ..files import sha256, write_durably
 
 SCATTERED = 1_024
 """Up to this many rows are read one by one, more through a mapping."""
@@ -118,9 +118,9 @@ class _File:
         self._shape = (segment.count, dimension)
         self._kept: np.ndarray | None = None
         try:
-            with NUMPY_HEADER:
+            with reading_array():
                 shape, kind = _header(self._stream)
-        except (ValueError, SyntaxError, TypeError, EOFError, LookupError, TokenError) as error:
+        except ValueError as error:
             raise _damaged(path, str(error)) from None
         self.descriptor, self.offset = self._stream.fileno(), self._stream.tell()
         if shape != self._shape or kind != np.float16:

@@ -5,7 +5,7 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import date
 from hashlib import file_digest, sha256
@@ -21,7 +21,6 @@ from sonde.indexer.ann import AnnSettings
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
-from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.kinds import CORRECTION, LABEL, MAP, TAG
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
@@ -51,7 +50,7 @@ def add_runs(folder: Path) -> None:
     """Add a run of every kind but topics to a collection."""
     with closing(opened(folder)) as collection:
         collection.cluster("k", k=3)
-    stored = StoredCollection.open(folder)
+    stored = opened(folder).stored
     with stored.view() as view:
         snapshot = Snapshot.of(view)
     docs = snapshot.docs
@@ -116,8 +115,9 @@ def uses(folder: Path) -> Iterator[tuple[str, Callable[[Collection], object]]]:
     yield "tag", lambda c: c.tag("t2", ids=["letter4"])
     yield "put", lambda c: c.put([{"id": "put", "text": "put there"}])
     yield "delete", lambda c: c.delete("letter4")
-    yield "index", lambda c: index(documents(8), folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    yield "index", lambda c: index(documents(8), folder, encoder=c.stored.encoder)  # type: ignore[arg-type]
     yield "compact", lambda c: c.compact()
+    yield "undo", lambda c: c.undo_model()
     yield "repair", lambda c: c.repair()
     yield "repaired", seen
 
@@ -262,9 +262,16 @@ MUTATIONS: dict[str, Callable[[Path, random.Random], str]] = {
 }
 
 
-def mutated(sound: Path, place: Path, name: str, seed: int, number: int) -> tuple[Path, str]:
+def mutated(
+    sound: Path,
+    place: Path,
+    name: str,
+    seed: int,
+    number: int,
+    ways: Mapping[str, Callable[[Path, random.Random], str]] = MUTATIONS,
+) -> tuple[Path, str]:
     """Return a fresh copy of a collection with one mutation, the same for a seed and a number, and what it is."""
     folder = place / "c.sonde"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(sound, folder)
-    return folder, MUTATIONS[name](folder, random.Random(f"{name} {seed} {number}"))
+    return folder, ways[name](folder, random.Random(f"{name} {seed} {number}"))
