@@ -25,8 +25,9 @@ AGREE = 0.95
 """A best score is also the best silhouette if it has at least this share of the largest one."""
 ALIKE = 0.9
 """Scores of this share of the best count as equal: refits of the same k differ by as much."""
-SPREAD, STEADY = 2, 0.6
-"""A suggestion is clear if equal scores span at most a factor of 2, and refits agree by an ARI of 0.6 or more."""
+SPREAD, STEADY, APART = 2, 0.6, 0.01
+"""A suggestion is clear if equal scores span at most a factor of 2, refits agree by an ARI of 0.6 or more, and the
+silhouette is more than rounding makes of texts that are all alike."""
 SAMPLE = 5_000
 RESTARTS = 3
 
@@ -67,7 +68,8 @@ class Suggestion:
     @property
     def clear(self) -> bool:
         """Whether other numbers of groups are clearly worse, and the groups come back with other seeds."""
-        return self.high <= SPREAD * self.low and self.grain.stability >= STEADY
+        steady = self.grain.stability >= STEADY and self.grain.silhouette >= APART
+        return self.high <= SPREAD * self.low and steady
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values for the report of a run."""

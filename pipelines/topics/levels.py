@@ -13,7 +13,8 @@ from .grain import Contest, Suggestion
 from .layers import evoc_layers
 
 COARSE = (5, 12)
-"""Groups of the coarse level, where the suggested one has more; otherwise the suggested level is the coarse one."""
+"""Groups of the coarse level, where the suggested one has more; otherwise the suggested level is the coarse one, and the
+middle one has so many where there are only two to four suggested groups."""
 FINER = 1.5
 """A finer level has at least this many times the groups of the one above it."""
 LEAST = 5
@@ -135,7 +136,11 @@ def _between(contest: Contest, leaves: np.ndarray, parents: np.ndarray, count: i
     low, high = FINER * count, len(parents) / FINER
     if low > high:
         return np.arange(len(parents))
-    low = low if COARSE[1] >= high else max(low, COARSE[1] + 1)  # of many groups, more than a coarse level may have
+    if count < COARSE[0]:  # so few groups that this level is as coarse as the coarse one of others
+        high = min(high, COARSE[1])
+        low = min(max(low, COARSE[0]), high)
+    elif high > COARSE[1]:
+        low = max(low, COARSE[1] + 1)
     directions = centroids(contest.vectors, leaves, len(parents))
     k = int(np.clip(round((count * len(parents)) ** 0.5), np.ceil(low), high))
     tried = [layer.means for layer in contest.layers if low <= layer.k <= high]

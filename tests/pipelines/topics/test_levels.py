@@ -28,7 +28,7 @@ from sonde.pipelines.evaluate.groups import evaluate_clusters
 from sonde.pipelines.topics import adapter, layers
 from sonde.pipelines.topics.grain import ALIKE, Contest, Grain, Suggestion
 from sonde.pipelines.topics.layers import Layer, evoc_layers
-from sonde.pipelines.topics.levels import nested_levels, refined
+from sonde.pipelines.topics.levels import _between, nested_levels, refined
 from sonde.pipelines.topics.model import Levels, nearest_leaf, nested_leaves
 
 SUBJECTS, KINDS, EACH = 6, 4, 40
@@ -70,6 +70,17 @@ def test_levels_are_nested_and_find_the_subjects_and_their_kinds() -> None:
     assert adjusted_rand_score(kinds // KINDS, coarse) > 0.9
     assert found.why.clear
     assert found.why.grain.k in (SUBJECTS, SUBJECTS * KINDS)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_below_two_to_four_groups_the_middle_level_has_5_to_12(count: int) -> None:
+    """It had more than 12, so that no level had 5 to 12."""
+    vectors, kinds = clouds(each=12)
+    contest = Contest(vectors, evoc_layers(vectors, 0), 0)
+    parents = np.arange(SUBJECTS * KINDS) // KINDS % count
+    middle = _between(contest, kinds, parents, count)
+    assert 5 <= len(set(middle.tolist())) <= 12
+    assert all(len(set(parents[middle == group].tolist())) == 1 for group in range(int(middle.max()) + 1))
 
 
 def test_the_same_levels_twice_and_with_any_number_of_threads(tmp_path: Path) -> None:
