@@ -14,7 +14,7 @@ from .layers import evoc_layers
 
 COARSE = (5, 12)
 """Groups of the coarse level, where the suggested one has more; otherwise the suggested level is the coarse one, and the
-middle one has so many where there are only two to four suggested groups."""
+middle one has 5 to 12 where there are only two to four suggested groups."""
 FINER = 1.5
 """A finer level has at least this many times the groups of the one above it."""
 LEAST = 5
