@@ -185,6 +185,13 @@ def test_a_large_tree_is_read_at_once(shop: Collection) -> None:
     shop.delete_run("large", kind="taxonomy")
 
 
+def test_too_many_groups_to_label_by(shop: Collection) -> None:
+    text = file(*({"number": n, "name": f"g{n}"} for n in range(2_001)))
+    assert_refused(
+        shop, "has 2,001 groups to label by; the maximum is 2,000: import it without", text, "json", label=True
+    )
+
+
 def test_trees_deeper_than_the_stack_are_walked() -> None:
     groups = {n: Group(n, f"g{n}", parent=n - 1 if n else None) for n in range(30_000)}
     assert [depth for _, depth in walk(groups)] == list(range(30_000))
