@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ..errors import UsageError, arg
+from ..errors import SondeError, UsageError, arg, as_text
 from ..progress import silent
 from .bert import bert_weights
 from .encoder import Encoder
 from .forward import Replica
 from .graphs import CudaGraphs
+from .growth import growth
 from .memory import Notify
 from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
@@ -202,7 +203,12 @@ def _prompts(known: Mapping[str, str], settings: EncoderSettings) -> tuple[str, 
     document, query = settings.document_prompt, settings.query_prompt
     if document is None:
         document = next(filter(None, (known.get(name) for name in ("document", "passage", "corpus"))), "")
-    return document, (known.get("query") or "") if query is None else query
+    query = (known.get("query") or "") if query is None else query
+    try:
+        return as_text(document, "prompt"), as_text(query, "prompt")
+    except UsageError as error:
+        error.prefix("the model's prompt")
+        raise
 
 
 def _tokenizer(model: Any, settings: EncoderSettings, prompts: tuple[str, str]) -> TextTokenizer:
@@ -218,6 +224,8 @@ def _tokenizer(model: Any, settings: EncoderSettings, prompts: tuple[str, str]) 
         first.max_seq_length = window
         if _takes_ids(first):
             return TransformerTokenizer(first, window, prompts)
+        if backend := getattr(first.tokenizer, "backend_tokenizer", None):
+            growth(backend)
     return OwnPreprocessing(model, window, prompts)
 
 
@@ -231,6 +239,8 @@ def _takes_ids(module: Any) -> bool:
 def _limit(model: Any) -> int:
     """Return the model's window; where it states none, what its position embeddings hold, else 512."""
     stated = model.max_seq_length
+    if not isinstance(stated, int | float | None):
+        raise SondeError(f"the model's max_seq_length is {stated!r}, which is not a number: use another model")
     if stated is not None and stated < 1_000_000:
         return int(stated)
     return UNLIMITED_WINDOW

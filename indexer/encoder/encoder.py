@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import SondeError, arg
 from .forward import Crew, Replica, plan_batches
+from .model_folder import in_one_line
 from .onnx_replica import OnnxReplica
 from .packed_replica import PackedReplica
 from .plain_static import StaticReplica
@@ -71,6 +72,7 @@ class Encoder:
         self.loss: QuantizationLoss | None = None
         self.library = library
         self.usual_prompt = usual_prompt
+        self._failed = f"cannot run the model {spec.name}"
         self._alone = alone or replicas[0]
         self._padded = not isinstance(replicas[0], PackedReplica)
         with_torch = self.engine == "torch"
@@ -135,7 +137,8 @@ class Encoder:
 
         def work(replica: AnyReplica, batches: Batches) -> None:
             for places in batches:
-                vectors = replica.token_vectors([tokens[place] for place in places], self.spec.name)
+                with in_one_line(self._failed):
+                    vectors = replica.token_vectors([tokens[place] for place in places], self.spec.name)
                 for place, each in zip(places, vectors, strict=True):
                     found[place] = each
 
@@ -157,16 +160,19 @@ class Encoder:
             for places in batches:
                 batch = [tokens[place] for place in places]
                 if take:
-                    found, of_tokens = replica.run_with_tokens(batch, self.spec.name)
+                    with in_one_line(self._failed):
+                        found, of_tokens = replica.run_with_tokens(batch, self.spec.name)
                     take(places, of_tokens)
                 else:
-                    found = replica.run(batch)
+                    with in_one_line(self._failed):
+                        found = replica.run(batch)
                 results.append((places, found))
                 if len(results) > replica.ahead:
                     replica.fetch([results.pop(0)], vectors)
                 if on_batch:
                     on_batch(len(places))
-            replica.fetch(results, vectors)
+            with in_one_line(self._failed):
+                replica.fetch(results, vectors)
 
         self._in_batches(tokens, work)
         return vectors

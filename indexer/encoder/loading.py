@@ -13,6 +13,7 @@ from ..errors import MissingExtraError, SondeError
 from .assembly import assemble_encoder, assemble_packed, assemble_plain, assemble_static, quantize
 from .encoder import Encoder
 from .memory import DeviceFullError, Notify, fitting
+from .model_folder import model_folder
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
 from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
@@ -102,6 +103,14 @@ def _load(
     tier, _, base = name.partition(":")
     static = tier == STATIC_MODEL
     located = locate((base or DEFAULT_MODEL) if static else name, notify, wanted.revision if wanted else None)
+    with model_folder(located.folder):
+        return _loaded(located, name, static, settings, notify, wanted, engine)
+
+
+def _loaded(
+    located: Located, name: str, static: bool, settings: EncoderSettings, notify: Notify, wanted: ModelSpec | None,
+    engine: str,
+) -> Encoder:  # fmt: skip
     weights = weights_digest(located.folder)
     digest = static_digest(weights) if static else weights
     if wanted and digest != wanted.digest:

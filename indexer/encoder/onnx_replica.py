@@ -52,7 +52,7 @@ class BertSession:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # an error is raised, and not printed as well
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other programs want the cores too
         try:
             with self._weights() as weights:

@@ -79,7 +79,7 @@ def read_plain(folder: Path) -> PlainModel | None:
     """Read a model's folder; None where it is not plain."""
     from safetensors import SafetensorError
 
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError):
+    with suppress(OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, SafetensorError):
         return _read(folder)
     return None
 

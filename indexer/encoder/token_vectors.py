@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .tokenizer import FastTokenizer, OwnPreprocessing, TextTokenizer
+from .model_folder import in_one_line
+from .tokenizer import UNREADABLE, FastTokenizer, OwnPreprocessing, TextTokenizer
 
 LONGEST = 50_000
 """Characters of a text whose tokens are located; no window reaches further."""
@@ -49,7 +50,8 @@ def locate_tokens(tokenizer: TextTokenizer, text: str, query: bool) -> list[tupl
     if not isinstance(tokenizer, FastTokenizer) or tokenizer.left:
         return None
     prompt = len(tokenizer.prompts[query])
-    encoding = tokenizer.backend.encode(tokenizer.prompts[query] + text[:LONGEST], add_special_tokens=False)
+    with in_one_line(UNREADABLE):
+        encoding = tokenizer.backend.encode(tokenizer.prompts[query] + text[:LONGEST], add_special_tokens=False)
     inside = tokenizer.window - len(tokenizer.prefix) - len(tokenizer.suffix)
     spans = [(max(0, start - prompt), max(0, end - prompt)) for start, end in encoding.offsets[:inside]]
     return [(0, 0)] * len(tokenizer.prefix) + spans + [(0, 0)] * len(tokenizer.suffix)

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..errors import SondeError, UsageError
 from .ascii import AsciiShortcut
+from .growth import growth
+from .model_folder import in_one_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -121,6 +123,7 @@ SLICE = 50_000
 """Characters. Longer texts are tokenised in slices: an `Encoding` takes some hundred bytes a token."""
 AT_ONCE = 2_000_000
 """Characters that are tokenised at once, for the same reason."""
+UNREADABLE = "the model's tokenizer cannot read a text"
 WORTHWHILE = 64
 """Texts for which the shortcut for ASCII is made, which takes a tenth of a second."""
 
@@ -130,6 +133,7 @@ class FastTokenizer:
 
     def __init__(self, backend: "Tokenizer", window: int, prompts: tuple[str, str], special: bool) -> None:
         """Take a tokenizer of its own (its truncation and padding are turned off) and (document, query) prompts."""
+        self._at_once = AT_ONCE // growth(backend)
         backend.no_truncation()
         backend.no_padding()
         self.backend = backend
@@ -146,7 +150,7 @@ class FastTokenizer:
         """Tokenise texts with their prompt and the model's special tokens."""
         prompt = self.prompts[query]
         found: list[Tokens] = []
-        for group in _groups([prompt + text for text in texts] if prompt else texts):
+        for group in _groups([prompt + text for text in texts] if prompt else texts, self._at_once):
             if len(group) == 1 and len(group[0]) > SLICE:
                 found.append(self._tokenize_long(group[0], query))
                 continue
@@ -157,7 +161,7 @@ class FastTokenizer:
     def counts(self, texts: list[str]) -> list[int]:
         """Count the tokens of each text, without prompt and special tokens."""
         found: list[int] = []
-        for group in _groups(texts):
+        for group in _groups(texts, self._at_once):
             if len(group) == 1:
                 found.append(sum(len(self._encode([piece], False)[0]) for piece in _slices(group[0])))
             else:
@@ -166,7 +170,8 @@ class FastTokenizer:
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the characters, from and to, of each token of a text without prompt and special tokens."""
-        return self.backend.encode(text, add_special_tokens=False).offsets
+        with in_one_line(UNREADABLE):
+            return self.backend.encode(text, add_special_tokens=False).offsets
 
     def overhead(self, query: bool) -> int:
         """Count the tokens that prompt and special tokens take from the window."""
@@ -174,11 +179,12 @@ class FastTokenizer:
         return special + (self.counts([self.prompts[query]])[0] if self.prompts[query] else 0)
 
     def _encode(self, texts: list[str], special: bool) -> "list[Encoding]":
-        if len(texts) == 1:
-            return [self.backend.encode(texts[0], add_special_tokens=special)]
-        if len(texts) < WORTHWHILE or self._shortcut is None:
-            return self.backend.encode_batch_fast(texts, add_special_tokens=special)
-        return self._encode_ascii(self._shortcut, texts, special)
+        with in_one_line(UNREADABLE):
+            if len(texts) == 1:
+                return [self.backend.encode(texts[0], add_special_tokens=special)]
+            if len(texts) < WORTHWHILE or self._shortcut is None:
+                return self.backend.encode_batch_fast(texts, add_special_tokens=special)
+            return self._encode_ascii(self._shortcut, texts, special)
 
     def _encode_ascii(self, shortcut: AsciiShortcut, texts: list[str], special: bool) -> "list[Encoding]":
         short = [shortcut.prepared(text) for text in texts]
@@ -214,12 +220,12 @@ class FastTokenizer:
         return self._tokens(self.prefix + kept + self.suffix, total, query)
 
 
-def _groups(texts: list[str]) -> Iterator[list[str]]:
+def _groups(texts: list[str], at_once: int = AT_ONCE) -> Iterator[list[str]]:
     """Split texts into runs of bounded size; a long text is alone in its own."""
     group: list[str] = []
     characters = 0
     for text in texts:
-        if group and (characters + len(text) > AT_ONCE or len(text) > SLICE):
+        if group and (characters + len(text) > at_once or len(text) > SLICE):
             yield group
             group, characters = [], 0
         group.append(text)

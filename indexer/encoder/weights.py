@@ -74,7 +74,7 @@ def weight_files(folder: Path) -> list[Path]:
         SondeError: There are none, or a part of the model has only pickled weights.
     """
     found: list[Path] = []
-    for part in _parts(folder):
+    for part in module_folders(folder):
         files = [path for path in sorted(part.rglob("*.safetensors")) if not _aside(path.relative_to(part))]
         if not files and (pickled := _pickled(part)):
             raise SondeError(
@@ -91,17 +91,23 @@ def _aside(path: Path) -> bool:
     return any(part.startswith(("checkpoint-", "onnx", "openvino", ".")) for part in path.parts[:-1])
 
 
-def _parts(folder: Path) -> Iterator[Path]:
-    """Yield the folder of each module."""
+def module_folders(folder: Path) -> Iterator[Path]:
+    """Yield the folder of each module of a model.
+
+    Raises:
+        SondeError: modules.json is damaged, or names a folder outside the model's.
+    """
     modules = folder / "modules.json"
     if not modules.is_file():
         yield folder
         return
     try:
         paths = [str(module["path"]) for module in json.loads(modules.read_text("utf-8"))]
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
         raise SondeError(f"{modules} cannot be read ({error}): the model is damaged, fetch it again") from error
     for path in paths:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise SondeError(f"{modules} names {path!r}, which is outside the model's folder: use another model")
         yield folder / path
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.read import read_rows
+from .labels import check_count
 
 LABEL = ("label", "category", "class", "intent", "topic", "target")
 TEXT = ("text", "sentence", "question", "query", "content")
@@ -24,7 +25,7 @@ def read_labelled(path: Path) -> list[LabelledExample]:
     """Read examples from a table with a column label and one of texts, or of ids.
 
     Raises:
-        UsageError: There are no such columns.
+        UsageError: There are no such columns, or too many labels.
         SondeError: The file cannot be read, a row has no label, or there is one label only.
     """
     rows = list(read_rows(path, lambda cells: True))
@@ -42,6 +43,8 @@ def read_labelled(path: Path) -> list[LabelledExample]:
         if not name or not (own or known):
             raise SondeError(f"{path}, {origin}: an example needs a label and a text or an id")
         found.append(LabelledExample(name, own or None, known if not own else None))
-    if len({example.label for example in found}) < 2:
+    labels = len({example.label for example in found})
+    check_count(labels)
+    if labels < 2:
         raise SondeError(f"{path} has examples of one label only, {found[0].label!r}: give some of each of two or more")
     return found

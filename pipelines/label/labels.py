@@ -13,6 +13,11 @@ from ...indexer.files import text_of
 NONE = -1
 """The number of "none of these"."""
 NONE_NAME = "none of these"
+MOST_LABELS = 2_000
+"""Labels of one run. Each is embedded in eight wordings, half a minute for 2,000 of them, and the labels adapt to up to
+50,000 texts in arrays of a number for each text and label: 800 MB with 2,000 labels. With 200,000 labels and a hundred
+texts, it was 6 GB and several minutes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
             cannot choose this.
 
     Raises:
-        UsageError: There are no labels, only one label to choose from, an empty label, or a duplicate label.
+        UsageError: There are no labels, only one label to choose from, too many, an empty label, or a duplicate label.
     """
     if isinstance(given, str):
         labels = tuple(map(Label.parse, _separated(given))) if given.strip() else ()
@@ -58,6 +63,7 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
         labels = _listed(given)
     if not labels:
         raise UsageError("no labels given: give some, such as refund,praise,delivery", code="empty", field="labels")
+    check_count(len(labels))
     seen: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         if not label.name:
@@ -74,6 +80,18 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
         said = f"{name!r} is the only label, so every text would get it: give two or more{other}"
         raise UsageError(said, code="too-few", field="labels", value=name)
     return labels
+
+
+def check_count(labels: int) -> None:
+    """Check that there are not too many labels for one run.
+
+    Raises:
+        UsageError: There are too many.
+    """
+    if labels > MOST_LABELS:
+        said = f"there are {labels:,} labels; the maximum is {MOST_LABELS:,}: give fewer and broader ones, and label "
+        said += "the documents of each in a second run"
+        raise UsageError(said, code="too-many", field="labels", value=labels)
 
 
 def _separated(given: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ...indexer.encoder import models
 from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
+from ...indexer.encoder.model_folder import model_folder
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
@@ -43,16 +44,17 @@ def load_pair_model(
         said = f"int8 is for bi-encoders: give {arg('dtype')} float32, bfloat16 or float16"
         raise UsageError(said, code="conflict", field="dtype", value=dtype)
     located = locate_pair_model(name, notify, field)
-    try:
-        model, tokenizer = load_folder(located, precision, devices[0])
-    except DeviceFullError:
-        notify(f"{located.name} does not fit into the memory of {devices[0]}: using the CPU")
-        devices = ["cpu"]
-        model, tokenizer = load_folder(located)
-    activation = stored_activation(located.folder)
-    return PairModel(
-        model, tokenizer, name=located.name, devices=devices, window=window, activation=activation, notify=notify
-    )
+    with model_folder(located.folder):
+        try:
+            model, tokenizer = load_folder(located, precision, devices[0])
+        except DeviceFullError:
+            notify(f"{located.name} does not fit into the memory of {devices[0]}: using the CPU")
+            devices = ["cpu"]
+            model, tokenizer = load_folder(located)
+        activation = stored_activation(located.folder)
+        return PairModel(
+            model, tokenizer, name=located.name, devices=devices, window=window, activation=activation, notify=notify
+        )
 
 
 def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Located:

@@ -15,6 +15,7 @@ from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_T
 from ...indexer.encoder.encoder import SMALLEST_BATCH
 from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
 from ...indexer.encoder.memory import Notify, Sparing
+from ...indexer.encoder.model_folder import in_one_line
 from ...indexer.encoder.settings import cores
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import silent
@@ -203,6 +204,7 @@ class PairScorer:
         found = np.zeros((len(pairs), self.num_labels), np.float32)
         tokens = self.tokenizer.tokenize(pairs, cut)
         planned = by_length(tokens.lengths, self._budget(int(tokens.lengths.sum())))
+        failed = f"cannot run the model {self.name}"
         batches: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
         for batch in planned:
             batches.put(batch)
@@ -214,10 +216,12 @@ class PairScorer:
                     batch = batches.get_nowait()
                 except queue.Empty:  # another worker was quicker
                     break
-                results.append((batch, self._replicas[number].run(tokens, batch)))
+                with in_one_line(failed):
+                    results.append((batch, self._replicas[number].run(tokens, batch)))
                 if on_batch:
                     on_batch(len(batch))
-            self._replicas[number].fetch(results, found)
+            with in_one_line(failed):
+                self._replicas[number].fetch(results, found)
 
         if len(planned) > 1 and len(self._replicas) > 1:
             self._crew.run(work)

@@ -8,7 +8,9 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...indexer.encoder.tokenizer import FastTokenizer, Tokens
+from ...indexer.encoder.growth import growth
+from ...indexer.encoder.model_folder import in_one_line
+from ...indexer.encoder.tokenizer import UNREADABLE, FastTokenizer, Tokens
 
 Cut = Literal["first", "longest"]
 CUTS: tuple[Cut, ...] = get_args(Cut)
@@ -211,6 +213,8 @@ class PairTokenizer:
         self.tokenizer = tokenizer
         self.window = window
         self.left = tokenizer.truncation_side == "left"
+        if getattr(tokenizer, "is_fast", False):
+            growth(tokenizer.backend_tokenizer)
         self.template = find_template(tokenizer) if getattr(tokenizer, "is_fast", False) else None
         self._fast = self._own_backend() if self.template else None
 
@@ -226,7 +230,8 @@ class PairTokenizer:
     def tokenize(self, pairs: Sequence[Pair], cut: Cut) -> TokenPairs:
         """Tokenise pairs, cut by `cut` to the window."""
         if self.template is None or self._fast is None:
-            return PlainPairs([self._plain(first, second, cut) for first, second in pairs])
+            with in_one_line(UNREADABLE):
+                return PlainPairs([self._plain(first, second, cut) for first, second in pairs])
         numbers: dict[str, int] = {}
         places = [numbers.setdefault(text, len(numbers)) for pair in pairs for text in pair]
         texts = self._fast.tokenize(list(numbers), False)

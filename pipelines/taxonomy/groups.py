@@ -1,6 +1,7 @@
 """The tree of a taxonomy: its groups, who lies under whom, and how a group is named by a person."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from itertools import count
@@ -228,11 +229,16 @@ def told_apart(groups: Groups, before: Groups) -> tuple[dict[int, Group], list[s
     """
     found, notes = dict(groups), []
     taken: dict[int | None, set[str]] = {}
+    tried: dict[tuple[int | None, str], Iterator[int]] = defaultdict(lambda: count(2))
     order = sorted(groups.values(), key=lambda one: (_place(before.get(one.number)) != _place(one), one.number))
     for group in order:
         names = taken.setdefault(group.parent, set())
         if _place(before.get(group.number)) != _place(group):
-            name = _free(_readable(group.name), names)
+            name = _readable(group.name)
+            if name in names:
+                stem = name[: LONGEST_NAME - DIGITS]
+                # Each number is tried once, also if many groups have the same name.
+                name = next(each for n in tried[group.parent, stem] if (each := f"{stem} ({n})") not in names)
             if name != group.name:
                 found[group.number] = replace(group, name=name)
                 notes.append(f"renamed {group.shown} to {name!r}")
@@ -248,14 +254,6 @@ def _readable(name: str) -> str:
     """Return a name that is not read as a number or as a path."""
     plain = name.replace(SEPARATOR, " / ")
     return f"group {plain}" if plain.isdecimal() else plain
-
-
-def _free(name: str, taken: Set[str]) -> str:
-    """Return a name that is not taken: itself, or with (2), (3) and so on."""
-    if name not in taken:
-        return name
-    stem = name[: LONGEST_NAME - DIGITS]
-    return next(each for n in count(2) if (each := f"{stem} ({n})") not in taken)
 
 
 def check_name(name: str | None) -> str:

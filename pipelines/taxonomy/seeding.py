@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.view import View, document_vectors
-from ..label.labels import Label
+from ..label.labels import MOST_LABELS, Label
 from ..label.margins import LabelTexts, label_corpus
 from ..label.outcome import decide
 from ..label.refusal import refusal
@@ -29,13 +29,19 @@ def labelled(view: View, state: State, notify: Notify = silent) -> State:
         notify: Receives progress.
 
     Raises:
-        UsageError: There are fewer than two leaf groups.
+        UsageError: There are fewer than two leaf groups, or too many.
         SondeError: The model is not available.
     """
     numbers = [number for number in leaves(state.groups) if not state.groups[number].rule]
     if len(numbers) < 2:
         said = "labelling needs at least two groups: add groups to the taxonomy first"
         raise UsageError(said, code="too-few", field="label")
+    if len(numbers) > MOST_LABELS:
+        said = (
+            f"the taxonomy has {len(numbers):,} groups to label by; the maximum is {MOST_LABELS:,}: import it without "
+        )
+        said += f"{arg('label')}"
+        raise UsageError(said, code="too-many", field="label")
     labels = [Label(path(state.groups, number), state.groups[number].description) for number in numbers]
     encoder = view.collection.encoder
     notify("labelling the documents by the groups")

@@ -6,9 +6,12 @@ concept and examples. Turtle and JSON-LD are written here; rdflib reads them, an
 
 import json
 import logging
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from xml.parsers import expat
 
 from ...indexer.errors import MissingExtraError, SondeError
 from ...indexer.wording import on_one_line
@@ -115,20 +118,56 @@ def _graph(text: str, form: str) -> "Graph":
         import rdflib
     except ImportError as error:
         raise MissingExtraError("rdflib", "skos", "reading SKOS") from error
-    graph, log = rdflib.Graph(), logging.getLogger("rdflib.term")
-    before, log.disabled = log.disabled, True  # it prints a traceback for each literal that is not of its type
+    graph = rdflib.Graph()
     try:
         if form == "jsonld":
             _refuse_addresses(json.loads(text))
-        graph.parse(data=text, format=FORMATS[form])
+        if form == "rdf":
+            _refuse_entities(text)
+        with _literals_as_written():
+            graph.parse(data=text, format=FORMATS[form])
     except SondeError:
         raise
     except Exception as error:  # rdflib's parsers raise errors of many kinds
         said = " ".join(str(error).split())[:200]
         raise SondeError(f"the file is not valid {FORMATS[form]}: {said}", code="bad-file") from None
-    finally:
-        log.disabled = before
     return graph
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@contextmanager
+def _literals_as_written() -> Iterator[None]:
+    """Let rdflib keep literals as they are: it would write the decimal 1E+999999999 with all its digits."""
+    import rdflib
+
+    log = logging.getLogger("rdflib.term")
+    with _ONE_AT_A_TIME:  # both settings are those of the process
+        before = rdflib.NORMALIZE_LITERALS, log.disabled
+        # The log gets a traceback for each literal that is not of its type.
+        rdflib.NORMALIZE_LITERALS, log.disabled = False, True
+        try:
+            yield
+        finally:
+            rdflib.NORMALIZE_LITERALS, log.disabled = before
+
+
+def _refuse_entities(text: str) -> None:
+    """Refuse XML that declares entities: a few nested ones stand for gigabytes of text.
+
+    Raises:
+        SondeError: There is a document type declaration, which holds such entities.
+        ExpatError: It is not XML.
+    """
+
+    def refuse(*_: object) -> None:
+        said = "the file has a DOCTYPE, which Sonde does not read: save it without one, or as Turtle or JSON-LD"
+        raise SondeError(said, code="bad-file")
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = refuse
+    parser.Parse(text, True)
 
 
 def _refuse_addresses(value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,27 +24,30 @@ def new_classifier(folder: str, seed: int, labels: Sequence[str] = LABELS) -> tu
 
     Raises:
         UsageError: It is a classifier of other labels.
+        SondeError: It cannot be loaded.
     """
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     from ...indexer.encoder.loading import quiet
+    from ...indexer.encoder.model_folder import model_folder
 
     names: dict[int, str] = dict(enumerate(labels))
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    if any("ForSequenceClassification" in kind for kind in config.architectures or ()):
-        _check_labels(folder, {int(place): str(name) for place, name in (config.id2label or {}).items()}, names)
-    config.num_labels, config.id2label = len(names), names
-    config.label2id = {name: number for number, name in names.items()}
-    # Dropout costs a fifth of the time on a CPU, and word embeddings that stay hold back overfitting as well.
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    torch.manual_seed(seed)
-    with quiet():
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            folder, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True,
-            attn_implementation="eager",  # with a gradient, faster than the fused kernel on a CPU
-        )  # fmt: skip
+    with model_folder(Path(folder)):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        if any("ForSequenceClassification" in kind for kind in config.architectures or ()):
+            _check_labels(folder, {int(place): str(name) for place, name in (config.id2label or {}).items()}, names)
+        config.num_labels, config.id2label = len(names), names
+        config.label2id = {name: number for number, name in names.items()}
+        # Dropout costs a fifth of the time on a CPU, and word embeddings that stay hold back overfitting as well.
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+        torch.manual_seed(seed)
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                folder, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True,
+                attn_implementation="eager",  # with a gradient, faster than the fused kernel on a CPU
+            )  # fmt: skip
     model.get_input_embeddings().weight.requires_grad_(False)
     return model, tokenizer
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
+from ....indexer.encoder.model_folder import model_folder
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
 from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
@@ -207,6 +208,11 @@ def load_reranker(name: str, device: str = "auto", notify: Notify = silent) -> R
     """
     given = Path(name).expanduser()
     folder = given if given.is_dir() else models.fetch_model(name, None, notify, "rerank_model")
+    with model_folder(folder):
+        return _reranker(folder, name, device)
+
+
+def _reranker(folder: Path, name: str, device: str) -> Reranker:
     stored = _json(folder / "config_sentence_transformers.json")
     config = _json(folder / "config.json")
     kind = str(stored.get("model_type") or "")

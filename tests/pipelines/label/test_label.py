@@ -171,6 +171,7 @@ def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
         ("a,,b", "label 2 of 3 is empty"),
         (["a", " "], "label 2 of 2 is empty"),
         ("Refund,praise,refund", "label 3 'refund' repeats label 1"),
+        (map(str, range(200_000)), "there are 200,000 labels; the maximum is 2,000: give fewer and broader ones, and"),
     ],
 )
 def test_labels_that_cannot_be(labels: Any, message: str) -> None:

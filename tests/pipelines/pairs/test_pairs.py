@@ -263,6 +263,33 @@ def test_a_model_of_another_kind(tmp_path: Path) -> None:
         load_pair_model(str(bi_encoder))
 
 
+@pytest.mark.parametrize(
+    ("file", "new", "said"),
+    [
+        ("config.json", {"num_hidden_layers": 10**9}, "has num_hidden_layers 1000000000: a model has -1,000 to 1,000"),
+        (
+            "config.json",
+            {"num_labels": 10**9},
+            "has num_labels 1000000000: a model has 0 to 100,000; use another model",
+        ),
+        ("config.json", {"hidden_size": 0}, "has hidden_size 0: a model has 1 to 65,536; use another model"),
+        ("tokenizer.json", {"model": []}, "tokenizer.json holds no tokenizer: get the model again, or use another one"),
+        (
+            "tokenizer.json",
+            {"normalizer": {"type": "Replace", "pattern": {"Regex": "."}, "content": "x" * 10**6}},
+            "the model's tokenizer can make a text 1,000,001 times as long; the maximum is 64: use another model",
+        ),
+        ("tokenizer_config.json", {"model_max_length": "x"}, r"^cannot load the model in .*: get the model again"),
+    ],
+)
+def test_hostile_folders_are_refused_in_one_line(tmp_path: Path, file: str, new: dict[str, Any], said: str) -> None:
+    path = save_pairs(tmp_path) / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | new))
+    with pytest.raises(SondeError, match=said) as refused:
+        load_pair_model(str(tmp_path)).logits(FEW)
+    assert "\n" not in str(refused.value)
+
+
 def test_pickled_and_damaged_weights(tmp_path: Path) -> None:
     folder = save_pairs(tmp_path / "model")
     (folder / "model.safetensors").write_bytes(b"\0" * 40)

@@ -10,7 +10,7 @@ from edited import made, rows_of
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
-from sonde.pipelines.taxonomy.groups import Group, totals, walk
+from sonde.pipelines.taxonomy.groups import Group, told_apart, totals, walk
 from sonde.pipelines.taxonomy.skos import from_skos
 
 A = {"number": 0, "name": "a"}
@@ -118,10 +118,6 @@ def test_skos(shop: Collection) -> None:
     circle = f"{SKOS}<urn:a> a skos:Concept; skos:broader <urn:b> .\n<urn:b> a skos:Concept; skos:broader <urn:a> ."
     assert_refused(shop, "lies under itself", circle, "ttl")
     assert_refused(shop, "the file is not valid json-ld: ", '{"a":' * 5_000 + "1" + "}" * 5_000, "jsonld")
-    bomb = "<!DOCTYPE a [<!ENTITY b 'bbbbbbbbbb'>" + "".join(
-        f"<!ENTITY {chr(99 + n)} '{f'&{chr(98 + n)};' * 10}'>" for n in range(9)
-    )
-    assert_refused(shop, "the file is not valid xml: ", f"{bomb}]><a>&k;</a>", "rdf")
     control = f'{SKOS}<urn:a> a skos:Concept; skos:prefLabel "x\\u0007" .'
     assert_refused(shop, "is not a valid group name", control, "ttl")
 
@@ -135,6 +131,49 @@ def test_literals_of_a_wrong_type_are_no_tracebacks(caplog: pytest.LogCaptureFix
     assert not caplog.records
 
 
+def test_entities_in_xml_are_refused(shop: Collection) -> None:
+    """Nested ones stand for gigabytes of text; expat's own limit lets megabytes pass, which took rdflib minutes."""
+    pytest.importorskip("rdflib")
+    bomb = "<!DOCTYPE a [<!ENTITY b 'bbbbbbbbbb'>" + "".join(
+        f"<!ENTITY {chr(99 + n)} '{f'&{chr(98 + n)};' * 10}'>" for n in range(9)
+    )
+    said = "the file has a DOCTYPE, which Sonde does not read: save it without one, or as Turtle or JSON-LD"
+    began = time.monotonic()
+    assert_refused(shop, said, f"{bomb}]><a>&k;</a>", "rdf")
+    assert_refused(shop, said, '<!DOCTYPE a SYSTEM "http://localhost/a.dtd"><a/>', "rdf")
+    assert time.monotonic() - began < 2
+
+
+def test_numbers_are_not_written_out() -> None:
+    """With all its digits, this one takes 2 GB."""
+    pytest.importorskip("rdflib")
+    number = '"1E+999999999"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+    found = from_skos(f"{SKOS}<urn:a> a skos:Concept; skos:prefLabel {number} .", "ttl")
+    assert [group.name for group in found.groups.values()] == ["1E+999999999"]
+
+
+@pytest.mark.parametrize(
+    "context",
+    ['"http://localhost:9/c"', '[{}, "c.json"]', '{"@import": "c"}', '{"a": {"@id": "b:c", "@context": "d"}}'],
+)
+def test_contexts_at_an_address_are_not_fetched(
+    shop: Collection, context: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rdflib")
+    monkeypatch.setattr("rdflib.plugins.shared.jsonld.context.source_to_json", lambda *_, **__: pytest.fail("fetched"))
+    assert_refused(shop, "the file's @context is an address", f'{{"@context": {context}}}', "jsonld")
+
+
+def test_equal_names_are_told_apart_at_once() -> None:
+    """Trying (2), (3) and so on again for each group took minutes for these."""
+    groups = {n: Group(n, "a" * 999 if n % 2 else "b") for n in range(20_000)}
+    began = time.monotonic()
+    found, notes = told_apart(groups, {})
+    assert time.monotonic() - began < 2
+    assert [found[n].name for n in (0, 2, 19_998)] == ["b", "b (2)", "b (10000)"]
+    assert len({group.name for group in found.values()}) == 20_000 and len(notes) == 19_998
+
+
 def test_a_large_tree_is_read_at_once(shop: Collection) -> None:
     """Naive walks take the square or the cube of the number of groups: minutes for these."""
     groups = [{"number": n, "name": f"g{n}", "parent": n // 8 - 1 if n >= 8 else None} for n in range(20_000)]
@@ -144,6 +183,13 @@ def test_a_large_tree_is_read_at_once(shop: Collection) -> None:
     assert len(found.groups) == 20_000 and found[19_999].level == 4
     assert [one.total for one in found.groups if 19_999 in (one.number,) or one.total] == [1] * 5
     shop.delete_run("large", kind="taxonomy")
+
+
+def test_too_many_groups_to_label_by(shop: Collection) -> None:
+    text = file(*({"number": n, "name": f"g{n}"} for n in range(2_001)))
+    assert_refused(
+        shop, "has 2,001 groups to label by; the maximum is 2,000: import it without", text, "json", label=True
+    )
 
 
 def test_trees_deeper_than_the_stack_are_walked() -> None:
