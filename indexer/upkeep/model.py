@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -243,7 +243,8 @@ def _of(total: int, notify: Notify) -> Notify:
 def check(other: Path, load: Load, device: str, notify: Notify = silent) -> None:
     """Bring both indexes up to date, and check everything: what is damaged is embedded again."""
     with writer_lock(other), closing(Catalog.open(other / "catalog.db", write=True)) as catalog:
-        update_derived(other, catalog, AnnSettings(device=search_device(device)), notify)
+        with suppress(FileNotFoundError, SondeError):  # embeddings are missing or damaged
+            update_derived(other, catalog, AnnSettings(device=search_device(device)), notify)
     with closing(StoredCollection.open(other, device=device)) as beside:
         if not verify(beside):
             return

@@ -228,17 +228,17 @@ def replace_bytes(one: Any, sharded: Any) -> Any:
     return {**one, "bytes": sharded["bytes"], "bytes_per_passage": sharded["bytes_per_passage"]}
 
 
-def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(both: TwoModels) -> None:
+@pytest.mark.parametrize("gone", [False, True])
+def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(both: TwoModels, gone: bool) -> None:
     before = [told(both.sharded.search(query, k=30)) for query in QUERIES]
     found = both.sharded.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert found.kept is not None
     path = sorted(found.kept.folder.glob("shards/*/*/vectors/*.npy"))[0]
-    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    path.unlink() if gone else path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     [finding] = both.sharded.verify()
-    assert (finding.part, finding.problem.partition(" does not")[0]) == (
-        "models",
-        f"the embeddings of the previous model: {path.name}",
-    )
+    said = "is missing" if gone else "does not match"
+    assert finding.part == "models"
+    assert finding.problem.startswith(f"the embeddings of the previous model: {path.name} {said}")
     both.sharded.undo_model()
     assert ([told(both.sharded.search(query, k=30)) for query in QUERIES], both.sharded.verify()) == (before, [])
 

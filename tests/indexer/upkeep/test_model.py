@@ -1,6 +1,7 @@
 """Another model: the collection answers as if it had been indexed with it, others read and write, and it goes back."""
 
 import errno
+import re
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -231,17 +232,20 @@ def test_searches_beside_the_change_always_find_one_model(collection: Collection
     assert seen == {0, 1}
 
 
-def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection: Collection) -> None:
+@pytest.mark.parametrize("gone", [False, True])
+def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection: Collection, gone: bool) -> None:
     before = hits(collection)
     found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
     assert found.kept is not None
     path = sorted((found.kept.folder / "vectors").iterdir())[0]
-    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    path.unlink() if gone else path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     [finding] = collection.verify()
-    assert (finding.part, finding.problem) == (
-        "models",
-        f"the embeddings of the previous model: {path.name} does not match its digest: `sonde model --undo` repairs "
-        "what it can and switches back, `sonde model --forget` removes them",
+    said = rf"{path.name} is missing: \d+ vectors" if gone else f"{path.name} does not match its digest"
+    assert finding.part == "models"
+    assert re.fullmatch(
+        f"the embeddings of the previous model: {said}: `sonde model --undo` repairs what it can and switches back, "
+        "`sonde model --forget` removes them",
+        finding.problem,
     )
     collection.undo_model()
     assert (hits(collection), collection.verify()) == (before, [])
