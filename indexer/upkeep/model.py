@@ -242,9 +242,12 @@ def _of(total: int, notify: Notify) -> Notify:
 
 def check(other: Path, load: Load, device: str, notify: Notify = silent) -> None:
     """Bring both indexes up to date, and check everything: what is damaged is embedded again."""
-    with writer_lock(other), closing(Catalog.open(other / "catalog.db", write=True)) as catalog:
-        with suppress(FileNotFoundError, SondeError):  # embeddings are missing or damaged
-            update_derived(other, catalog, AnnSettings(device=search_device(device)), notify)
+    with (
+        writer_lock(other),
+        closing(Catalog.open(other / "catalog.db", write=True)) as catalog,
+        suppress(FileNotFoundError, SondeError),  # embeddings are missing or damaged
+    ):
+        update_derived(other, catalog, AnnSettings(device=search_device(device)), notify)
     with closing(StoredCollection.open(other, device=device)) as beside:
         if not verify(beside):
             return

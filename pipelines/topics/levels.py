@@ -13,8 +13,8 @@ from .grain import Contest, Suggestion
 from .layers import evoc_layers
 
 COARSE = (5, 12)
-"""Groups of the coarse level, where the suggested one has more; otherwise the suggested level is the coarse one, and the
-middle one has 5 to 12 where there are only two to four suggested groups."""
+"""Groups of the coarse level, where the suggested one has more. Otherwise the suggested level is the coarse one; if it
+has two to four groups, the middle level has 5 to 12."""
 FINER = 1.5
 """A finer level has at least this many times the groups of the one above it."""
 LEAST = 5
