@@ -153,7 +153,7 @@ def test_the_way_back_without_changes_needs_no_model_and_can_be_forgotten(both: 
     with pytest.raises(SondeError, match="keeps no previous model: there is nothing to undo"):
         both.sharded.undo_model()
     assert [path.name for path in models_folder(both.sharded.path).iterdir()] == ["writer.lock"]
-    with pytest.raises(UsageError, match="has the model fake with these settings already"):
+    with pytest.raises(UsageError, match="already has the model fake with these settings: nothing to change"):
         both.sharded.change_model(encoder=FakeEncoder())  # type: ignore[arg-type]
 
 
