@@ -196,7 +196,7 @@ class Bucket:
         """Refuse a store without generations that holds versions of a later one than the first."""
         places = map(_place_of, self._paths())
         if lost := next((place for place in places if place.split("/")[-1][:DIGITS] > FIRST), None):
-            said = f"{self.address} lacks its generations, and {lost} is in none"
+            said = f"{self.address} has lost its generations, but not {lost}"
             raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
 
     def _paths(self) -> Sequence[str]:

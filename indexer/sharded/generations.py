@@ -50,8 +50,8 @@ def committed_generation(folder: Path) -> ShardedGeneration | None:
         SondeError: Its file is damaged; or there is none, although there have been some.
     """
     newest = newest_generation(LocalTruth(folder), folder)
-    if newest is None and (lost := _lost(folder)):
-        said = f"{folder} lacks its folder generations, and {lost} is in none"
+    if newest is None and _has_lost(folder):
+        said = f"{folder} has lost its generations, but not its shards"
         raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
     return newest
 
@@ -94,10 +94,8 @@ def remove_old_versions(folder: Path, *places: str) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _lost(folder: Path) -> Path | None:
-    """Return a version that some generation must have named: a stopped first run leaves only its own, and a note."""
+def _has_lost(folder: Path) -> bool:
+    """Whether there is a version that some generation named: a stopped first run leaves only its own, and a note."""
     versions = [path.parent for path in folder.glob(f"shards/*/*/{MANIFEST}")]
-    note = work_folder(folder) / "version"
-    own = read_note(note)[:DIGITS] == FIRST
-    later = [*folder.glob(f"{RUNS}/*"), *(path for path in versions if not own or path.name[:DIGITS] != FIRST)]
-    return next(iter(later), None)
+    own = read_note(work_folder(folder) / "version")[:DIGITS] == FIRST
+    return any(folder.glob(f"{RUNS}/*")) or any(not own or path.name[:DIGITS] != FIRST for path in versions)

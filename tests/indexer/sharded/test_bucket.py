@@ -277,6 +277,31 @@ def test_a_copy_follows_a_store_that_was_made_again(machines: Machines) -> None:
     assert (len(machines.open()), machines.open().info().shards) == (7, 3)
 
 
+def test_other_objects_beside_the_generations_change_nothing(machines: Machines) -> None:
+    """What the newest generations name was removed as if nothing named it."""
+    machines.index(rows(20), shards=2)
+    for name in ("Copy of 000001.json", "notes.txt", "zz.json"):
+        (machines.objects / "generations" / name).write_text("mine")
+    for number in range(3):
+        machines.index([{"id": f"n{number}", "text": "another document"}])
+    machines.use("two")
+    assert (len(machines.open()), machines.open().verify()) == (23, [])
+
+
+def test_a_store_that_lost_its_generations_is_not_taken_for_a_new_one(machines: Machines) -> None:
+    machines.index(rows(20), shards=2)
+    machines.index([{"id": "new", "text": "another document"}])
+    shutil.rmtree(machines.objects / "generations")
+    before = sorted(machines.objects.rglob("*"))
+    for machine in ("one", "two"):
+        machines.use(machine)
+        with pytest.raises(SondeError, match=r"reviews.sonde has lost its generations, but not shards/.*: restore"):
+            machines.open()
+        with pytest.raises(SondeError, match=r"reviews.sonde has lost its generations, but not shards/.*: restore"):
+            machines.index(rows(3))
+    assert sorted(machines.objects.rglob("*")) == before
+
+
 def test_the_store_keeps_two_generations(machines: Machines) -> None:
     for number in range(4):
         machines.index([{"id": "same", "text": f"number {number}", "stars": 1}], shards=1)

@@ -81,7 +81,7 @@ def test_a_collection_that_lost_its_generations_is_not_taken_for_a_new_one(folde
         run(folder, [{"id": f"n{number}", "text": "another document"}])
     shutil.rmtree(folder / "generations")
     before = folders(folder)
-    said = ("lacks its folder generations", "restore the collection from a backup")
+    said = ("has lost its generations, but not its shards", "restore the collection from a backup")
     refused(lambda: opened(folder), *said)
     refused(lambda: run(folder, rows(3)), *said)
     assert folders(folder) == before
