@@ -8,26 +8,21 @@ another run has committed first. Credentials come from the environment, and are 
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
-from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from ..errors import MissingExtraError, SondeError, WriterBusyError
+from ..errors import SondeError, WriterBusyError
 from ..files import make_folder, sha256, sync_folder
-from ..small_files import LARGEST
 from . import COLLECTION, address_of
 from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
-from .layout import DIGITS, Published, ShardedGeneration
+from .layout import DIGITS, RUNS, Published, ShardedGeneration
 from .manifest import MANIFEST, files_in, has_manifest
+from .objects import Objects, store_errors
 from .truth import LocalTruth
 
 CACHE = "SONDE_CACHE"
 """Environment variable: the folder of the copies."""
-PATIENCE = 20
-"""Seconds in which a request is tried again if the store does not answer."""
 NAMED = 12
 """Digits of a manifest's digest in the name of a version in the store: two runs never write to the same place."""
 
@@ -58,7 +53,7 @@ def bucket_of(folder: Path) -> "Bucket | None":
     return Bucket(address) if local_folder(address) == whole else None
 
 
-class Bucket:
+class Bucket(Objects):
     """A sharded collection in an object store.
 
     Attributes:
@@ -67,57 +62,8 @@ class Bucket:
     """
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        super().__init__(address)
         self.folder = local_folder(address)
-
-    @cached_property
-    def _store(self) -> Any:
-        try:
-            from obstore.store import from_url
-        except ImportError:
-            raise MissingExtraError("obstore", "distributed", "a collection in an object store") from None
-        with _errors(self.address):
-            patience = {"max_retries": 5, "retry_timeout": timedelta(seconds=PATIENCE)}
-            return from_url(self.address, retry_config=patience)  # type: ignore[arg-type]
-
-    def read(self, name: str) -> bytes | None:
-        """Return an object's content, None if there is none.
-
-        Raises:
-            SondeError: The store does not answer, or the object is larger than such a file can be.
-        """
-        import obstore
-
-        with _errors(self.address):
-            try:
-                found = obstore.get(self._store, name)
-                if found.meta["size"] > LARGEST:
-                    raise self._damaged(name)
-                return bytes(found.bytes())
-            except FileNotFoundError:
-                return None
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Write an object that must not exist yet; return whether it now has this content.
-
-        If the store's answer is lost, the request is sent again and refused, although it was this one that wrote it.
-        """
-        import obstore
-        from obstore.exceptions import AlreadyExistsError
-
-        with _errors(self.address):
-            try:
-                obstore.put(self._store, name, content, mode="create")
-            except AlreadyExistsError:
-                return self.read(name) == content
-            return True
-
-    def names(self, prefix: str) -> Sequence[str]:
-        """Return the names of the objects directly below a prefix, sorted."""
-        import obstore
-
-        with _errors(self.address):
-            return sorted(each["path"] for each in obstore.list_with_delimiter(self._store, prefix)["objects"])
 
     def pull(self) -> Path | None:
         """Bring the local copy up to the newest generation and return its folder; None if the store holds nothing.
@@ -141,7 +87,7 @@ class Bucket:
                 return self.folder
             for name, state in newest.folders.items():
                 self._download(name, state)
-            LocalTruth(self.folder).create(newest.name, self._get(newest.name))
+            LocalTruth(self.folder).create(newest.name, self.get(newest.name))
         return self.folder
 
     def begin(self) -> Path:
@@ -194,18 +140,10 @@ class Bucket:
 
     def _refuse_lost(self) -> None:
         """Refuse a store without generations that holds versions of a later one than the first."""
-        places = map(_place_of, self._paths())
+        places = map(_place_of, self.paths("shards", RUNS))
         if lost := next((place for place in places if place.split("/")[-1][:DIGITS] > FIRST), None):
             said = f"{self.address} has lost its generations, but not {lost}"
             raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
-
-    def _paths(self) -> Sequence[str]:
-        """Return the names of all objects that belong to versions."""
-        import obstore
-
-        with _errors(self.address):
-            batches = (batch for top in ("shards", "runs") for batch in obstore.list(self._store, top))
-            return [each["path"] for batch in batches for each in batch]
 
     def _forget_others(self, shared: bytes, newest: ShardedGeneration | None) -> None:
         """Empty a copy of what was in the store before: another collection, or generations that are not there."""
@@ -223,9 +161,9 @@ class Bucket:
         if has_manifest(final, state):
             return
         place = _place(name, state)
-        manifest = self._get(f"{place}/{MANIFEST}")
+        manifest = self.get(f"{place}/{MANIFEST}")
         if hashlib.sha256(manifest).hexdigest() != state.sha256:
-            raise self._damaged(f"{place}/{MANIFEST}")
+            raise self.damaged(f"{place}/{MANIFEST}")
         part = self.folder.parent / f"part-{name.replace('/', '-')}-{state.version}"
         known = _known_files(final.parent)
         for file, digest in files_in(manifest, place).items():
@@ -235,33 +173,14 @@ class Bucket:
                 _linked(known[digest], path)
             if not path.is_file() or sha256(path) != digest:
                 path.unlink(missing_ok=True)
-                self._fetch(f"{place}/{file}", path)
+                self.fetch(f"{place}/{file}", path)
                 if sha256(path) != digest:
-                    raise self._damaged(f"{place}/{file}")
+                    raise self.damaged(f"{place}/{file}")
         (part / MANIFEST).write_bytes(manifest)
         shutil.rmtree(final, ignore_errors=True)
         make_folder(final.parent)
         part.rename(final)
         sync_folder(final.parent)
-
-    def _get(self, name: str) -> bytes:
-        content = self.read(name)
-        if content is None:
-            raise SondeError(f"{self.address} lacks {name}: restore it from a backup, or index the sources again")
-        return content
-
-    def _fetch(self, name: str, path: Path) -> None:
-        import obstore
-
-        with _errors(self.address), path.open("wb") as stream:
-            try:
-                for chunk in obstore.get(self._store, name).stream():
-                    stream.write(chunk)
-            except FileNotFoundError:
-                said = f"{self.address} lacks {name}: restore it from a backup, or index the sources again"
-                raise SondeError(said) from None
-            stream.flush()
-            os.fsync(stream.fileno())
 
     def _upload(self, name: str, state: Published, before: Published | None) -> None:
         """Upload a version whose manifest is not in the store; the manifest last. The store copies what it has."""
@@ -275,13 +194,13 @@ class Bucket:
         old = _place(name, before) if before else ""
         content = self.read(f"{old}/{MANIFEST}") if before else None
         known = {digest: file for file, digest in files_in(content, old).items()} if content else {}
-        with _errors(self.address):
+        with store_errors(self.address):
             for file, digest in files_in(manifest, place).items():
                 if digest in known:
-                    obstore.copy(self._store, f"{old}/{known[digest]}", f"{place}/{file}")
+                    obstore.copy(self.store, f"{old}/{known[digest]}", f"{place}/{file}")
                 else:
-                    obstore.put(self._store, f"{place}/{file}", folder / file)
-            obstore.put(self._store, f"{place}/{MANIFEST}", manifest)
+                    obstore.put(self.store, f"{place}/{file}", folder / file)
+            obstore.put(self.store, f"{place}/{MANIFEST}", manifest)
 
     def _remove_old(self) -> None:
         """Remove versions that none of the newest generations names, but none of a run that has not committed."""
@@ -291,16 +210,13 @@ class Bucket:
         generations = [ShardedGeneration.load(self, self.folder, name) for name in names[-KEPT:]]
         kept = {_place(name, state) for each in generations for name, state in each.folders.items()}
         newest = generations[-1].number
-        stored = self._paths()
+        stored = self.paths("shards", RUNS)
         places = {_place_of(path) for path in stored} - kept
         old = {place for place in places if place.split("/")[-1][:DIGITS] <= f"{newest:06d}"}
         gone = [path for path in stored if _place_of(path) in old]
         if gone := [*gone, *names[:-REMEMBERED]]:
-            with _errors(self.address):
-                obstore.delete(self._store, gone)
-
-    def _damaged(self, name: str) -> SondeError:
-        return SondeError(f"{name} in {self.address} is damaged: restore it from a backup, or index the sources again")
+            with store_errors(self.address):
+                obstore.delete(self.store, gone)
 
 
 def opened_copy(path: str | Path) -> Path | None:
@@ -349,25 +265,3 @@ def _link(path: Path, there: Path) -> None:
         os.link(path, there)
     except OSError:
         shutil.copy2(path, there)
-
-
-_METADATA = "169.254.169.254"
-"""The address of a cloud's service that tells its machines their credentials."""
-
-
-@contextmanager
-def _errors(address: str) -> Iterator[None]:
-    """Say in one line what an object store answers; its library adds pages of details."""
-    from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
-
-    try:
-        yield
-    except BaseError as error:
-        reason = " ".join(str(error).split("Debug source")[0].split())[:300]
-        if _METADATA in reason:  # where obstore asks for credentials if the environment has none
-            said = "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        elif isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
-            said = "the store refuses access; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
-        else:
-            said = "the store gives no usable answer; check AWS_ENDPOINT_URL, AWS_ALLOW_HTTP and the network"
-        raise SondeError(f"{address}: {said} ({reason})") from None
