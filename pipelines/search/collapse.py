@@ -76,10 +76,14 @@ class _Groups:
         """Put rows, best first, with the text that they repeat, or make them the first of a new one."""
         vectors = normalized(self.view.generation.segments.read(rows))
         near = _products(np.concatenate([self._vectors, vectors]), vectors) >= NEAR
+        own = np.arange(len(rows))
+        near[len(self.first) + own, own] = False
         known = [*self.first, *rows.tolist()]
         kept = np.concatenate([np.ones(len(self.first), bool), np.zeros(len(rows), bool)])
-        self._read([known[i] for i in np.flatnonzero(near.sum(axis=1) > ~kept)])
-        alone = (near.sum(axis=0) == 1).tolist()  # near to itself
+        alone = ~near.any(axis=0)
+        compared = near.any(axis=1)
+        compared[len(self.first) :] |= ~alone  # a product may differ from that of the same two the other way round
+        self._read([known[i] for i in np.flatnonzero(compared)])
         for place, row in enumerate(rows.tolist()):
             likely = np.empty(0, int) if alone[place] else np.flatnonzero(near[:, place] & kept)
             same = next((known[i] for i in likely.tolist() if self._texts[known[i]].repeats(self._texts[row])), None)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kill_corpus import WORDS
 
 import sonde
+from sonde.pipelines.search import collapse
 
 QUERY = "how does a heat pump work in winter"
 ARTICLE = (
@@ -50,6 +51,24 @@ def test_one_text_in_three_formats_is_one_hit(pumps: sonde.Collection, mode: str
     assert {hit.id for hit in found} - {one.id} == {"b", "c"}
     assert [hit.rank for hit in found] == [1, 2, 3]
     assert all(hit.copies == () for hit in every)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_product_that_rounds_otherwise_the_other_way_round(
+    pumps: sonde.Collection, monkeypatch: pytest.MonkeyPatch, upper: bool
+) -> None:
+    """Such a pair just at the limit was a KeyError: one of the two texts was not read."""
+    exact = collapse._products
+
+    def rounded(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        found = exact(first, second)
+        down = np.triu(np.ones_like(found, bool), 1) if upper else np.tril(np.ones_like(found, bool), -1)
+        return np.where(down, -1.0, found)
+
+    monkeypatch.setattr(collapse, "_products", rounded)
+    found = pumps.search(QUERY, mode="dense")
+    assert {"b", "c"} < {hit.id for hit in found}
+    assert all(set(hit.copies) <= {"a.txt", "a.pdf", "a.html"} for hit in found)
 
 
 def test_explain_names_the_copies(
