@@ -285,7 +285,7 @@ def _resume(folder: Path, version: str, spool: str) -> None:
             path.rename(path.with_name(version))
     else:
         for path in work.iterdir():
-            if path.name not in ("spool", LEARNED):
+            if path.name not in ("spool", LEARNED, note.name):  # the note goes last: it tells whose the versions are
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         remove_old_versions(folder)
     write_durably(note, lambda stream: stream.write(version.encode()))

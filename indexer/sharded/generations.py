@@ -50,9 +50,11 @@ def committed_generation(folder: Path) -> ShardedGeneration | None:
         SondeError: Its file is damaged; or there is none, although there have been some.
     """
     newest = newest_generation(LocalTruth(folder), folder)
-    if newest is None and _has_lost(folder):
-        said = f"{folder} has lost its generations, but not its shards"
-        raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
+    if newest is None and has_lost(folder, 0):
+        newest = newest_generation(LocalTruth(folder), folder)  # which may just have been committed
+        if newest is None:
+            said = f"{folder} has lost its generations, but not its shards"
+            raise SondeError(f"{said}: restore the collection from a backup", code="damaged")
     return newest
 
 
@@ -94,8 +96,13 @@ def remove_old_versions(folder: Path, *places: str) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _has_lost(folder: Path) -> bool:
-    """Whether there is a version that some generation named: a stopped first run leaves only its own, and a note."""
-    versions = [path.parent for path in folder.glob(f"shards/*/*/{MANIFEST}")]
-    own = read_note(work_folder(folder) / "version")[:DIGITS] == FIRST
-    return any(folder.glob(f"{RUNS}/*")) or any(not own or path.name[:DIGITS] != FIRST for path in versions)
+def has_lost(folder: Path, number: int) -> bool:
+    """Whether there is a version of a later generation than `number`, the newest that there is (0: none).
+
+    A run that was stopped before its commit leaves such versions, too, and a note.
+    """
+    coming = f"{number + 1:06d}"
+    noted = read_note(work_folder(folder) / "version")[:DIGITS]
+    own = {coming} if noted in (f"{number:06d}", coming) else set[str]()  # `_resume` renames before it notes that
+    versions = {path.parent.name[:DIGITS] for path in folder.glob(f"shards/*/*/{MANIFEST}")} - own
+    return any(each >= coming for each in versions) or (number == 0 and any(folder.glob(f"{RUNS}/*")))

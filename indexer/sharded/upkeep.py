@@ -24,6 +24,7 @@ from .beside import beside_folders
 from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
+from .generations import generation_number, has_lost
 from .layout import RUNS, Published, ShardedGeneration
 from .manifest import changed_files
 from .model import kept_problem
@@ -169,8 +170,17 @@ def verify_sharded(collection: ShardedCollection) -> list[Finding]:
         for shard in collection.shards
         for each in _shard_findings(collection, shard)
     ]
-    findings += [*_runs_files(collection), *_runs_problems(collection), *_kept(collection)]
+    findings += [*_lost(collection), *_runs_files(collection), *_runs_problems(collection), *_kept(collection)]
     return [*findings, *verify_judgements(collection)]
+
+
+def _lost(collection: ShardedCollection) -> Iterator[Finding]:
+    number = collection.stored_generation.number
+    if bucket_of(collection.path) or not has_lost(collection.path, number):
+        return
+    if generation_number(collection.path) == number:  # no run has committed meanwhile
+        said = f"generation {number} is the newest, but a shard has a version of a later one"
+        yield Finding("catalog", f"{said}: restore the collection from a backup, or the last changes are lost")
 
 
 def _kept(collection: ShardedCollection) -> Iterator[Finding]:

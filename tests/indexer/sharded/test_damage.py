@@ -87,6 +87,40 @@ def test_a_collection_that_lost_its_generations_is_not_taken_for_a_new_one(folde
     assert folders(folder) == before
 
 
+def test_a_newest_generation_that_is_gone_is_noticed(folder: Path) -> None:
+    """The collection was then taken for what it had been before its last change."""
+    run(folder, [{"id": "new", "text": "a new document"}])
+    assert opened(folder).verify() == []
+    path = folder / "generations" / "000002.json"
+    content = path.read_bytes()
+    path.unlink()
+    assert len(opened(folder)) == 40
+    [finding] = opened(folder).verify()
+    assert finding.problem.startswith("generation 1 is the newest, but a shard has a version of a later one: restore")
+    path.write_bytes(content)
+    assert (len(opened(folder)), opened(folder).verify()) == (41, [])
+
+
+def test_a_run_that_was_stopped_before_its_commit_has_lost_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("sonde.indexer.sharded.build.commit", lambda *given: refused_now())
+        refused(lambda: run(folder, [{"id": "new", "text": "a new document"}]), "stop")
+    assert list(folder.glob("shards/*/000002-*"))
+    assert (len(opened(folder)), opened(folder).verify()) == (40, [])
+    with monkeypatch.context() as patched:  # another run removes what that one left, and is stopped while it does
+        patched.setattr("sonde.indexer.sharded.build.remove_old_versions", lambda *given: refused_now())
+        refused(lambda: run(folder, [{"id": "other", "text": "another one"}]), "stop")
+    assert (len(opened(folder)), opened(folder).verify()) == (40, [])
+    run(folder, [{"id": "other", "text": "another one"}])
+    assert (len(opened(folder)), opened(folder).verify()) == (41, [])
+
+
+def refused_now() -> None:
+    raise SondeError("stop")
+
+
 def test_a_first_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     """It leaves versions that no generation names, too."""
     folder = tmp_path / "c.sonde"
