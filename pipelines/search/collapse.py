@@ -75,13 +75,13 @@ class _Groups:
     def add(self, rows: np.ndarray) -> None:
         """Put rows, best first, with the text that they repeat, or make them the first of a new one."""
         vectors = normalized(self.view.generation.segments.read(rows))
-        near = _products(np.concatenate([self._vectors, vectors]), vectors) >= NEAR
+        near = np.greater_equal(_products(np.concatenate([self._vectors, vectors]), vectors), NEAR)
         own = np.arange(len(rows))
         near[len(self.first) + own, own] = False
         known = [*self.first, *rows.tolist()]
         kept = np.concatenate([np.ones(len(self.first), bool), np.zeros(len(rows), bool)])
-        alone = ~near.any(axis=0)
-        compared = near.any(axis=1)
+        alone = np.logical_not(near.any(axis=0))
+        compared = np.array(near.any(axis=1))
         compared[len(self.first) :] |= ~alone  # a product may differ from that of the same two the other way round
         self._read([known[i] for i in np.flatnonzero(compared)])
         for place, row in enumerate(rows.tolist()):

@@ -234,8 +234,8 @@ def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
     stored = json.loads((folder / name).read_bytes())
     state = newest(folder).shards[0]
     assert state is not None
-    shutil.copytree(folder / "shards" / "00" / state.version, folder / "shards" / "01" / "000009-c0b1")
-    stored["shards"][1] = stored["shards"][0] | {"version": "000009-c0b1"}
+    shutil.copytree(folder / "shards" / "00" / state.version, folder / "shards" / "01" / "000001-c0b1")
+    stored["shards"][1] = stored["shards"][0] | {"version": "000001-c0b1"}
     resealed(folder / name, shards=stored["shards"])
     found = [each.problem for each in Collection.open(folder, encoder=FakeEncoder()).verify()]  # type: ignore[arg-type]
     assert found == [f"shard 1: {state.documents} documents should be in other shards"]
