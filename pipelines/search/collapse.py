@@ -82,7 +82,7 @@ class _Groups:
         kept = np.concatenate([np.ones(len(self.first), bool), np.zeros(len(rows), bool)])
         alone = np.logical_not(near.any(axis=0))
         compared = np.array(near.any(axis=1))
-        compared[len(self.first) :] |= ~alone  # a product may differ from that of the same two the other way round
+        compared[len(self.first) :] |= ~alone  # near to one of an earlier batch, or only one way round
         self._read([known[i] for i in np.flatnonzero(compared)])
         for place, row in enumerate(rows.tolist()):
             likely = np.empty(0, int) if alone[place] else np.flatnonzero(near[:, place] & kept)

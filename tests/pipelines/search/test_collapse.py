@@ -53,6 +53,19 @@ def test_one_text_in_three_formats_is_one_hit(pumps: sonde.Collection, mode: str
     assert all(hit.copies == () for hit in every)
 
 
+def test_a_text_that_repeats_only_one_of_an_earlier_batch(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """It was compared without being read: a KeyError, in a search over 63 mails from one template."""
+    mail = "Dear customer, we are sorry that the parcel arrived late and will refund the delivery cost. Kind regards."
+    late = mail.replace("arrived late", "was delayed") + " Reference number 4711."
+    texts = [mail] * 62 + [late] + [f"parcel {word} {number}" for number, word in enumerate(WORDS[:8] * 4)]
+    mails = indexed([{"id": str(n), "text": text} for n, text in enumerate(texts)], tmp_path_factory, "mails")
+    for k in range(1, 36):
+        every = mails.search("parcel arrived late refund delivery cost", mode="dense", k=k)
+        assert (every[0].id, len({hit.id for hit in every})) == ("0", len(every))
+        assert set(every[0].copies) <= {str(number) for number in range(1, 62)}
+        assert len(every) == k or len(every) > 32
+
+
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_product_that_rounds_otherwise_the_other_way_round(
     pumps: sonde.Collection, monkeypatch: pytest.MonkeyPatch, upper: bool
