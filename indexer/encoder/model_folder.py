@@ -37,7 +37,7 @@ def in_one_line(failed: str) -> Iterator[None]:
     """
     try:
         yield
-    except SondeError:
+    except (SondeError, MemoryError):  # too little memory is no fault of the model's, and has a message of its own
         raise
     except BaseException as error:
         # PyO3 derives its panics from BaseException, and no module exports the class.
