@@ -55,6 +55,10 @@ def by_length(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
     return batches
 
 
+_SETTLING = threading.Lock()
+"""Held while a crew sets what all threads of the process start with: of two at once, one would restore the other's."""
+
+
 class Crew:
     """Threads that run one task side by side; made at the first task, kept until the process ends.
 
@@ -84,16 +88,18 @@ class Crew:
             return pool
         import torch
 
-        before, threads = torch.get_num_threads(), self.threads
+        threads = self.threads
 
         def settle(_: int) -> None:
             torch.get_num_threads()  # this makes torch initialise the thread, which would undo the next line later
             torch.set_num_threads(threads)
             everyone.wait()
 
-        list(pool.map(settle, range(self.size)))
-        # The number is each thread's own, but also what threads to come start with: that stays as it was.
-        torch.set_num_threads(before)
+        with _SETTLING:
+            before = torch.get_num_threads()
+            list(pool.map(settle, range(self.size)))
+            # The number is each thread's own, but also what threads to come start with: that stays as it was.
+            torch.set_num_threads(before)
         return pool
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,28 @@ def test_workers_leave_the_number_of_threads_alone(tiny):
     newcomer.start()
     newcomer.join()
     assert found["new"] == before
+
+
+def test_two_crews_that_gather_at_once_leave_the_number_as_it_was(monkeypatch):
+    before, found, really = torch.get_num_threads(), [], torch.set_num_threads
+
+    def slowly(count):
+        really(count)
+        time.sleep(0.02)
+
+    def gather(seconds):
+        time.sleep(seconds)
+        Crew(1, before + 1).run(lambda _: None)
+        found.append(torch.get_num_threads())
+
+    monkeypatch.setattr(torch, "set_num_threads", slowly)
+    for seconds in ((0, 0.01), (0,)):
+        threads = [threading.Thread(target=gather, args=[each]) for each in seconds]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert found == [before] * 3
 
 
 def test_a_worker_that_fails_is_heard(tiny, monkeypatch):
