@@ -1,6 +1,7 @@
 """Jobs as a page shows them: started, watched while they run, and how they ended."""
 
 import shlex
+import time
 from collections.abc import Collection as Known
 from collections.abc import Sequence
 from hashlib import sha256
@@ -19,6 +20,8 @@ from . import Job, Jobs
 WATCHED = "_watched"
 EVERY = 1.0
 """Seconds between two looks at a running job."""
+TOLD = 20.0
+"""Seconds for which a page says how a job ended: on a busy machine it is drawn twice at once, and must say it twice."""
 
 
 def name_of(collection: Collection) -> str:
@@ -58,12 +61,17 @@ def show_work(shelf: Workspace, collection: Collection) -> bool:
             st.session_state[WATCHED] = busy.id
             st.fragment(_watch, run_every=EVERY)(shelf, busy.id)
             return True
-        ended = shelf.jobs.find(st.session_state.pop(WATCHED, ""))
-        if ended is not None and ended.collection == name_of(collection):
+        ended = shelf.jobs.find(st.session_state.get(WATCHED, ""))
+        if ended is not None and ended.collection == name_of(collection) and _is_news(ended):
             _tell(shelf, ended)
         if (behind := shelf.jobs.behind(name_of(collection))) is not None:
             st.fragment(_watch, run_every=EVERY)(shelf, behind.id)
     return False
+
+
+def _is_news(job: Job) -> bool:
+    first = st.session_state.setdefault(f"_told:{job.id}", time.monotonic())
+    return time.monotonic() - first < TOLD
 
 
 def may_start(running: bool) -> bool:

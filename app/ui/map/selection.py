@@ -195,7 +195,7 @@ def _export(collection: Collection, docs: np.ndarray) -> None:
 
     st.download_button(
         f"Download {counted(len(docs), 'document')}", content, f"selection{FORMATS[kind]}",
-        type="primary", key="part_export", help=QUOTED if kind == "CSV" else None,
+        type="primary", key="part_export", on_click="ignore", help=QUOTED if kind == "CSV" else None,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ui_pages import Pages, pages, shown  # noqa: F401  (a fixture)
 
 from sonde.app.samples import SAMPLES
 from sonde.app.ui.jobs import Job, Jobs
+from sonde.app.ui.jobs.panel import WATCHED
 
 PATIENCE = 60.0
 
@@ -129,3 +130,20 @@ def test_a_port_in_use_is_said_before_any_address(
         found = command(capsys, monkeypatch)("ui", pages.shelf, "--port", str(port))
     assert found.code == 1
     assert found.said == [f"sonde: port {port} of 127.0.0.1 is in use: choose another with --port"]
+
+
+def test_how_a_job_ended_stays_when_the_page_is_drawn_again_at_once(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages.collection()
+    folder = pages.shelf / ".sonde-jobs" / "000000000000001-abcdef"
+    folder.mkdir(parents=True)
+    kept = {"title": "Count", "collection": "reviews", "command": ["count"], "started": 1.0, "pid": 0}
+    (folder / "job.json").write_text(json.dumps(kept))
+    (folder / "exit").write_text("0")
+    page = pages.open("labels", collection="reviews")
+    page.session_state[WATCHED] = folder.name
+    for _ in range(2):
+        assert "Count: done" in shown(page.run())
+    monkeypatch.setattr("sonde.app.ui.jobs.panel.TOLD", 0.0)
+    assert "Count: done" not in shown(page.run())

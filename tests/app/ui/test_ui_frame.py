@@ -1,6 +1,7 @@
 """The frame of the web UI: who may come in, how the server is started, names of collections, text as text."""
 # ruff: noqa: F811  (a fixture that is imported)
 
+import ast
 import html
 import importlib
 import json
@@ -301,3 +302,15 @@ def test_an_error_names_no_folder_of_the_server(pages: Pages) -> None:
     said = shown(pages.open("search", collection="reviews"))
     assert "reviews.sonde" in said.replace("\\", "")
     assert str(pages.shelf) not in said.replace("\\", "").replace(":small[]", "")
+
+
+def test_a_click_on_a_download_does_not_draw_the_page(checkout: Path) -> None:
+    """Streamlit forgets the file of a button as soon as the page is drawn again, and the browser asks for it then."""
+    calls = [
+        (path.name, {each.arg: ast.unparse(each.value) for each in node.keywords})
+        for path in (checkout / "app" / "ui").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "download_button"
+    ]
+    assert len(calls) >= 5
+    assert [name for name, given in calls if given.get("on_click") != "'ignore'"] == []
