@@ -49,7 +49,7 @@ class Upkeep(Opened):
             3
         """
         if self.stored.sharded:
-            from ...indexer.sharded.upkeep import sharded_info
+            from ...indexer.sharded.info import sharded_info
 
             return sharded_info(cast("ShardedCollection", self.stored))
         from ...indexer.upkeep.info import info
