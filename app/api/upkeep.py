@@ -59,6 +59,8 @@ class Upkeep(Opened):
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
 
+        Of several documents with the same id, the last one is kept, and `duplicate_ids` of the report counts the others.
+
         Args:
             documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.
             progress: Receives progress and messages.
@@ -84,7 +86,7 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
-        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds)
+        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
             with suppress(OtherModelError):

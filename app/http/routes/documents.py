@@ -37,7 +37,10 @@ async def get_document_by_id(id: Id, context: Reader, collection: Named = None) 
 
 @router.put("/documents", response_model=Written, summary="Add or replace documents")
 async def put_documents(body: PutRequest, context: Writer) -> Response:
-    """Write documents in one commit; later searches find them at once. Unchanged documents are not processed again."""
+    """Write documents in one commit; later searches find them at once. Of several with the same id, the last is kept.
+
+    Unchanged documents are not processed again.
+    """
     host = context.hosts.find(body.collection)
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
