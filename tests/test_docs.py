@@ -41,6 +41,13 @@ def test_the_command_line_page_is_what_the_commands_say() -> None:
     assert page == runpy.run_path(str(MAKER))["page"](), "run: python docs/make_cli.py"
 
 
+@pytest.mark.parametrize("page", ["searching", "http", "cli"])
+def test_relevance_is_comparable_only_under_one_filter(page: str) -> None:
+    text = " ".join((CHECKOUT / "docs" / f"{page}.md").read_text(encoding="utf-8").split())
+    [caveat] = re.findall(r"You can compare (?:it|relevance) between searches([^.]*)\.", text)
+    assert re.fullmatch(r" with the same (filter|--where)[;,] (a filter|which) can change it", caveat)
+
+
 @dataclass(frozen=True)
 class Example:
     """A `sonde` command in the documentation: its words, its standard input and where it is first."""

@@ -59,7 +59,7 @@ class Upkeep(Opened):
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
 
-        Of several documents with the same id, the last one is kept, and `duplicate_ids` of the report counts the others.
+        Of several documents with the same id, the last is kept, and `duplicate_ids` of the report counts the others.
 
         Args:
             documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.

@@ -53,10 +53,8 @@ def read_with_ids(
         notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
         return read_source(source, options=options, notify=notify), None
     if lost:
-        what, other = (
-            f"the id column {on_one_line(column)!r} has repeated values",
-            f"choose another column with {arg('id')}",
-        )
+        what = f"the id column {on_one_line(column)!r} has repeated values"
+        other = f"choose another column with {arg('id')}"
         if reason == OWN:
             what, other = "documents have repeated ids", "give each document an id of its own"
         raise UsageError(
