@@ -182,8 +182,10 @@ def late(
         report = open_collection(collection, device=device).late(remove=remove, progress=notify)
     if json:
         print_json(report.to_dict())
+    elif report.removed:
+        print(f"removed the late index of {collection}")
     elif remove:
-        print(f"{collection} has no late index")
+        say(f"nothing to remove: {collection} has no late index")
     else:
         if report.passages and not report.covered:
             return  # the reason was printed

@@ -28,7 +28,7 @@ from ..ingest.source import LANGUAGE_SAMPLE
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
-from ..store.lock import writer_lock
+from ..store.lock import no_collection, writer_lock
 from ..store.patience import Patience
 from ..wording import counted
 from . import COLLECTION, is_sharded
@@ -189,7 +189,7 @@ def _check(folder: Path, shards: int | None) -> None:
         raise UsageError(said, code="conflict", field="shards", value=shards)
     known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
     if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
-        raise SondeError(f"{folder} is not a Sonde collection: name a new folder")
+        raise no_collection(folder)
 
 
 @contextmanager

@@ -36,8 +36,10 @@ def test_it_is_built_shown_continued_and_removed(sonde: Command, corpus: Path, t
     assert ran.code == 1 and ran.out.startswith("late: the late index is damaged: ")
     assert f"embedded the tokens of {count} passages again for the late index" in sonde("repair", folder).out
     assert problems(folder) == []
-    assert sonde("late", folder, "--remove").out == f"{folder} has no late index\n"
+    assert sonde("late", folder, "--remove").out == f"removed the late index of {folder}\n"
     assert not (folder / "late").exists()
+    again = sonde("late", folder, "--remove")
+    assert (again.code, again.out, again.err) == (0, "", f"nothing to remove: {folder} has no late index\n")
 
 
 def test_index_with_late_covers_what_was_there_before(sonde: Command, corpus: Path, tmp_path: Path) -> None:
