@@ -62,7 +62,8 @@ class Upkeep(Opened):
         Of several documents with the same id, the last is kept, and `duplicate_ids` of the report counts the others.
 
         Args:
-            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.
+            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata. A metadata field of
+                type text stores any value as text: 5 becomes "5".
             progress: Receives progress and messages.
 
         Raises:
