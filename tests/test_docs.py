@@ -41,6 +41,12 @@ def test_the_command_line_page_is_what_the_commands_say() -> None:
     assert page == runpy.run_path(str(MAKER))["page"](), "run: python docs/make_cli.py"
 
 
+def test_every_command_has_an_example() -> None:
+    page = (CHECKOUT / "docs" / "cli.md").read_text(encoding="utf-8")
+    lacking = [section.partition("\n")[0] for section in page.split("\n## ")[1:] if "Examples:" not in section]
+    assert lacking == ["sonde"]
+
+
 @pytest.mark.parametrize("page", ["searching", "http", "cli"])
 def test_relevance_is_comparable_only_under_one_filter(page: str) -> None:
     text = " ".join((CHECKOUT / "docs" / f"{page}.md").read_text(encoding="utf-8").split())
