@@ -53,12 +53,12 @@ def read_with_ids(
         notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
         return read_source(source, options=options, notify=notify), None
     if lost:
-        what = f"the id column {on_one_line(column)!r} has repeated values"
+        what = f"the id column {on_one_line(column)!r} has repeated values, so"
         other = f"choose another column with {arg('id')}"
         if reason == OWN:
-            what, other = "documents have repeated ids", "give each document an id of its own"
+            what, other = "documents have repeated ids, so", "give each document an id of its own"
         raise UsageError(
-            f"{reading.name}: {what}, so {lost}: {other}, or keep the last row of each id with "
+            f"{reading.name}: {what} {lost}: {other}, or keep the last row of each id with "
             f"{arg('keep')} last",
             code="repeated-ids", field="id", value=column,
         )  # fmt: skip

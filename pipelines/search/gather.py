@@ -38,7 +38,7 @@ log = logging.getLogger("sonde.search")
 
 
 class OutOfReachError(Exception):
-    """No replica can be asked, because the connection to them is lost. Whoever keeps the connection reports it."""
+    """No replica can be asked, because the connection to them is lost. What keeps the connection reports it."""
 
 
 class Replica(Protocol):

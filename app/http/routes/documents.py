@@ -108,7 +108,8 @@ def _embedded(host: Hosted, body: EmbedRequest) -> dict[str, Any]:
 
 def _document(given: DocumentIn, fields: Mapping[str, str]) -> Document:
     """Return a document with dates as such, except in fields that hold text, which keep what was sent."""
-    metadata = {name: value if fields.get(name) == "text" else typed(value) for name, value in given.metadata.items()}
+    metadata: dict[str, Any] = dict(given.metadata)
+    metadata |= {name: typed(value) for name, value in metadata.items() if fields.get(name) != "text"}
     return Document(given.text, given.title, given.id, metadata, origin=given.id)
 
 

@@ -149,7 +149,14 @@ def test_an_answer_that_takes_too_long_is_given_up(folder: Path) -> None:
 
 
 def test_a_text_field_holds_other_values_as_text_whichever_way_they_come(client: TestClient, folder: Path) -> None:
-    values = {"n": 5, "r": 5.5, "b": True, "l": ["a", 1], "d": "2024-05-06", "z": "2024-05-06T10:00:00+02:00"}
+    values: dict[str, Any] = {
+        "n": 5,
+        "r": 5.5,
+        "b": True,
+        "l": ["a", 1],
+        "d": "2024-05-06",
+        "z": "2024-05-06T10:00:00+02:00",
+    }
     first = {"id": "8", "text": "First.", "metadata": {"kind": "phone"}}
     assert client.put("/documents", json={"documents": [first]}).json()["added"] == 1
     put = [{"id": key, "text": key, "metadata": {"kind": value}} for key, value in values.items()]
