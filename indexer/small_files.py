@@ -1,4 +1,4 @@
-"""Small files of JSON in a collection's folder: read only while they are small, and with a digest where that helps.
+"""Small files of JSON of a collection or a model: read only while they are small, and with a digest where that helps.
 
 A collection may come from a stranger, or lie on a failing disk: a file of 3 GB in which nothing is written takes no
 space there, and its content would fill the memory here.
@@ -12,21 +12,23 @@ from typing import Any
 
 LARGEST = 1 << 24
 """Bytes of a file that is read. The largest that Sonde writes, of 1,000 shards, has 0.3 MB."""
+LARGEST_OF_MODEL = 1 << 27
+"""The same of a model's file; the largest known tokenizer has 35 MB."""
 DIGEST = "sha256"
 """The entry that holds the digest of all others."""
 
 
-def read_small(path: Path) -> bytes:
+def read_small(path: Path, most: int = LARGEST) -> bytes:
     """Return the content of a file.
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It has more than `LARGEST` bytes.
+        ValueError: It has more than `most` bytes.
     """
     with path.open("rb") as stream:
-        content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST:,} bytes")
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it is larger than {most:,} bytes")
     return content
 
 
@@ -42,14 +44,14 @@ def parsed(content: bytes | str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, most: int = LARGEST) -> Any:
     """Return what a file of JSON stands for.
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is not JSON, is nested too deeply, or has more than `LARGEST` bytes.
+        ValueError: It is not JSON, is nested too deeply, or has more than `most` bytes.
     """
-    return parsed(read_small(path))
+    return parsed(read_small(path, most))
 
 
 def sealed(values: Mapping[str, Any]) -> bytes:

@@ -41,6 +41,19 @@ def test_the_command_line_page_is_what_the_commands_say() -> None:
     assert page == runpy.run_path(str(MAKER))["page"](), "run: python docs/make_cli.py"
 
 
+def test_every_command_has_an_example() -> None:
+    page = (CHECKOUT / "docs" / "cli.md").read_text(encoding="utf-8")
+    lacking = [section.partition("\n")[0] for section in page.split("\n## ")[1:] if "Examples:" not in section]
+    assert lacking == ["sonde"]
+
+
+@pytest.mark.parametrize("page", ["searching", "http", "cli"])
+def test_relevance_is_comparable_only_under_one_filter(page: str) -> None:
+    text = " ".join((CHECKOUT / "docs" / f"{page}.md").read_text(encoding="utf-8").split())
+    [caveat] = re.findall(r"You can compare (?:it|relevance) between searches([^.]*)\.", text)
+    assert re.fullmatch(r" with the same (filter|--where)[;,] (a filter|which) can change it", caveat)
+
+
 @dataclass(frozen=True)
 class Example:
     """A `sonde` command in the documentation: its words, its standard input and where it is first."""
@@ -61,7 +74,7 @@ def examples() -> Iterator[Example]:
         for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
             for line in block.splitlines():
                 found = re.match(r"\s*\$?\s*((?:zcat [^|]*\| *)?sonde (?!\[|\{|—).*)", line)
-                if found and "[OPTIONS]" not in line and "…" not in line:
+                if found and "[OPTIONS]" not in line:
                     yield example(found[1], page.name)
 
 
@@ -97,8 +110,8 @@ MODULES_OF_DEFAULT = {
     "sonde.pipelines.similarity.bitext",
 }
 UNSAFE = ("demo", "--on", "--model", "--device", "--dtype", "--version", "--help", "intfloat/multilingual-e5-small")
-SERVERS = ("serve", "mcp", "ui")
-"""Commands that run until they are stopped, unless a word such as `key` follows."""
+SERVERS = ("serve", "mcp")
+"""Commands that run until they are stopped, unless a word such as `key` follows. `ui` only becomes its server."""
 
 
 def test_there_are_examples() -> None:
@@ -300,6 +313,7 @@ def test_an_example_runs(
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
     inject(monkeypatch, FakeEncoder())
+    monkeypatch.setattr("sonde.app.ui.launch.launch", lambda *_: None)
     sonde: Command = command(capsys, monkeypatch)
     if NEEDS_DEFAULT & {example.words[0], " ".join(example.words[:2])} and not default_model():
         pytest.skip("this command takes the default model, whose package is not installed")
@@ -307,12 +321,16 @@ def test_an_example_runs(
         monkeypatch.setattr(sys, "stdin", standard_input(folder / example.stdin))
     if example.words[:2] == ("runs", "split"):
         assert sonde("runs", "merge", *example.words[2:4], "0", "1").code == 0
+    if example.words[0] == "ui":
+        sonde("serve", "key", "keys.json", "--name", "anyone")
     ran = sonde(*shortened(example.words))
     assert ran.code == 0, ran.err
 
 
 def shortened(words: tuple[str, ...]) -> list[str]:
-    """Return a command that trains for two steps, not for minutes."""
+    """Return a command that trains for two steps, not for minutes, and takes any free port."""
+    if words[0] == "ui":
+        return [*words, "--port", "0"]
     return ["0.02" if before == "--epochs" else word for before, word in zip(("", *words), words, strict=False)]
 
 

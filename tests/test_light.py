@@ -1,6 +1,7 @@
 """The light installation: the same commands with the same output where torch and its friends are not installed."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -165,3 +166,11 @@ def test_a_collection_is_named_after_its_source(folder: Path, tmp_path: Path) ->
     assert "24 unchanged" in printed[1]
     assert [part.split()[-1] for part in printed[2:]] == ["2", "2", "2"]
     assert sorted(path.name for path in tmp_path.glob("*.sonde")) == ["notes.sonde"]
+
+
+def test_without_playwright_the_browser_script_says_what_to_install(tmp_path: Path, checkout: Path) -> None:
+    (tmp_path / "playwright.py").write_text("raise ModuleNotFoundError")
+    command = [sys.executable, str(checkout / "tests" / "support" / "browser.py")]
+    ran = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Playwright is not installed: run `make test`, or ") and ran.stderr.count("\n") == 1

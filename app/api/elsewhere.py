@@ -18,15 +18,17 @@ def check_elsewhere(on: str | None, replicas: int | None) -> None:
     Raises:
         UsageError: The address or the number of replicas is not valid.
         MissingExtraError: Ray is not installed.
+        SondeError: Nothing listens at the address.
     """
     if replicas is not None and on is None:
         raise UsageError(f"{arg('replicas')} needs {arg('on')}", field="replicas")
     if replicas is not None and replicas < 1:
         raise out_of_range("replicas", replicas, "give a whole number from 1")
     if on is not None:
-        from ..ray.connect import check_address
+        from ..ray.connect import check_address, reach
 
         check_address(on)
+        reach(on)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class Upkeep(Opened):
             3
         """
         if self.stored.sharded:
-            from ...indexer.sharded.upkeep import sharded_info
+            from ...indexer.sharded.info import sharded_info
 
             return sharded_info(cast("ShardedCollection", self.stored))
         from ...indexer.upkeep.info import info
@@ -59,8 +59,11 @@ class Upkeep(Opened):
     def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
 
+        Of several documents with the same id, the last is kept, and `duplicate_ids` of the report counts the others.
+
         Args:
-            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata.
+            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata. A metadata field of
+                type text stores any value as text: 5 becomes "5".
             progress: Receives progress and messages.
 
         Raises:
@@ -84,7 +87,7 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(document, fields) for document in given]
-        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds)
+        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
             with suppress(OtherModelError):

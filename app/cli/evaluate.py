@@ -118,7 +118,7 @@ def _check_target(path: Path) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(cls=Named, help="Measure quality on judged data.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Named, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("search", short_help="Compare search modes on judged queries.")(evaluate_search)
     group.command("labels", short_help="Compare a label run with the true labels.")(evaluate_labels)
@@ -130,7 +130,13 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Measure quality on judged data."""  # with a callback, Typer keeps a group of one command a group
+    """Measure quality on judged data.
+
+    \b
+    Examples:
+      sonde evaluate search judged.sonde
+      sonde evaluate labels tickets.sonde --truth status
+    """
 
 
 def evaluate_search(

@@ -91,7 +91,7 @@ def search(
     or nearly the same text are one hit with a note such as "and 2 more".
 
     The number after the rank is the relevance: the estimated chance, from 0 to 1, that the hit answers the query. You
-    can compare it between searches. A hit of low relevance is marked "weak".
+    can compare it between searches with the same --where, which can change it. A hit of low relevance is marked "weak".
 
     Hits are ordered by other scores. "dense" is the cosine (higher is closer), "lexical" is BM25, "rerank" is the score
     of the second stage, and "fusion" combines them. The last line names the unit of "rerank".

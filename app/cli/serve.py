@@ -192,7 +192,7 @@ def ui(
     Examples:
       sonde ui
       sonde ui reviews.sonde
-      sonde ui /srv/collections --host 0.0.0.0 --keys keys.json
+      sonde ui . --host 0.0.0.0 --keys keys.json
     """
     from ...indexer.errors import MissingExtraError
     from ..api.opened import check_device

@@ -24,4 +24,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Compare texts that are not in a collection."""
+    """Compare texts that are not in a collection.
+
+    \b
+    Examples:
+      sonde texts similarity "He bought a car from her." "She sold him a car." --nli none
+      sonde texts entail "A man is playing a guitar." "Somebody makes music."
+      sonde texts bitext german.txt english.txt
+    """

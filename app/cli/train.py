@@ -118,7 +118,7 @@ DEFAULT = "all-MiniLM-L6-v2"
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(cls=Named, help="Train your own models.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Named, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("nli", short_help="Train an NLI model.")(train_nli)
     group.command("reranker", short_help="Train a cross-encoder for --rerank.")(train_reranker)
@@ -127,7 +127,13 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Train your own models."""  # with a callback, Typer keeps a group of one command a group
+    """Train your own models.
+
+    \b
+    Examples:
+      sonde train reranker answers.jsonl --to my-reranker
+      sonde train biencoder answers.jsonl --to tuned
+    """
 
 
 def train_nli(

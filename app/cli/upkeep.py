@@ -164,9 +164,12 @@ def late(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Build a late index: compressed token embeddings, at most 4.5 kB a passage, so that --rerank takes milliseconds.
+    """Build a late index: compressed token embeddings, so that --rerank takes milliseconds.
 
-    Later runs of `sonde index` keep it up to date. If the command is stopped, run it again to continue.
+    A passage takes at most 4.5 kB for every 256 tokens: 4.5 kB with the default model, and 9 kB with the static model,
+    whose passages are longer. `sonde info` shows the mean.
+
+    Later runs of `sonde index` keep the index up to date. If the command is stopped, run it again to continue.
 
     \b
     Examples:
@@ -179,8 +182,10 @@ def late(
         report = open_collection(collection, device=device).late(remove=remove, progress=notify)
     if json:
         print_json(report.to_dict())
+    elif report.removed:
+        print(f"removed the late index of {collection}")
     elif remove:
-        print(f"{collection} has no late index")
+        say(f"nothing to remove: {collection} has no late index")
     else:
         if report.passages and not report.covered:
             return  # the reason was printed

@@ -103,7 +103,7 @@ class FoundHit(BaseModel):
 
     rank: int = Field(ge=1)
     id: str
-    relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable between searches.")
+    relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable under one `where`.")
     weak: bool = Field(description="Whether the relevance is below the collection's threshold.")
     score: float = Field(description="Orders the hits of one search; not comparable between searches.")
     title: str

@@ -12,7 +12,7 @@ from ...indexer.ingest.index import encoder_of
 from ...indexer.progress import Notify, Progress
 from ...indexer.sharded.build import Runner
 from ...indexer.sharded.shard import ShardDone, ShardTask, build_shard
-from .connect import check_address, connected, named
+from .connect import check_address, connected, named, reach, reason
 
 RETRIES = 3
 """How often a shard's task is started again if its process or its machine dies. It continues from its own commits."""
@@ -28,15 +28,17 @@ def on_ray(address: str) -> Runner:
     Raises:
         UsageError: It is neither of these.
         MissingExtraError: Ray is not installed.
+        SondeError: Nothing listens there.
     """
     check_address(address)
+    reach(address)
 
     def run(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify) -> Iterator[ShardDone]:
         with connected(address) as ray:
             try:
                 yield from _done(ray, tasks, notify)
             except ConnectionError as error:
-                said = f"the connection to {named(address)} is lost ({_reason(error)}): nothing was committed"
+                said = f"the connection to {named(address)} is lost ({reason(error)}): nothing was committed"
                 raise SondeError(f"{said}; run the same command again to continue") from None
 
     return run
@@ -76,10 +78,5 @@ def _answer(ray: ModuleType, ready: object, task: ShardTask) -> ShardDone:
             raise SondeError(f"shard {task.shard}: {error.cause}") from None
         raise
     except ray.exceptions.RayError as error:
-        said = f"shard {task.shard} could not be built on Ray ({_reason(error)}): nothing was committed"
+        said = f"shard {task.shard} could not be built on Ray ({reason(error)}): nothing was committed"
         raise SondeError(f"{said}; run the same command again to continue") from None
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of an error, without its full stop."""
-    return str(error).strip().partition("\n")[0].rstrip(".")

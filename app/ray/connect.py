@@ -5,17 +5,24 @@ import os
 import re
 import secrets
 import signal
+import socket
+import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
 
 HERE = "ray"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LOOPBACK = ("127.0.0.1", "::1")
 ATTEMPTS = 3
 """Connections tried to a cluster that answers, but does not complete them."""
+REACHING = 5.0
+"""Seconds for a cluster to accept a connection. Ray itself would try for half a minute."""
 OBJECT_STORE = 100_000_000
 """Bytes of shared memory for Ray started here: tasks, questions and their answers are small."""
 
@@ -38,6 +45,27 @@ def named(address: str) -> str:
     return "Ray on this machine" if address == HERE else f"Ray at {address}"
 
 
+def reach(address: str, seconds: float = REACHING) -> None:
+    """Check that something listens where a cluster is to be; Ray on this machine is not started yet.
+
+    Raises:
+        SondeError: Nothing does.
+    """
+    if address == HERE:
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), seconds).close()
+    except (OSError, OverflowError) as error:  # the port may be above the largest
+        said = error.strerror if isinstance(error, OSError) and error.strerror else reason(error)
+        raise SondeError(f"Ray does not answer at {address} ({said}): is the cluster running?") from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of an error of Ray's, without colours and its full stop."""
+    return _COLOUR.sub("", str(error)).strip().partition("\n")[0].rstrip(".")
+
+
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
     """Start Ray on this machine, or connect to a cluster, until the context ends.
@@ -46,26 +74,38 @@ def connected(address: str) -> Iterator[ModuleType]:
         SondeError: Ray does not start or answer, or would accept connections from other machines.
     """
     ray = _imported(address)
-    try:
-        with _own_signals():
-            _patiently(ray, address)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        if address == HERE:
-            said = f"Ray does not start on this machine ({reason}): try again, or work without Ray"
-        else:
-            said = f"Ray does not answer at {address} ({reason}): is the cluster running?"
-        raise SondeError(said) from None
-    try:
-        if address == HERE and ray.util.get_node_ip_address() not in LOOPBACK:
-            said = "Ray would accept connections from other machines, because it was imported before"
-            raise SondeError(f"{said}: use a process that has not imported ray")
-        yield ray
-    finally:
-        ray.shutdown()
+    with _own_folder(address) as folder:
+        try:
+            reach(address)
+            with _own_signals():
+                _patiently(ray, address, folder)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if address == HERE:
+                said = f"Ray does not start on this machine ({reason(error)}): try again, or work without Ray"
+            else:
+                said = f"Ray does not answer at {address} ({reason(error)}): is the cluster running?"
+            raise SondeError(said) from None
+        try:
+            if address == HERE and ray.util.get_node_ip_address() not in LOOPBACK:
+                said = "Ray would accept connections from other machines, because it was imported before"
+                raise SondeError(f"{said}: use a process that has not imported ray")
+            yield ray
+        finally:
+            ray.shutdown()
 
 
-def _patiently(ray: ModuleType, address: str) -> None:
+@contextmanager
+def _own_folder(address: str) -> Iterator[str | None]:
+    """Give Ray on this machine a folder for its logs and sockets that goes with it; its own ones stay in /tmp/ray."""
+    if address != HERE:
+        yield None
+        return
+    short = os.environ.get("RAY_TMPDIR") or ("/tmp" if Path("/tmp").is_dir() else None)
+    with tempfile.TemporaryDirectory(prefix="sonde-ray-", dir=short, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def _patiently(ray: ModuleType, address: str, folder: str | None) -> None:
     """Connect, also if a cluster that answers does not start its part of the connection at once.
 
     In Ray 2.60, this part is a process that sometimes hangs before it runs: its parent forks while other threads of it
@@ -73,22 +113,23 @@ def _patiently(ray: ModuleType, address: str) -> None:
     """
     for left in reversed(range(ATTEMPTS)):
         try:
-            _init(ray, address)
+            _init(ray, address, folder)
             return
         except ConnectionAbortedError:
             if not left:
                 raise
 
 
-def _init(ray: ModuleType, address: str) -> None:
+def _init(ray: ModuleType, address: str, folder: str | None) -> None:
     if address != HERE:
-        # It would tell of a lost connection in its own words. Logs of the cluster do not come here anyway.
+        # They would tell of a lost connection in their own words. Logs of the cluster do not come here anyway.
         logging.getLogger("ray.util.client.logsclient").disabled = True
+        warnings.filterwarnings("ignore", "Ray Client connection timed out", UserWarning)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         return
     ray.init(
         address="local", include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-        object_store_memory=OBJECT_STORE,
+        object_store_memory=OBJECT_STORE, _temp_dir=folder,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from types import ModuleType
 
 from ...indexer.errors import SondeError
-from .connect import HERE, connected, named
+from .connect import HERE, connected, named, reach, reason
 
 CHECK = 1.0
 """Seconds between two looks at the connection."""
@@ -55,13 +55,13 @@ class Kept:
 
     def _watch(self) -> None:
         while not self._ended.wait(CHECK):
-            if self._lost() and not self._again():
+            if self.lost() and not self._again():
                 return
 
-    def _lost(self) -> bool:
+    def lost(self) -> bool:
         """Whether the cluster cannot be reached any more, or Ray on this machine has died."""
         if self.address != HERE:
-            return not self._ray.util.client.ray.is_connected()
+            return not self._ray.util.client.ray.is_connected() or _refuses(self.address)
         node = self._ray._private.worker._global_node
         return node is None or bool({"gcs_server", "raylet"} & {name for name, _ in node.dead_processes()})
 
@@ -69,7 +69,8 @@ class Kept:
         """Connect again, after pauses; return whether that succeeded before they or the context ended."""
         began = time.monotonic()
         self._stop()
-        log.warning("the connection to %s is lost: results are partial until it is restored", named(self.address))
+        said = "the connection to %s is lost: results are partial until it is restored, which is tried for an hour"
+        log.warning(said, named(self.address))
         for pause in PAUSES:
             with suppress(Exception):  # whatever Ray raises while it leaves a cluster that is dead
                 self._stack.close()
@@ -78,9 +79,8 @@ class Kept:
             try:
                 self._connect()
             except Exception as error:
-                reason = str(error).strip().partition("\n")[0]
                 level = logging.INFO if isinstance(error, SondeError) else logging.WARNING
-                log.log(level, "Ray does not answer yet: %s", reason)
+                log.log(level, "Ray does not answer yet: %s", reason(error))
                 continue
             log.warning("connected to Ray again after %.0f s", time.monotonic() - began)
             return True
@@ -89,3 +89,12 @@ class Kept:
         else:
             log.error("Ray at %s does not answer: restart the service once it does", self.address)
         return False
+
+
+def _refuses(address: str) -> bool:
+    """Whether the cluster's head is gone: Ray itself hopes for half a minute that it comes back."""
+    try:
+        reach(address, CHECK)
+    except SondeError as error:
+        return isinstance(error.__cause__, ConnectionRefusedError)
+    return False

@@ -11,8 +11,9 @@ from typing import Any
 
 from ...indexer.errors import SondeError
 from ...indexer.store.elsewhere import Answer, Question
-from ...pipelines.search.gather import Replica
+from ...pipelines.search.gather import OutOfReachError, Replica
 from ...pipelines.search.replica import ShardReplica
+from .connect import reason
 from .kept import Kept
 
 TOGETHER = 4
@@ -21,6 +22,7 @@ WAITING = 1_000
 """Questions that may wait for an actor; further ones fail at once, so that one that hangs uses little memory."""
 SENDERS = 8
 """Threads that send questions, which takes less than a millisecond each."""
+LOST = "the connection to Ray is lost"
 STARTING = 300
 """Seconds within which all actors must have loaded their shards."""
 
@@ -56,14 +58,28 @@ class _Remote:
 
         def work() -> None:
             try:
-                send().future().add_done_callback(lambda done: _copy(done, answer))
+                send().future().add_done_callback(lambda done: self._copy(done, answer))
             except Exception as error:  # whatever Ray raises, the question goes to another replica
-                _fail(answer, error)
+                _fail(answer, self._explained(error))
 
-        self._actors.senders.submit(work)  # raises while there is no connection
+        try:
+            self._actors.senders.submit(work)
+        except RuntimeError:  # they were shut down, because there is no connection
+            raise OutOfReachError(LOST) from None
         self._actors.waiting.add(answer)
         answer.add_done_callback(self._actors.waiting.discard)
         return answer
+
+    def _copy(self, done: "Future[Any]", answer: "Future[Any]") -> None:
+        if error := done.exception():
+            _fail(answer, self._explained(error))
+        else:
+            with suppress(InvalidStateError):
+                answer.set_result(done.result())
+
+    def _explained(self, error: BaseException) -> Exception:
+        """Return why there is no answer: if Ray is gone, that is the reason, whatever else it says."""
+        return OutOfReachError(LOST) if self._actors.lost() else SondeError(reason(error))
 
 
 class _Actors:
@@ -73,12 +89,14 @@ class _Actors:
         replicas: For each collection its replicas by shard.
         senders: The threads that send questions on the newest connection; those of a lost one may be blocked.
         waiting: Questions without an answer.
+        lost: Tells whether the connection is lost, perhaps before it is noticed.
     """
 
     def __init__(self, folders: Sequence[tuple[Path, int]], replicas: int) -> None:
         self.replicas = [{n: [_Remote(self) for _ in range(replicas)] for n in range(shards)} for _, shards in folders]
         self.senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="sonde-ray")
         self.waiting: set[Future[Any]] = set()
+        self.lost: Callable[[], bool] = lambda: False
         self._folders = [folder for folder, _ in folders]
 
     def start(self, ray: ModuleType) -> None:
@@ -97,8 +115,8 @@ class _Actors:
         try:
             ray.get([actor.ping.remote() for actor in started.values()], timeout=STARTING)
         except ray.exceptions.RayError as error:  # GetTimeoutError is one
-            reason = str(error).strip().partition("\n")[0]
-            raise SondeError(f"the shards could not be loaded on Ray ({reason}): are there enough machines?") from None
+            said = f"the shards could not be loaded on Ray ({reason(error)}): are there enough machines?"
+            raise SondeError(said) from None
         for replica, actor in started.items():
             replica.actor = actor
         self.senders = senders
@@ -107,15 +125,7 @@ class _Actors:
         """Let questions fail at once, because the connection is lost: Ray may never answer those that were asked."""
         self.senders.shutdown(wait=False, cancel_futures=True)
         for answer in list(self.waiting):
-            _fail(answer, ConnectionError("the connection to Ray is lost"))
-
-
-def _copy(done: "Future[Any]", answer: "Future[Any]") -> None:
-    if error := done.exception():
-        _fail(answer, error)
-    else:
-        with suppress(InvalidStateError):
-            answer.set_result(done.result())
+            _fail(answer, OutOfReachError(LOST))
 
 
 def _fail(answer: "Future[Any]", error: BaseException) -> None:
@@ -146,7 +156,8 @@ def replicas_on_ray(
     """
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 is for tasks that nobody waits for
     actors = _Actors(folders, replicas)
-    with Kept(address, actors.start, actors.stop):
+    with Kept(address, actors.start, actors.stop) as kept:
+        actors.lost = kept.lost
         yield actors.replicas
 
 

@@ -1,7 +1,6 @@
 """Loading a model silently, offline where it is local, and with everything about it written down."""
 
 import contextlib
-import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import MissingExtraError, SondeError
+from ..small_files import read_json
 from .assembly import assemble_encoder, assemble_packed, assemble_plain, assemble_static, quantize
 from .encoder import Encoder
 from .memory import DeviceFullError, Notify, fitting
@@ -161,7 +161,7 @@ def _check_kind(located: Located, notify: Notify) -> None:
     if (located.folder / "modules.json").is_file() or not config.is_file():
         return
     with contextlib.suppress(ValueError, TypeError, AttributeError):
-        for architecture in json.loads(config.read_text("utf-8")).get("architectures") or ():
+        for architecture in read_json(config).get("architectures") or ():
             if "ForSequenceClassification" in architecture:
                 raise SondeError(f"{located.folder} is a {architecture}, not a model that computes embeddings")
     notify(f"{located.folder} defines no pooling: using the mean of its tokens")

@@ -1,12 +1,12 @@
 """A model's folder, which a stranger may have made: checked before a library reads it, and errors in one line."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import SondeError
+from ..small_files import LARGEST_OF_MODEL, read_json
 from .settings import LARGEST_DIMENSION
 from .weights import module_folders, weight_files
 
@@ -21,8 +21,6 @@ LIMITS: dict[str, tuple[int, int]] = {
 at the weights, so a file of a few bytes could take all memory. Known models are far inside.
 """
 MOST_LAYERS = 1_000
-LARGEST_JSON = 1 << 27
-"""Bytes of a JSON file; the largest known tokenizer has 35 MB."""
 MOST_TOKENS = 10_000_000
 """Largest id of a token: the tokenizers library makes a list with a place for each id."""
 LONGEST_REASON = 200
@@ -64,9 +62,10 @@ def model_folder(folder: Path) -> Iterator[None]:
 def _read(file: Path) -> Any:
     if not file.is_file():
         return None
-    if file.stat().st_size > LARGEST_JSON:
-        raise SondeError(f"{file} has more than {LARGEST_JSON >> 20} MB: use another model")
-    return json.loads(file.read_text("utf-8"))
+    try:
+        return read_json(file, LARGEST_OF_MODEL)
+    except ValueError as error:
+        raise SondeError(f"{file} cannot be read ({error}): get the model again, or use another one") from error
 
 
 def _check_config(file: Path) -> None:

@@ -3,13 +3,13 @@
 A folder with anything else in it is not plain: Sentence-Transformers loads it, or reports what is wrong with it.
 """
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from ..small_files import LARGEST_OF_MODEL, read_json
 from .bert import BertShape, bert_weights
 
 _PLAIN_TRANSFORMER: dict[str, tuple[object, ...]] = {
@@ -48,7 +48,8 @@ class UsualSettings:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """Read a model's folder."""
-        known = read_json(folder / "config_sentence_transformers.json", {})
+        file = folder / "config_sentence_transformers.json"
+        known = read_json(file) if file.is_file() else {}
         prompts = {str(name): str(text) for name, text in (known.get("prompts") or {}).items()}
         usual = prompts.get(known.get("default_prompt_name") or "") or ""
         return cls(prompts, usual, str(known.get("similarity_fn_name") or "cosine"))
@@ -137,13 +138,6 @@ def _tokenizer_settings(root: Path) -> dict[str, Any] | None:
     """Return the tokenizer's settings; None where the library would make another of it than its file says."""
     settings = read_json(root / "tokenizer_config.json")
     sides = {settings.get("padding_side", "right"), settings.get("truncation_side", "right")}
-    normalizer = read_json(root / "tokenizer.json").get("normalizer") or {}
+    normalizer = read_json(root / "tokenizer.json", LARGEST_OF_MODEL).get("normalizer") or {}
     cases = {settings.get("do_lower_case"), normalizer.get("lowercase")} - {None}
     return settings if sides == {"right"} and len(cases) < 2 else None
-
-
-def read_json(file: Path, missing: Any = None) -> Any:
-    """Return what a JSON file holds; `missing`, if given, for a file that does not exist."""
-    if missing is not None and not file.is_file():
-        return missing
-    return json.loads(file.read_text("utf-8"))

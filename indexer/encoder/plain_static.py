@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .plain import UsualSettings, read_json
+from ..small_files import read_json
+from .plain import UsualSettings
 from .token_vectors import TokenVectors, kept_tokens, special_ids
 from .tokenizer import StaticTokenizer, Tokens
 

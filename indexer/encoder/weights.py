@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ..errors import SondeError
 from ..files import sync_file
+from ..small_files import read_json
 
 
 def cache_folder() -> Path:
@@ -102,8 +102,8 @@ def module_folders(folder: Path) -> Iterator[Path]:
         yield folder
         return
     try:
-        paths = [str(module["path"]) for module in json.loads(modules.read_text("utf-8"))]
-    except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
+        paths = [str(module["path"]) for module in read_json(modules)]
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise SondeError(f"{modules} cannot be read ({error}): the model is damaged, fetch it again") from error
     for path in paths:
         if Path(path).is_absolute() or ".." in Path(path).parts:

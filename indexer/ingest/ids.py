@@ -12,7 +12,7 @@ from ..document import Document, Skipped
 from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
-from ..readers.column_finder import AS_BEFORE, CODES
+from ..readers.column_finder import AS_BEFORE, CODES, OWN
 from ..store.catalog import Catalog
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
@@ -48,13 +48,17 @@ def read_with_ids(
     named = reason not in ("as set", CODES, AS_BEFORE)
     if column is None or (named and _is_large(source)):
         return reading, None
-    lost = None if keep or reading.once else _lost(reading, column)
+    lost = None if keep or reading.once else _lost(reading)
     if lost and reason == CODES:
         notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
         return read_source(source, options=options, notify=notify), None
     if lost:
+        what = f"the id column {on_one_line(column)!r} has repeated values, so"
+        other = f"choose another column with {arg('id')}"
+        if reason == OWN:
+            what, other = "documents have repeated ids, so", "give each document an id of its own"
         raise UsageError(
-            f"{reading.name}: {lost}: choose another column with {arg('id')}, or keep the last row of each id with "
+            f"{reading.name}: {what} {lost}: {other}, or keep the last row of each id with "
             f"{arg('keep')} last",
             code="repeated-ids", field="id", value=column,
         )  # fmt: skip
@@ -86,7 +90,7 @@ def id_hint(folder: Path) -> str | None:
         return None
 
 
-def _lost(reading: Reading, column: str) -> str:
+def _lost(reading: Reading) -> str:
     """Return which ids repeat with other content, "" if none does; reads the source once, or twice if ids repeat."""
     hashes = np.fromiter((hash(each.key) for each in _keyed(reading)), np.int64)
     values, counts = np.unique(hashes, return_counts=True)
@@ -104,7 +108,7 @@ def _lost(reading: Reading, column: str) -> str:
         return ""
     first = ", ".join(map(shown_id, list(differ)[:SHOWN])) + (", …" if len(differ) > SHOWN else "")
     would = f"{counted(rows, 'row')} of {len(hashes):,} would replace another row with the same id"
-    return f"the id column {on_one_line(column)!r} has repeated values, so {would}; the first repeated ids are {first}"
+    return f"{would}; the first repeated ids are {first}"
 
 
 def _keyed(reading: Iterable[Document | Skipped]) -> Iterable[Document]:

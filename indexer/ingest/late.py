@@ -38,6 +38,7 @@ class LateReport:
         bytes: Size of the index on disk.
         bytes_per_passage: Mean bytes of a passage; the rest is what was learned from the collection.
         seconds: How long embedding took.
+        removed: Whether the collection kept a late index that was removed.
     """
 
     passages: int
@@ -46,6 +47,7 @@ class LateReport:
     bytes: int
     bytes_per_passage: int
     seconds: float
+    removed: bool = False
 
     def to_dict(self) -> dict[str, float]:
         """Return JSON values."""
@@ -215,9 +217,10 @@ def remove_late(folder: Path) -> LateReport:
         SondeError: Another process is writing.
     """
     with writer_lock(folder), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+        removed = is_wanted(catalog)
         want(catalog, False)
         shutil.rmtree(folder / "late", ignore_errors=True)
-        return LateReport(len(live_passages(catalog)[0]), 0, 0, 0, 0, 0.0)
+        return LateReport(len(live_passages(catalog)[0]), 0, 0, 0, 0, 0.0, removed)
 
 
 def late_report(folder: Path, catalog: Catalog, model: str) -> LateReport:

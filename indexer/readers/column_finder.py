@@ -18,6 +18,8 @@ _MOST_COLUMNS = 10_000
 _REPEATS_ALLOWED = 0.5
 AS_BEFORE, CODES = "as before", "unique codes"
 """How an id column was found that has no name of one."""
+OWN = "the document's own"
+"""How the fields of a `Document` were found."""
 _FEWEST_CODES = 3
 _ID_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+([-_./:#][^\W_]+){0,8}")
 _LONGEST_CODE = 64
@@ -98,7 +100,7 @@ def document_columns(documents: Sequence[Document]) -> Columns:
         id="key" if any(document.key is not None for document in documents) else None,
         language="language" if any(document.language for document in documents) else None,
         metadata={name: kind.kind for name, kind in types.items() if kind},
-        reasons=dict.fromkeys(("text", "title", "id", "language"), "the document's own"),
+        reasons=dict.fromkeys(("text", "title", "id", "language"), OWN),
     )
 
 

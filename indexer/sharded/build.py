@@ -28,14 +28,14 @@ from ..ingest.source import LANGUAGE_SAMPLE
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
-from ..store.lock import writer_lock
+from ..store.lock import no_collection, writer_lock
 from ..store.patience import Patience
 from ..wording import counted
 from . import COLLECTION, is_sharded
 from .bucket import bucket_of
 from .commit import commit
 from .generations import committed_generation, current_sharding, read_note, remove_old_versions
-from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, work_folder
+from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, coming_note, work_folder
 from .runs import ChangeRuns, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
@@ -161,6 +161,7 @@ def run_tasks(
     done = sorted(runner(tasks, encoder, notify), key=lambda each: each.shard)
     _commit(base, tasks[0], done, read, change)
     shutil.rmtree(work_folder(folder), ignore_errors=True)
+    coming_note(folder).unlink(missing_ok=True)
     remove_old_versions(folder)
     return done
 
@@ -189,7 +190,7 @@ def _check(folder: Path, shards: int | None) -> None:
         raise UsageError(said, code="conflict", field="shards", value=shards)
     known = {path.name for path in folder.iterdir() if path not in _leftovers(folder)} if folder.is_dir() else set()
     if not known <= LOCKS | {"work", "skipped.jsonl"} and not is_new(folder):
-        raise SondeError(f"{folder} is not a Sonde collection: name a new folder")
+        raise no_collection(folder)
 
 
 @contextmanager
@@ -276,7 +277,8 @@ def _resume(folder: Path, version: str, spool: str) -> None:
     for path in spools(folder).glob("*"):
         if path.name != spool:
             shutil.rmtree(path, ignore_errors=True)
-    note = work / "version"
+    note = coming_note(folder)
+    make_folder(note.parent)
     left = read_note(note)
     if left == version:
         return
@@ -285,9 +287,9 @@ def _resume(folder: Path, version: str, spool: str) -> None:
             path.rename(path.with_name(version))
     else:
         for path in work.iterdir():
-            if path.name not in ("spool", LEARNED, note.name):  # the note goes last: it tells whose the versions are
+            if path.name not in ("spool", LEARNED):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        remove_old_versions(folder)
+        remove_old_versions(folder)  # the note is replaced after them: it tells whose they are
     write_durably(note, lambda stream: stream.write(version.encode()))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import SondeError
 from ..small_files import read_small
 from ..store.lock import PUBLISHED as MANIFEST
-from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, work_folder
+from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, coming_note
 from .truth import LocalTruth, Truth
 
 KEPT = 2
@@ -102,7 +102,7 @@ def has_lost(folder: Path, number: int) -> bool:
     A run that was stopped before its commit leaves such versions, too, and a note.
     """
     coming = f"{number + 1:06d}"
-    noted = read_note(work_folder(folder) / "version")[:DIGITS]
+    noted = read_note(coming_note(folder))[:DIGITS]
     own = {coming} if noted in (f"{number:06d}", coming) else set[str]()  # `_resume` renames before it notes that
     versions = {path.parent.name[:DIGITS] for path in folder.glob(f"shards/*/*/{MANIFEST}")} - own
     return any(each >= coming for each in versions) or (number == 0 and any(folder.glob(f"{RUNS}/*")))

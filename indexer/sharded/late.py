@@ -3,6 +3,7 @@
 import shutil
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def remove_late_sharded(collection: ShardedCollection, notify: Notify = silent, 
         wanted = [shard for shard in collection.shards if _wanted(collection, shard)]
         if wanted:
             run_tasks(base, _tasks(collection, base, "without late", "", wanted, None), runner, notify=notify)
-    return _report(collection, 0, 0.0)
+    return replace(_report(collection, 0, 0.0), removed=bool(wanted))
 
 
 def late_after_run(

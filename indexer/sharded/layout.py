@@ -200,6 +200,11 @@ def shard_folder(folder: Path, shard: int) -> Path:
     return folder / "shards" / f"{shard:02d}"
 
 
+def coming_note(folder: Path) -> Path:
+    """Return where a run notes which versions it makes: beside them, for as long as no generation names them."""
+    return folder / "shards" / "coming"
+
+
 def work_folder(folder: Path) -> Path:
     """Return where a run keeps what it has not published."""
     return folder / "work"

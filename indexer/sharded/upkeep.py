@@ -1,9 +1,8 @@
-"""Delete from a sharded collection, compact it, report on it, verify and repair it."""
+"""Delete from a sharded collection, compact it, verify and repair it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import document_ids, document_numbers, ids_by_number
 from ..store.members import documents_in_runs
-from ..store.models import PREVIOUS, model_folder, other_models
+from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
-from ..upkeep.info import Info, info
 from ..upkeep.repair import repair_judgements
 from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
@@ -109,49 +107,6 @@ def _tasks(
         for shard, state in enumerate(base.shards)
         if state and shard in chosen
     ]  # fmt: skip
-
-
-def sharded_info(collection: ShardedCollection) -> Info:
-    """Return what the collection holds: sums over its shards, and the FAISS index with the lowest recall."""
-    with collection.view() as view:
-        parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
-        documents, passages, tombstones = view.catalog.counts()
-        measured = [part.ann for part in parts if part.ann]
-        names = dict.fromkeys(name for part in parts for name in part.bytes)
-        sizes = {name: sum(part.bytes.get(name, 0) for part in parts) for name in names}
-        if collection.runs:
-            sizes["runs"] = collection.runs.catalog_path.stat().st_size
-        return Info(
-            path=str(collection.path),
-            documents=documents,
-            passages=passages,
-            tombstones=tombstones,
-            newer=sum(part.newer for part in parts),
-            model=collection.spec.name,
-            model_settings=collection.spec.to_dict(),
-            dimension=collection.spec.dimension,
-            language=collection.sharding.language,
-            ann=min(measured, key=lambda ann: ann["recall"]) if len(measured) == len(parts) and measured else None,
-            lexical=view.generation.lexical.rows if view.generation.lexical else None,
-            fields={field.name: field.type for field in view.fields.values()},
-            bytes=sizes,
-            generation=view.generation.number,
-            search_defaults=view.catalog.get("search_defaults"),
-            shards=collection.sharding.shards,
-            late=_late(parts),
-            other_models=tuple(each.to_dict() for each in other_models(collection.path, view.catalog)),
-        )
-
-
-def _late(parts: Sequence[Info]) -> dict[str, Any] | None:
-    """Return what the late indexes of the shards hold together; None if there are none."""
-    found = [part.late for part in parts if part.late]
-    if not found:
-        return None
-    total: dict[str, Any] = {name: sum(each[name] for each in found) for name in ("covered", "bytes")}
-    sizes = sum(each["covered"] * each["bytes_per_passage"] for each in found)
-    passages = sum(part.passages for part in parts)
-    return {"passages": passages, **total, "bytes_per_passage": round(sizes / (total["covered"] or 1))}
 
 
 def verify_stored(collection: StoredCollection) -> list[Finding]:

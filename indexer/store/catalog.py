@@ -35,7 +35,7 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
         SondeError: There is no catalog, or it is not one that this version reads.
     """
     if not write and not path.is_file():
-        raise no_collection(path.parent, "it has no catalog.db")
+        raise no_collection(path.parent)
     connection = _open(path, "rwc" if write else "ro")
     try:
         _configure(connection, write)

@@ -273,6 +273,6 @@ def check_folder(folder: Path) -> Path:
         advice = f"did you mean {made}?" if made.is_dir() else f"index it first, into {made}"
         raise SondeError(f"{folder} is a file, not a collection: {advice}", code="no-collection")
     if not (folder / "catalog.db").is_file():
-        raise no_collection(folder, "it has no catalog.db")
+        raise no_collection(folder)
     refuse_links(folder)
     return folder

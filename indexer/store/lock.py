@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
 from ..small_files import read_json
+from ..wording import on_one_line
 from .patience import PATIENCE, Patience
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.05
 COLLECTION = "collection.json"
 """The file of a sharded collection that never changes; see `indexer/sharded/layout.py`."""
+PARTS = ("vectors", "ann", "lexical", "late", "models", "shards", "generations", "runs", "work")
+"""The folders inside a collection, sharded or not."""
 PUBLISHED = "shard.json"
 """The list of files in a published version of a shard, which never changes; see `indexer/sharded/shard.py`."""
 
@@ -104,8 +107,13 @@ def being_written(folder: Path) -> bool:
     return writer is not None and psutil.pid_exists(writer)
 
 
-def no_collection(folder: Path, why: str) -> SondeError:
-    """Return the error for a folder without a catalog: it is none, or its first writer has not come that far yet."""
+def no_collection(folder: Path, why: str = "") -> SondeError:
+    """Return the error for a folder without a catalog: it is none, or its first writer has not come that far yet.
+
+    Args:
+        folder: The folder.
+        why: What is wrong with its catalog; empty if there is none.
+    """
     if being_written(folder) and _writer(folder) != os.getpid():
         holder = holder_of(folder / "writer.json")
         return WriterBusyError(
@@ -113,7 +121,32 @@ def no_collection(folder: Path, why: str) -> SondeError:
         )
     if not folder.exists():
         return SondeError(f"there is no collection at {folder}: it was deleted or moved", code="no-collection")
-    return SondeError(f"{folder} is not a Sonde collection: {why}", code="no-collection")
+    if whole := next((each for each in folder.absolute().parents if _is_part(folder, each)), None):
+        return _part_of(whole, folder)
+    return SondeError(f"{folder} is not a Sonde collection: {why or _held(folder)}", code="no-collection")
+
+
+def _is_part(folder: Path, whole: Path) -> bool:
+    """Whether a folder is one of those inside a collection."""
+    known = any((whole / name).is_file() for name in (COLLECTION, "catalog.db"))
+    return known and folder.absolute().relative_to(whole).parts[0] in PARTS
+
+
+def _part_of(whole: Path, folder: Path) -> SondeError:
+    below = folder.absolute().relative_to(whole).parts
+    name = Path(*folder.parts[: -len(below)]) if len(folder.parts) > len(below) else whole
+    what = "a shard" if below[0] == "shards" and len(below) > 1 else "a part"
+    return SondeError(f"{folder} is {what} of {name}: use {name}", code="no-collection")
+
+
+def _held(folder: Path) -> str:
+    """Return what a folder without a catalog holds, in words."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if {"vectors", "generations"} & set(names):
+        return f"it has no {COLLECTION if 'generations' in names else 'catalog.db'}"
+    others = [name for name in names if name not in ("writer.lock", "writer.json")]
+    held = f"it holds other files, such as {on_one_line(others[0])}" if others else "it is empty"
+    return f"{held}; name a collection, or a new folder to index into"
 
 
 def _writer(folder: Path) -> int | None:

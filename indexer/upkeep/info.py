@@ -108,7 +108,8 @@ class Info:
     `other_models` lists other models whose embeddings are kept: the previous model, for `sonde model --undo`, and
     models that were not switched to.
     `shards` is the number of shards, None for an ordinary collection. If there are shards, the other numbers are sums,
-    and `ann` describes the FAISS index of the shard with the lowest recall.
+    and `ann` describes their FAISS indexes together: `kind` names all kinds, and recall and latency are those of the
+    worst shard.
     `newer` counts passages that the index does not hold yet: they are searched exactly.
     """
 

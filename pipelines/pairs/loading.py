@@ -1,6 +1,5 @@
 """From a name to a pair model: a folder or the hub's "org/name", safetensors only, never a silent other model."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
 from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
+from ...indexer.small_files import read_json
 from .model import PairModel, stored_activation
 
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -113,7 +113,7 @@ def _check(folder: Path) -> None:
     if not config.is_file():
         raise SondeError(f"{folder} holds no model: there is no config.json in it")
     try:
-        kinds = [str(kind) for kind in json.loads(config.read_text("utf-8")).get("architectures") or ()]
+        kinds = [str(kind) for kind in read_json(config).get("architectures") or ()]
     except (ValueError, AttributeError, TypeError, OSError) as error:
         raise SondeError(f"{config} cannot be read ({error}): the model is damaged, fetch it again") from error
     if kinds and not any(kind.endswith("ForSequenceClassification") for kind in kinds):

@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import json
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ...indexer.encoder.model_folder import in_one_line
 from ...indexer.encoder.settings import cores
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import silent
+from ...indexer.small_files import read_json
 from .first_token import first_token_only
 from .onnx_body import with_onnx_body
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
@@ -58,7 +58,7 @@ STORED = "config_sentence_transformers.json"
 def stored_activation(folder: Path) -> str | None:
     """Return the class in torch.nn that Sentence-Transformers 5 or newer wrote beside the weights, None without one."""
     try:
-        stored = json.loads((folder / STORED).read_text("utf-8"))
+        stored = read_json(folder / STORED)
     except (OSError, ValueError):
         return None
     return _class(stored.get("activation_fn")) if isinstance(stored, dict) else None

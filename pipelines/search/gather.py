@@ -37,6 +37,10 @@ T = TypeVar("T")
 log = logging.getLogger("sonde.search")
 
 
+class OutOfReachError(Exception):
+    """No replica can be asked, because the connection to them is lost. What keeps the connection reports it."""
+
+
 class Replica(Protocol):
     """A process that holds one shard."""
 
@@ -59,6 +63,7 @@ class _Member:
         waiting: How many of its questions are unanswered.
         turn: The number of the last question that it was asked, over all replicas.
         shunned: Until when others are preferred, in seconds of the monotonic clock.
+        reported: Whether the log has it that it does not answer; it has not answered since.
     """
 
     name: str
@@ -66,6 +71,7 @@ class _Member:
     waiting: int = 0
     turn: int = 0
     shunned: float = 0.0
+    reported: bool = False
 
 
 class Gatherer:
@@ -126,18 +132,18 @@ class Gatherer:
         return future
 
     def shun(self, member: _Member, why: object) -> None:
-        """Prefer other replicas for a while."""
-        now = time.monotonic()
-        if member.shunned <= now:
+        """Prefer other replicas for a while; report it once until the replica answers again."""
+        if not member.reported and not isinstance(why, OutOfReachError):
             log.warning("%s does not answer: %s", member.name, str(why).strip().partition("\n")[0])
-        member.shunned = now + SHUN
+            member.reported = True
+        member.shunned = time.monotonic() + SHUN
 
     def _ended(self, member: _Member, question: Question, began: float, done: "Future[Answer]") -> None:
         error = done.exception()
         with self._lock:
             member.waiting -= 1
             if error is None:
-                member.shunned = 0.0
+                member.shunned, member.reported = 0.0, False
                 self._versions[question.shard] = question.version
                 self._seconds.append(time.monotonic() - began)
         if error is not None:

@@ -122,7 +122,8 @@ class Hit:
     """One document that a search found; rank 1 is the best.
 
     `relevance` is an estimate of the chance that a person would call the hit an answer, 0 to 1. It can be compared
-    between queries, collections and models. A hit is `weak` if its relevance is below the collection's threshold.
+    between queries, collections and models if the filter is the same. A hit is `weak` if its relevance is below the
+    collection's threshold.
 
     `score` orders the hits. Its meaning depends on the mode: the cosine for dense, BM25 for lexical, and for hybrid the
     fused score of this query, which cannot be compared between queries. After a second stage, named by `reranker`, it

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+try:
+    from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+except ModuleNotFoundError:
+    sys.exit("Playwright is not installed: run `make test`, or .venv/bin/python -m pip install -e '.[all,test]'")
 
 VARIABLE = "SONDE_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

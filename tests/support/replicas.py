@@ -8,14 +8,15 @@ from pathlib import Path
 from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.store.elsewhere import Answer, Question
-from sonde.pipelines.search.gather import Gatherer
+from sonde.pipelines.search.gather import Gatherer, OutOfReachError
 from sonde.pipelines.search.replica import ShardReplica
 
 
 class FakeReplica:
     """A replica that behaves as its attribute `how` says.
 
-    "answers"; "dead": each call fails; "breaks": it cannot even be asked; "hangs": no answer comes before `release`.
+    "answers"; "dead": each call fails; "breaks": it cannot even be asked; "lost": nor can others; "hangs": no
+    answer comes before `release`.
     """
 
     def __init__(self, replica: ShardReplica | None = None, how: str = "answers") -> None:
@@ -28,8 +29,8 @@ class FakeReplica:
         future: Future[Answer] = Future()
         with self._lock:
             self.asked.append(question)
-        if self.how == "breaks":
-            raise ConnectionError("gone")
+        if self.how in ("breaks", "lost"):
+            raise ConnectionError("gone") if self.how == "breaks" else OutOfReachError
         if self.how == "hangs":
             self.held.append((future, question))
         else:

@@ -1,5 +1,6 @@
 """Routes for documents (get, put, delete, embed) and for the state of the service."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -37,7 +38,10 @@ async def get_document_by_id(id: Id, context: Reader, collection: Named = None) 
 
 @router.put("/documents", response_model=Written, summary="Add or replace documents")
 async def put_documents(body: PutRequest, context: Writer) -> Response:
-    """Write documents in one commit; later searches find them at once. Unchanged documents are not processed again."""
+    """Write documents in one commit; later searches find them at once. Of several with the same id, the last is kept.
+
+    Unchanged documents are not processed again.
+    """
     host = context.hosts.find(body.collection)
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
@@ -102,14 +106,17 @@ def _embedded(host: Hosted, body: EmbedRequest) -> dict[str, Any]:
     return {"model": host.collection.model, "dimension": vectors.shape[1], "vectors": vectors.tolist()}
 
 
-def _document(given: DocumentIn) -> Document:
-    metadata = {name: typed(value) for name, value in given.metadata.items()}
+def _document(given: DocumentIn, fields: Mapping[str, str]) -> Document:
+    """Return a document with dates as such, except in fields that hold text, which keep what was sent."""
+    metadata: dict[str, Any] = dict(given.metadata)
+    metadata |= {name: typed(value) for name, value in metadata.items() if fields.get(name) != "text"}
     return Document(given.text, given.title, given.id, metadata, origin=given.id)
 
 
 def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
+    fields = host.collection.fields()
     try:
-        report = host.collection.put([_document(each) for each in given])
+        report = host.collection.put([_document(each, fields) for each in given])
     except NothingToIndexError as error:
         raise ProblemError(422, str(error), "documents") from None
     skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]

@@ -9,8 +9,8 @@ import numpy as np
 from ....indexer.encoder.assembly import MOST_WORKERS, ONNX_BATCH_TOKENS
 from ....indexer.encoder.bert import BertShape, BertWeights
 from ....indexer.encoder.onnx_replica import BertSession
-from ....indexer.encoder.plain import read_json
 from ....indexer.encoder.settings import cores
+from ....indexer.small_files import read_json
 from ..model import PairScorer
 from ..onnx_body import Arrays
 from ..tokens import PairTokenizer, TokenizerFile, TokenPairs
@@ -69,7 +69,8 @@ def load_plain_bundled(name: str, label: str, notify: Callable[[str], object] = 
         return None
     weights = unpack(packed.arrays, _base_arrays(packed))
     session = BertSession(shape, lambda: _opened(weights, shape), 1, first_only=True)
-    settings = read_json(packed.base / "tokenizer_config.json", {})
+    config = packed.base / "tokenizer_config.json"
+    settings = read_json(config) if config.is_file() else {}
     file = TokenizerFile(packed.base / "tokenizer.json", int(packed.config["pad_token_id"]), _inputs(settings))
     limits = (WINDOW, packed.config["max_position_embeddings"], settings.get("model_max_length") or WINDOW)
     tokenizer = PairTokenizer(file, int(min(limits)))

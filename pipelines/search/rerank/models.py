@@ -1,6 +1,5 @@
 """Rerankers by name: cross-encoders, and models of many vectors a text such as ColBERT. The default works offline."""
 
-import json
 import re
 import threading
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
 from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ....indexer.progress import Notify, silent
+from ....indexer.small_files import read_json
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.view import View
 from ...pairs import PairModel, load_pair_model
@@ -248,7 +248,7 @@ def _own(folder: Path, name: str, device: str) -> OwnCrossEncoder:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = read_json(path)
     except OSError:
         return {}
     except ValueError as error:

@@ -8,6 +8,10 @@ from command_line import Command, problems
 from kill_corpus import documents
 from small_reviews import lines
 
+from sonde.indexer.encoder.assembly import STATIC_WINDOW
+from sonde.indexer.late import token_rows
+from sonde.indexer.late.index import LINE
+
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
@@ -32,8 +36,10 @@ def test_it_is_built_shown_continued_and_removed(sonde: Command, corpus: Path, t
     assert ran.code == 1 and ran.out.startswith("late: the late index is damaged: ")
     assert f"embedded the tokens of {count} passages again for the late index" in sonde("repair", folder).out
     assert problems(folder) == []
-    assert sonde("late", folder, "--remove").out == f"{folder} has no late index\n"
+    assert sonde("late", folder, "--remove").out == f"removed the late index of {folder}\n"
     assert not (folder / "late").exists()
+    again = sonde("late", folder, "--remove")
+    assert (again.code, again.out, again.err) == (0, "", f"nothing to remove: {folder} has no late index\n")
 
 
 def test_index_with_late_covers_what_was_there_before(sonde: Command, corpus: Path, tmp_path: Path) -> None:
@@ -56,3 +62,12 @@ def test_too_few_tokens_are_told(sonde: Command, reviews: Path) -> None:
     ran = sonde("late", reviews)
     assert ran.code == 0 and "the late index has too few tokens to learn from" in ran.err
     assert ran.out == ""
+
+
+@pytest.mark.parametrize(("model", "window", "most"), [("default", 256, 4.5), ("static", STATIC_WINDOW, 9)])
+def test_help_states_the_largest_passage_of_each_model(sonde: Command, model: str, window: int, most: float) -> None:
+    widest = 49  # bytes of a pooled token, for embeddings of any dimension: see test_codec
+    assert 0.97 * most < (token_rows(window) * widest + LINE) / 1000 <= most
+    said = " ".join(sonde("late", "--help").out.split())
+    assert f"{most} kB with the {model} model" in said
+    assert "at most 4.5 kB for every 256 tokens" in said

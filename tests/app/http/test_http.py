@@ -10,6 +10,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from fastapi.testclient import TestClient
 from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
+from small_reviews import lines
 from tiny_pairs import build_pairs
 
 from sonde.app.api import Collection, index
@@ -145,6 +146,33 @@ def test_an_answer_that_takes_too_long_is_given_up(folder: Path) -> None:
         late = client.post("/search", json={"query": "battery"})
         gate.set()
     refused(late, 503, "took too long")
+
+
+def test_a_text_field_holds_other_values_as_text_whichever_way_they_come(client: TestClient, folder: Path) -> None:
+    values: dict[str, Any] = {
+        "n": 5,
+        "r": 5.5,
+        "b": True,
+        "l": ["a", 1],
+        "d": "2024-05-06",
+        "z": "2024-05-06T10:00:00+02:00",
+    }
+    first = {"id": "8", "text": "First.", "metadata": {"kind": "phone"}}
+    assert client.put("/documents", json={"documents": [first]}).json()["added"] == 1
+    put = [{"id": key, "text": key, "metadata": {"kind": value}} for key, value in values.items()]
+    assert client.put("/documents", json={"documents": put}).json()["added"] == len(values)
+    read = [{"id": f"{key} again", "text": key, "kind": value} for key, value in values.items()]
+    index(lines(folder.parent / "more.jsonl", read), folder, id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    for key, text in (
+        ("n", "5"),
+        ("r", "5.5"),
+        ("b", "true"),
+        ("l", '["a", 1]'),
+        ("d", values["d"]),
+        ("z", values["z"]),
+    ):
+        found = [client.get("/documents", params={"id": id}).json() for id in (key, f"{key} again")]
+        assert [each["metadata"]["kind"] for each in found] == [text, text], key
 
 
 def test_documents_are_put_got_searched_and_deleted(client: TestClient) -> None:

@@ -25,9 +25,15 @@ def test_a_service_over_shards(tmp_path: Path, folder: Path):  # noqa: F811
         new = {"id": "x/1", "text": "A new phone hums.", "metadata": {"stars": 4}}
         assert sharded.put("/documents", json={"documents": [new, new | {"id": "1"}]}).json()["added"] == 1
         assert sharded.get("/documents/x/1").json()["metadata"] == {"stars": 4}
+        twice = {"documents": [new | {"text": "Not kept."}, new]}
+        counts = {"added": 0, "replaced": 0, "unchanged": 1, "duplicate_ids": 1, "skipped": []}
+        assert sharded.put("/documents", json=twice).json() == counts
         assert sharded.delete("/documents/1").json() == {"deleted": 1}
         assert sharded.get("/documents/1").status_code == 404
-        assert sharded.get("/collections").json()[0]["documents"] == 3
+        [found] = sharded.get("/collections").json()
+        rows = found["passages"] + found["tombstones"]
+        assert (found["documents"], found["ann"]["rows"] + found["newer"]) == (3, rows)
+        assert found["ann"]["reason"] == "2 shards: exact in 2"
 
 
 def test_runs_by_http(tmp_path: Path):

@@ -142,6 +142,7 @@ def test_an_error_in_a_shard_is_one_line(tmp_path: Path):
 def test_a_cluster_that_does_not_answer(tmp_path: Path):
     with pytest.raises(SondeError, match=r"Ray does not answer at ray://127.0.0.1:1 \(.*\): is the cluster running"):
         index(rows(5), tmp_path / "c.sonde", shards=2, on="ray://127.0.0.1:1", model="static")
+    assert not (tmp_path / "c.sonde").exists()
 
 
 class _Lost:
@@ -153,6 +154,7 @@ class _Lost:
 
 def test_a_lost_connection_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(build, "connected", lambda address: nullcontext(_Lost()))
+    monkeypatch.setattr(build, "reach", lambda address: None)
     said = r"connection to Ray at ray://h:1 is lost \(Client is shutting down\): nothing was committed; run the same"
     with pytest.raises(SondeError, match=said):
         index_sharded(rows(5), tmp_path / "c.sonde", 2, settings=STATIC, runner=on_ray("ray://h:1"))
@@ -170,6 +172,7 @@ def test_a_connection_that_the_cluster_does_not_complete_is_tried_again(
             raise ConnectionAbortedError("Initialization failure from server:")
 
     monkeypatch.setattr(connect, "_init", begun)
+    monkeypatch.setattr(connect, "reach", lambda address: None)
     with (
         pytest.raises(SondeError, match="Ray does not answer") if failures == connect.ATTEMPTS else nullcontext(),
         connect.connected("ray://h:1"),

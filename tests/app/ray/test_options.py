@@ -8,7 +8,8 @@ import pytest
 from command_line import Command
 from small_reviews import ROWS, lines
 
-from sonde.app.ray.connect import connected, named
+from sonde.app.ray import connect
+from sonde.app.ray.connect import connected, named, reason
 from sonde.indexer.errors import SondeError
 
 
@@ -42,6 +43,40 @@ def test_ray_that_does_not_start_on_this_machine(monkeypatch: pytest.MonkeyPatch
     said = r"Ray does not start on this machine \(The port is taken\): try again, or work without Ray"
     with pytest.raises(SondeError, match=said), connected("ray"):
         pass
+
+
+@pytest.mark.parametrize("command", ["index", "serve"])
+def test_a_cluster_where_nobody_listens(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str):
+    def refused(*_: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    monkeypatch.setattr(connect.socket, "create_connection", refused)
+    source, folder = lines(tmp_path / "reviews.jsonl", ROWS), tmp_path / "c.sonde"
+    words = ("index", source, "--to", folder, "--shards", "2") if command == "index" else ("serve", folder)
+    said = "sonde: Ray does not answer at ray://localhost:1 (Connection refused): is the cluster running?\n"
+    ran = sonde(*words, "--on", "ray://localhost:1")
+    assert (ran.code, ran.err) == (1, said)
+    assert not folder.exists()
+
+
+def test_ray_on_this_machine_leaves_no_folder(monkeypatch: pytest.MonkeyPatch):
+    given: list[Path] = []
+
+    def init(**options: str) -> None:
+        given.append(Path(options["_temp_dir"]))
+        assert given[0].is_dir()
+
+    util = SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+    ended: list[int] = []
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, util=util, shutdown=lambda: ended.append(1)))
+    with connected("ray"):
+        (given[0] / "session").write_text("of Ray's")
+    assert ended and not given[0].exists()
+
+
+def test_reasons_of_ray_are_one_line_without_colours():
+    assert reason(RuntimeError("\x1b[33mThe actor died.\x1b[0m\nMore lines.")) == "The actor died"
 
 
 def test_what_messages_call_ray():

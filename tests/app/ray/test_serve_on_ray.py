@@ -216,7 +216,8 @@ def lost_and_made_again(service: Service, whole: dict[str, Any]) -> list[bool]:
         assert time.monotonic() < deadline, service.said
         time.sleep(0.1)
     assert service.search(k=100)["hits"] == whole["hits"]
-    assert sum(b"is lost: results are partial" in line for line in service.said) == 1
+    [lost] = [place for place, line in enumerate(service.said) if b"is lost: results are partial" in line]
+    assert [line.split()[0] for line in service.said[lost + 1 :]] == [b"connected"], "nothing else was said meanwhile"
     return partial
 
 

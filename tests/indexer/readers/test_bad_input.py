@@ -10,7 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import Command, command, problems
+from fake_encoder import FakeEncoder
 from small_reviews import ROWS, folder_of, lines, written
+
+from sonde.indexer.document import Document
+from sonde.indexer.errors import UsageError
+from sonde.indexer.ingest.source import index_source
 
 
 def truncated_parquet(path: Path) -> Path:
@@ -86,6 +91,16 @@ def test_of_duplicate_ids_the_last_is_kept_and_the_others_counted(sonde: Command
     ran = sonde("export", tmp_path / "c.sonde")
     kept = {row["id"]: row["text"] for row in map(json.loads, ran.out.splitlines())}
     assert kept == {"0": "version 6 of the text", "1": "version 4 of the text", "2": "version 5 of the text"}
+
+
+def test_documents_with_repeated_ids_are_refused_without_the_word_column(tmp_path: Path) -> None:
+    given = [Document("one", key="3"), Document("two", key="3")]
+    with pytest.raises(UsageError, match="repeated ids") as caught:
+        index_source(given, tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "the list: documents have repeated ids, so 1 row of 2 would replace another row with the same id; the first "
+        "repeated ids are '3': give each document an id of its own, or keep the last row of each id with keep last"
+    )
 
 
 def test_a_row_with_a_nul_byte_is_skipped_or_read_whole(sonde: Command, tmp_path: Path) -> None:

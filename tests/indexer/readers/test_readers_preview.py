@@ -148,7 +148,7 @@ def test_a_damaged_one_has_its_problem(made, tmp_path):
         path.unlink()
     (made.path / "catalog.db").write_bytes(b"no database at all" * 100)
     assert "its catalog.db is damaged" in quick_look(made.path).problem
-    assert "has no catalog.db" in quick_look(tmp_path).problem
+    assert "is not a Sonde collection" in quick_look(tmp_path).problem
 
 
 def test_removing_a_collection(made, tmp_path):
@@ -167,7 +167,7 @@ def test_removing_a_collection(made, tmp_path):
     with pytest.raises(SondeError, match="there is no collection at"):
         remove_collection(made.path)
     (tmp_path / "other").mkdir()
-    with pytest.raises(SondeError, match=r"is not a Sonde collection: it has no catalog\.db"):
+    with pytest.raises(SondeError, match="other is not a Sonde collection: it is empty; name"):
         remove_collection(tmp_path / "other")
     assert (tmp_path / "other").is_dir()
 

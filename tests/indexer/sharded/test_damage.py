@@ -109,6 +109,8 @@ def test_a_run_that_was_stopped_before_its_commit_has_lost_nothing(
         refused(lambda: run(folder, [{"id": "new", "text": "a new document"}]), "stop")
     assert list(folder.glob("shards/*/000002-*"))
     assert (len(opened(folder)), opened(folder).verify()) == (40, [])
+    shutil.rmtree(folder / "work")  # by hand: nothing in it was committed
+    assert (len(opened(folder)), opened(folder).verify()) == (40, [])
     with monkeypatch.context() as patched:  # another run removes what that one left, and is stopped while it does
         patched.setattr("sonde.indexer.sharded.build.remove_old_versions", lambda *given: refused_now())
         refused(lambda: run(folder, [{"id": "other", "text": "another one"}]), "stop")
@@ -134,6 +136,7 @@ def test_a_first_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     with pytest.raises(SondeError, match="stopped"):
         index_sharded(rows(9), folder, 3, encoder=FakeEncoder(), runner=stopped)  # type: ignore[arg-type]
     assert list(folder.glob("shards/*/000001-*")) and committed_generation(folder) is None
+    shutil.rmtree(folder / "work")
     refused(lambda: opened(folder), "its first `sonde index` was stopped")
     run(folder, rows(9))
     assert (len(opened(folder)), opened(folder).verify()) == (9, [])

@@ -193,7 +193,7 @@ def test_one_collection_cannot_be_divided(tmp_path: Path):
         index_sharded(rows(5), tmp_path / "new.sonde", 0, encoder=FakeEncoder())  # type: ignore[arg-type]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(SondeError, match="is not a Sonde collection: name a new folder"):
+    with pytest.raises(SondeError, match="mine is not a Sonde collection: it holds other files, such as letter"):
         index_sharded(rows(5), tmp_path / "mine", 2, encoder=FakeEncoder())  # type: ignore[arg-type]
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 

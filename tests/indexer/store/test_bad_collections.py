@@ -66,6 +66,20 @@ def test_a_folder_that_is_no_collection(sonde: Command, tmp_path: Path, name: st
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_a_part_of_a_collection_names_the_whole(
+    sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder_of(Path("c.sonde"), collection_json=b"{}")
+    folder_of(Path("d.sonde"), catalog_db=b"")
+    for part, what in (("c.sonde/shards/00", "a shard of c.sonde"), ("d.sonde/vectors", "a part of d.sonde")):
+        Path(part).mkdir(parents=True)
+        sonde("search", part, "late parcel").refused(f"{part} is {what}: use ")
+    folder_of(Path("c.sonde/mine"), a_txt=b"x")
+    held = "mine is not a Sonde collection: it holds other files, such as a.txt; name a collection, or a new folder"
+    sonde("search", "c.sonde/mine", "late parcel").refused(held)
+
+
 def test_a_catalog_that_may_not_be_read(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> Any:
         raise sqlite3.OperationalError("unable to open database file")

@@ -120,3 +120,20 @@ def test_a_shard_answers_exactly_if_one_of_its_replicas_lives(replicas: list[lis
     for _ in range(3):
         answered, _ = timed(gatherer, *(question(place) for place in range(len(replicas))))
         assert answered == ["answers" in some for some in replicas]
+
+
+def test_a_replica_that_stays_dead_is_reported_once(unhedged: None, caplog: pytest.LogCaptureFixture):
+    replica = FakeReplica(how="breaks")
+    gatherer = Gatherer({0: [replica]}, LONG)
+    for how in ("breaks", "breaks", "answers", "breaks"):
+        replica.how = how
+        gatherer.ask([question()])
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert all(each.startswith("replica 0 of shard 0 does not answer: ") for each in said)
+
+
+def test_a_lost_connection_is_not_reported_for_each_replica(unhedged: None, caplog: pytest.LogCaptureFixture):
+    gatherer = Gatherer({0: [FakeReplica(how="lost"), FakeReplica(how="lost")]}, LONG)
+    assert gatherer.ask([question()]) == [None]
+    assert caplog.records == []

@@ -1,0 +1,82 @@
+"""What a sharded collection holds: its shards as one."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ..store.models import other_models
+from ..upkeep.info import Info, info
+from ..wording import counted
+from .collection import ShardedCollection
+
+SUMMED = ("rows", "vectors", "trained_on", "queries", "bytes")
+"""What the FAISS indexes of all shards have together."""
+
+
+def sharded_info(collection: ShardedCollection) -> Info:
+    """Return what the collection holds: sums over its shards, and their FAISS indexes as one."""
+    with collection.view() as view:
+        parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
+        documents, passages, tombstones = view.catalog.counts()
+        names = dict.fromkeys(name for part in parts for name in part.bytes)
+        sizes = {name: sum(part.bytes.get(name, 0) for part in parts) for name in names}
+        if collection.runs:
+            sizes["runs"] = collection.runs.catalog_path.stat().st_size
+        return Info(
+            path=str(collection.path),
+            documents=documents,
+            passages=passages,
+            tombstones=tombstones,
+            newer=sum(part.newer for part in parts),
+            model=collection.spec.name,
+            model_settings=collection.spec.to_dict(),
+            dimension=collection.spec.dimension,
+            language=collection.sharding.language,
+            ann=joined_ann([part.ann for part in parts]),
+            lexical=view.generation.lexical.rows if view.generation.lexical else None,
+            fields={field.name: field.type for field in view.fields.values()},
+            bytes=sizes,
+            generation=view.generation.number,
+            search_defaults=view.catalog.get("search_defaults"),
+            shards=collection.sharding.shards,
+            late=_late(parts),
+            other_models=tuple(each.to_dict() for each in other_models(collection.path, view.catalog)),
+        )
+
+
+def joined_ann(found: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the FAISS indexes of shards as one; None if no shard has one.
+
+    Counts and sizes are sums, `kind` names all kinds, and `recall` and `latency_ms` are those of the worst shard.
+    Parameters that differ between shards are left out, and so is the digest, which is that of one file.
+    """
+    known = [each for each in found if each]
+    if not known:
+        return None
+    worst = min(known, key=lambda each: each["recall"])
+    kinds = Counter(each["kind"] if each else "none" for each in found)
+    shared = {
+        name: value
+        for name, value in worst["parameters"].items()
+        if all(each["parameters"].get(name) == value for each in known)
+    }
+    return worst | {
+        **{name: sum(each[name] for each in known) for name in SUMMED},
+        "kind": ", ".join(kinds),
+        "reason": f"{counted(len(found), 'shard')}: " + ", ".join(f"{kind} in {n}" for kind, n in kinds.items()),
+        "reached": all(each["reached"] for each in known),
+        "latency_ms": max(each["latency_ms"] for each in known),
+        "parameters": shared,
+        "digest": "",
+    }
+
+
+def _late(parts: Sequence[Info]) -> dict[str, Any] | None:
+    """Return what the late indexes of the shards hold together; None if there are none."""
+    found = [part.late for part in parts if part.late]
+    if not found:
+        return None
+    total: dict[str, Any] = {name: sum(each[name] for each in found) for name in ("covered", "bytes")}
+    sizes = sum(each["covered"] * each["bytes_per_passage"] for each in found)
+    passages = sum(part.passages for part in parts)
+    return {"passages": passages, **total, "bytes_per_passage": round(sizes / (total["covered"] or 1))}
