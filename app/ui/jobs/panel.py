@@ -13,6 +13,7 @@ from ....indexer.store.kinds import RunKind
 from ....indexer.wording import counted
 from ...api import Collection
 from ..page import escape_markdown, shut_popovers
+from ..words import without_folders
 from ..workspace import SUFFIX, Workspace, may_write
 from . import Job, Jobs
 
@@ -133,9 +134,15 @@ def labels_file(shelf: Workspace, lines: Sequence[str]) -> str:
     return str(path)
 
 
-def command_line(job_or_words: Job | Sequence[str]) -> str:
-    """Return what a user would type for a job; a collection's folder is named without its path."""
-    words = job_or_words.command if isinstance(job_or_words, Job) else job_or_words
+def command_line(job: Job, most: int | None = None) -> str:
+    """Return what a user would type for a job; collections and uploaded files are named without the server's folders.
+
+    Args:
+        job: The job.
+        most: Arguments to return at most; all if None.
+    """
+    words = [without_folders(word, job.folder.parent) for word in job.command[:most]]
+    words += ["…"] if len(words) < len(job.command) else []
     return shlex.join(["sonde", *(word.rsplit("/", 1)[-1] if word.endswith(SUFFIX) else word for word in words)])
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -21,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
+from ..words import without_folders
 from .job import Chain, Job
 
 LONGEST_NAME = 120
@@ -117,8 +117,7 @@ class Jobs:
 
     def shortened(self, sentence: str) -> str:
         """Return a sentence without the folders of the server that hold collections, uploads and lists of labels."""
-        own = re.sub(re.escape(f"{self.folder}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
-        return own.replace(f"{self.folder.parent}{os.sep}", "")
+        return without_folders(sentence, self.folder)
 
     def all(self) -> list[Job]:
         """Return every job, newest first."""
