@@ -148,7 +148,7 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
 
 def _running_card(jobs: Jobs, job: Job) -> None:
     with st.container(border=True):
-        with _line(job.title):
+        with _line(job.named):
             _command(job)
             if may_write():
                 show_cancel(jobs, job, st.container(width="content"))
@@ -181,7 +181,7 @@ def how_far(job: Job) -> str:
 
 def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
     with st.container(border=True):
-        with _line(job.title, f" · {duration(job.seconds)}"):
+        with _line(job.named, f" · {duration(job.seconds)}"):
             _command(job)
             if job.state == "done" and job.collection != name and job.collection in shelf.names():
                 st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
@@ -246,7 +246,7 @@ def _skipped(job: Job) -> None:
 
 def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
     rows: list[dict[str, Any]] = [
-        {"Job": job.title, "Result": job.state, "Seconds": round(job.seconds), "Message": _last(job, jobs)}
+        {"Job": job.named, "Result": job.state, "Seconds": round(job.seconds), "Message": _last(job, jobs)}
         for job in earlier[:EARLIER]
     ]
     st.dataframe(rows, hide_index=True)

@@ -133,6 +133,12 @@ class Job:
         """The job's id, which sorts by time."""
         return self.folder.name
 
+    @property
+    def named(self) -> str:
+        """Its title with the name of the collection that it works on."""
+        named = self.title.endswith(f" {self.collection}")
+        return self.title if named else f"{self.collection} · {self.title}"
+
     @cached_property
     def state(self) -> State:
         """Its state; "killed" is a process that ended without a word."""

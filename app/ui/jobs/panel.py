@@ -156,7 +156,7 @@ def _watch(shelf: Workspace, id: str) -> None:
         said = progress.stage if progress else (job.said[-1] if job.said else "starting")
         share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
         counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
-        left.progress(share, escape_markdown(f"{job.title}: {said}{counts}"))
+        left.progress(share, escape_markdown(f"{job.named}: {said}{counts}"))
         if may_write():
             show_cancel(shelf.jobs, job, right)
 
@@ -174,7 +174,7 @@ def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:
 
 
 def _tell(shelf: Workspace, job: Job) -> None:
-    title = escape_markdown(job.title)
+    title = escape_markdown(job.named)
     said, command = st.columns([5, 1], vertical_alignment="center")
     with command.popover("Command", help="The same from the command line", width="stretch"):
         st.code(command_line(job), language=None, wrap_lines=True)

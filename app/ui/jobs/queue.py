@@ -201,7 +201,7 @@ class Jobs:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return  # somebody else has
         if now.state == "running":
-            raise UsageError(f"{job.title} is still running: cancel it first")
+            raise UsageError(f"{job.named} is still running: cancel it first")
         others = [other.command for other in self.all() if other.id != job.id]
         if not any(self.uploads.named(job.command) & self.uploads.named(words) for words in others):
             self.uploads.drop(job.command)
@@ -216,7 +216,7 @@ class Jobs:
     def _start(self, title: str, collection: str, command: Sequence[str], then: Chain, background: bool) -> Job:
         busy = self.behind(collection) if background else self.running(collection)
         if busy:
-            raise UsageError(f"{busy.title} is still running: wait for it, or cancel it")
+            raise UsageError(f"{busy.named} is still running: wait for it, or cancel it")
         self._prune()
         started = time.time()
         folder = self.folder / f"{int(started * 1000):015d}-{secrets.token_hex(3)}"

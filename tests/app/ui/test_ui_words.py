@@ -1,5 +1,7 @@
 """What jobs and errors say on a page: the pages' own words, no options of the command line, no paths of the server."""
 
+# ruff: noqa: F811  (fixtures that are imported)
+
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served_ui import weightless
+from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
 
 from sonde.app.ui.data.jobs import how_far
 from sonde.app.ui.jobs import Job, Jobs
@@ -99,9 +102,12 @@ def test_paths_are_shown_only_to_the_user_of_the_server_s_own_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = SondeError(f"cannot load /srv/models/e5 for {tmp_path / 'shop.sonde'}")
-    for local, shown in ((True, "cannot load /srv/models/e5 for shop.sonde"), (False, "cannot load e5 for shop.sonde")):
+    for local, said_there in (
+        (True, "cannot load /srv/models/e5 for shop.sonde"),
+        (False, "cannot load e5 for shop.sonde"),
+    ):
         monkeypatch.setenv(VARIABLE, json.dumps({"shelf": str(tmp_path), "local": local}))
-        assert said_by_pages(said) == shown
+        assert said_by_pages(said) == said_there
 
 
 def test_a_killed_job_ran_until_the_last_that_it_wrote(tmp_path: Path) -> None:
@@ -163,6 +169,23 @@ def test_the_total_of_an_index_run_counts_what_was_read_and_stands_still() -> No
     list(items)
     followed.notify(Progress("embedding", 1_000, None, "documents"))
     assert told[-1].total == 1_000
+
+
+@pytest.mark.parametrize(
+    ("title", "named"), [("Map", "shop · Map"), ("Create shop", "Create shop"), ("Workshop", "shop · Workshop")]
+)
+def test_a_job_names_its_collection(pages: Pages, title: str, named: str) -> None:
+    pages.collection("shop")
+    pages.collection("other")
+    folder = pages.shelf / ".sonde-jobs" / "000000000000001-abcdef"
+    folder.mkdir(parents=True)
+    kept = {"title": title, "collection": "shop", "command": ["map"], "started": time.time(), "pid": os.getpid()}
+    (folder / "job.json").write_text(json.dumps(kept))
+    (folder / "exit").write_text("1")
+    (folder / "error.json").write_text(json.dumps({"message": "it broke"}))
+    assert Job.read(folder).named == named
+    page = pages.open("data", collection="other")
+    assert f"**{named}**" in shown(page)
 
 
 def test_an_index_job_says_what_it_does_before_its_first_batch(tmp_path: Path) -> None:
