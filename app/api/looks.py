@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import kind_of
-from ...indexer.store.members import item_sizes
+from ...indexer.store.members import sizes_inside
 from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs, places_of
 from .opened import Opened
 
@@ -150,12 +150,14 @@ class Looking(Opened):
     def item_sizes(self, run: Run) -> dict[int, int]:
         """Return the number of documents of each item of a run by its number; an item without documents is left out.
 
+        A group of a taxonomy has the documents of the groups under it too.
+
         Example:
             >>> shop.item_sizes(shop.newest_run("cluster").run)
             {0: 4, 1: 4, 2: 4, 3: 4}
         """
         with self.stored.view() as view:
-            return item_sizes(view.catalog, run)
+            return sizes_inside(view.catalog, run)
 
     def places(self, run: Run, k: int = 1_000, offset: int = 0) -> tuple[int, list[tuple[str, float, float]]]:
         """Return how many documents are on a map, and ids with x and y of k of them, in the order of the documents.

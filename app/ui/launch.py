@@ -50,6 +50,11 @@ class UiSettings:
         """The shelf's folder."""
         return Path(self.shelf).absolute()
 
+    @property
+    def jobs(self) -> Path:
+        """The folder of the jobs, and of the files that were sent for them."""
+        return self.folder / ".sonde-jobs"
+
 
 def settings_for(place: Path, keys: Path | None, device: str, *, local: bool) -> UiSettings:
     """Return the settings for a collection, or for a folder of collections.

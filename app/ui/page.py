@@ -2,7 +2,6 @@
 
 import html
 import logging
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from ...indexer.store.runs import Item, Run
 from ...indexer.wording import counted
 from ..api import Collection
 from .launch import UiSettings
-from .words import in_pages
+from .words import in_pages, without_folders, without_paths
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
 _TOGETHER = re.compile(
@@ -88,8 +87,13 @@ def failure(error: SondeError) -> str:
 
 
 def said_by_pages(error: SondeError) -> str:
-    """Return an error in the words of the pages, without the server's folders."""
-    return in_pages(Message(error.message.marked.replace(f"{UiSettings.load().folder}{os.sep}", "")))
+    """Return an error in the words of the pages, without the server's folders.
+
+    Where others reach the server, no path is shown at all.
+    """
+    settings = UiSettings.load()
+    said = without_folders(in_pages(Message(error.message.marked)), settings.jobs)
+    return said if settings.local else without_paths(said)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The words of the pages for what errors and notices name: arguments, options, commands and files."""
 
+import os
 import re
+from pathlib import Path
 
 from ...indexer.errors import Message
 
@@ -72,6 +74,17 @@ def in_pages(sentence: str) -> str:
 
 def _prose(text: str) -> str:
     return _OPTION.sub(lambda found: label(found[1].replace("-", "_")), text)
+
+
+def without_folders(sentence: str, jobs: Path) -> str:
+    """Return a sentence without the server's folders of collections, uploaded files and lists of labels.
+
+    Args:
+        sentence: What a page shows.
+        jobs: The folder of the jobs, which is in the folder of the collections.
+    """
+    own = re.sub(re.escape(f"{jobs}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
+    return own.replace(f"{jobs.parent}{os.sep}", "")
 
 
 def without_paths(sentence: str) -> str:

@@ -46,7 +46,7 @@ class Workspace:
     @property
     def jobs(self) -> Jobs:
         """The jobs that work on this shelf."""
-        return Jobs(self.folder / ".sonde-jobs")
+        return Jobs(self.settings.jobs)
 
     def names(self) -> list[str]:
         """Return the names of all collections that a page can show, in the order of the alphabet."""

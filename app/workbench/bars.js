@@ -33,7 +33,7 @@ export class Bars {
     bar.lastElementChild.style.width = share(counts[code]);
     bar.lastElementChild.style.background = code ? column.colors[this.theme][code - 1] : "";
     const said = `${name}: ${counted(counts[code])} of ${counted(column.totals[code])}`;
-    return make(`button.bar${(chosen.size && !own) || excluded.has(code) ? ".left" : ""}`, {
+    return make(`button.bar${leftOut(column, code, chosen, excluded) ? ".left" : ""}`, {
       type: "button", "data-key": `${column.name}/${code}`, "aria-pressed": own, "aria-label": said, title: `${said}. Shift-click adds it to the selection`,
       onclick: (event) => this.pick(valueOfCode(column, code), event.shiftKey || event.ctrlKey || event.metaKey),
     }, make("span.barname", {}, name), bar, make("span.barcount", {}, counted(counts[code])));
@@ -51,6 +51,13 @@ export class Bars {
 export function valueOfCode(column, code) {
   if (!code) return null;
   return column.other && code === column.names.length ? { other: true } : column.names[code - 1];
+}
+
+/** Return whether a code is neither chosen nor under one that is, or is excluded or under one that is. */
+export function leftOut({ above = [] }, code, chosen, excluded) {
+  const within = [code];
+  while (above[within.at(-1) - 1] >= 0 && within.length <= above.length) within.push(above[within.at(-1) - 1] + 1);
+  return (chosen.size > 0 && !within.some((each) => chosen.has(each))) || within.some((each) => excluded.has(each));
 }
 
 /** Return the code of a value of a part; -1 for one that the column lacks. */

@@ -1,6 +1,6 @@
 // The legend of the map's colours: it stays while a selection dims points, and a click isolates a group.
 
-import { valueOfCode } from "./bars.js";
+import { leftOut, valueOfCode } from "./bars.js";
 import { counted, make, refill } from "./dom.js";
 import { SCALE } from "./points.js";
 import { written } from "./table.js";
@@ -48,13 +48,13 @@ export class Legend {
   }
 
   groups(column, counts, chosen, theme, excluded) {
-    const codes = [...column.names.keys()].map((code) => code + 1).filter((code) => column.totals[code]);
+    const codes = [...column.names.keys()].map((code) => code + 1).filter((code) => column.own[code]); // a group has no point of its own where all lie under it
     codes.sort((one, other) => column.totals[other] - column.totals[one]);
     if (column.totals[0]) codes.push(0);
     return codes.map((code) => {
       const name = code ? column.names[code - 1] : "none", dot = make("span.dot");
       dot.style.background = code ? column.colors[theme][code - 1] : "var(--wb-none)";
-      return make("li", {}, make(`button.key${(chosen.size && !chosen.has(code)) || excluded.has(code) ? ".left" : ""}`, {
+      return make("li", {}, make(`button.key${leftOut(column, code, chosen, excluded) ? ".left" : ""}`, {
         type: "button", "data-key": `key${code}`, "aria-pressed": chosen.has(code), title: `Only ${name}. Shift-click adds it to the selection`,
         onclick: (event) => this.pick(column, valueOfCode(column, code), event.shiftKey || event.ctrlKey || event.metaKey),
       }, dot, make("span.barname", {}, name), make("span.barcount", {}, counted(counts[code]))));

@@ -2,6 +2,7 @@
 // pipelines/facets computes the same on the server; tests/app/workbench compares the two.
 
 import { insideOutlines } from "./polygon.js";
+import { withBelow } from "./table.js";
 
 export const MOST_PARTS = 30; // a row's failures are the bits of one integer
 
@@ -129,21 +130,29 @@ function bitsOf(parts, column, { byName }) {
   return parts.reduce((bits, part, at) => (byName.get(part.column) === column ? bits | (1 << at) : bits), 0);
 }
 
-function countLit({ codes, bars }, lit) {
-  const counts = new Uint32Array(bars + 1);
+function countLit(column, lit) {
+  const { codes, bars } = column, counts = new Uint32Array(bars + 1);
   for (let row = 0; row < codes.length; row++) counts[codes[row]] += lit[row];
-  return counts;
+  return withBelow(column, counts);
 }
 
-function countOthers({ codes, bars }, fails, others) {
-  const counts = new Uint32Array(bars + 1);
+function countOthers(column, fails, others) {
+  const { codes, bars } = column, counts = new Uint32Array(bars + 1);
   for (let row = 0; row < codes.length; row++) if ((fails[row] & others) === 0) counts[codes[row]]++;
-  return counts;
+  return withBelow(column, counts);
 }
 
-function withValues({ names, codes }, values) {
+/** Mark the codes of the groups under those that are marked: `above[code - 1]` comes before it. */
+export function markBelow({ above = [] }, marked) {
+  above.forEach((group, code) => { if (group >= 0 && marked[group + 1]) marked[code + 1] = 1; });
+  return marked;
+}
+
+function withValues(column, values) {
+  const { names, codes } = column;
   const wanted = new Uint8Array(names.length + 1);
   for (const value of values) wanted[value === null ? 0 : value?.other ? names.length : names.indexOf(value) + 1 || names.length + 1] = 1; // beyond the end: ignored
+  markBelow(column, wanted);
   const mask = new Uint8Array(codes.length);
   for (let row = 0; row < mask.length; row++) mask[row] = wanted[codes[row]];
   return mask;

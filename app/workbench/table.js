@@ -6,7 +6,8 @@ const ARRAYS = {
 const BINS = 40; // of a histogram, at most
 const WHOLE = 40; // integers up to this far apart have a bin each
 
-/** Read a packed table. Every column gets `codes`, Uint16Array [rows]: 0 for none, else 1 + its value's bar. */
+/** Read a packed table. Every column gets `codes`, Uint16Array [rows]: 0 for none, else 1 + its value's bar; its rows by code
+ * in `own`; and in `totals` those rows and the ones of the groups below. */
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -33,8 +34,15 @@ function withCodes(column, values) {
     Object.assign(found, binsOf(found, values));
     found.codes = binned(values, found.low, found.width, found.bars);
   }
-  found.totals = countsOf(found.codes, found.bars);
+  found.own = countsOf(found.codes, found.bars);
+  found.totals = withBelow(found, found.own.slice());
   return found;
+}
+
+/** Add to the counts of each group those of the groups under it; `above` has the code of the group above each, -1 for none. */
+export function withBelow({ above = [] }, counts) {
+  for (let code = above.length - 1; code >= 0; code--) if (above[code] >= 0) counts[above[code] + 1] += counts[code + 1];
+  return counts;
 }
 
 /** Return where bins begin and how wide they are: one for each integer where these are few. */

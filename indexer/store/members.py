@@ -59,6 +59,16 @@ def items_inside(catalog: Catalog, run: Run, item: int) -> list[int]:
     return [number for (number,) in catalog.runs.connection.execute(sql, (item,))]
 
 
+def numbers_above(catalog: Catalog, run: Run) -> dict[int, list[int]]:
+    """Return by the number of each item: that number, then those of the items above it, the nearest first."""
+    found: dict[int, list[int]] = {}
+    for item, above in catalog.runs.connection.execute(
+        f"{_TREE.format(run.number)}SELECT item, above FROM up ORDER BY depth"
+    ):
+        found.setdefault(item, []).append(above)
+    return found
+
+
 def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
     """Return the names of each item and of all items above it, each once, by the item's number."""
     found: dict[int, list[str]] = {}
@@ -107,6 +117,22 @@ def item_sizes(catalog: Catalog, run: Run) -> dict[int, int]:
     """Return how many documents each item of a run has, by its number; an item without documents is left out."""
     sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
     return dict(catalog.runs.connection.execute(sql, (run.number,)))
+
+
+def sizes_inside(catalog: Catalog, run: Run) -> dict[int, int]:
+    """Return how many documents each item has, by its number: where items lie under others, in it and under it.
+
+    An item without documents is left out.
+    """
+    sizes = item_sizes(catalog, run)
+    if not run.kind.nested:
+        return sizes
+    found: dict[int, int] = {}
+    for item, chain in numbers_above(catalog, run).items():
+        if item in sizes:
+            for number in chain:
+                found[number] = found.get(number, 0) + sizes[item]
+    return found
 
 
 def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:

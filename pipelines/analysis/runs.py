@@ -1,6 +1,6 @@
 """The runs of a collection: list, look into, rename, delete, break down by a column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
-from ...indexer.store.members import counts_by_column, members_of
+from ...indexer.store.members import counts_by_column, members_of, numbers_above
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.wording import existing, on_one_line, shown_id
 
@@ -263,7 +263,9 @@ class RunBreakdown:
         period: "year", "month" or "day" for dates, else None: the parts are classes.
         parts: Names of periods, in order, or of classes, the largest first; numbers by size.
         items: Clusters, topics or labels, by number.
-        counts: int64 [items, parts]; a document with several values counts in each.
+        counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
+            also in the groups above it.
+        totals: int64 [parts], the sums over all items, in which a document counts in its own group only.
     """
 
     column: str
@@ -271,6 +273,7 @@ class RunBreakdown:
     parts: tuple[str, ...]
     items: tuple[Item, ...]
     counts: np.ndarray
+    totals: np.ndarray
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each item and part that has documents, as JSON values."""
@@ -296,15 +299,17 @@ def breakdown(collection: StoredCollection, run: str, column: str, kind: str | N
         period = _period(view.catalog, field) if field.type == "date" else None
         cells = counts_by_column(view.catalog, found, field, PERIODS[period] if period else None)
         items = tuple(items_of(view.catalog, found))
+        above = numbers_above(view.catalog, found) if found.kind.nested else {}
     if not cells:
         raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
     ordered = period is not None or field.type in ("integer", "real")
-    return _counted(column, period, items, cells, ordered, field.type == "boolean")
+    return _counted(column, period, items, cells, above, ordered, field.type == "boolean")
 
 
 def _counted(
-    column: str, period: str | None, items: tuple[Item, ...], cells: Sequence[Any], ordered: bool, boolean: bool
-) -> RunBreakdown:
+    column: str, period: str | None, items: tuple[Item, ...], cells: Sequence[Any], above: Mapping[int, Sequence[int]],
+    ordered: bool, boolean: bool,
+) -> RunBreakdown:  # fmt: skip
     totals: dict[Any, int] = {}
     for _, part, count in cells:
         totals[part] = totals.get(part, 0) + count
@@ -316,10 +321,12 @@ def _counted(
     if len(kept) < len(ranked):
         names.append(f"{OTHERS} ({len(ranked) - len(kept):,})")
     rows = {item.number: place for place, item in enumerate(items)}
-    counts = np.zeros((len(items), len(names)), np.int64)
+    counts, once = np.zeros((len(items), len(names)), np.int64), np.zeros(len(names), np.int64)
     for number, part, count in cells:
-        counts[rows[number], places.get(part, len(names) - 1)] += count
-    return RunBreakdown(column, period, tuple(names), items, counts)
+        place = places.get(part, len(names) - 1)
+        once[place] += count
+        counts[[rows[each] for each in above.get(number, (number,))], place] += count
+    return RunBreakdown(column, period, tuple(names), items, counts, once)
 
 
 def _period(catalog: Catalog, field: Field) -> str:

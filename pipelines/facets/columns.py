@@ -10,13 +10,17 @@ import numpy as np
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.documents import column_values
 from ...indexer.store.fields import Field, load_value, stored_text
+from ...indexer.store.members import numbers_above
 from ...indexer.store.runs import Run, assignments_of, items_of
 from ..plots.colors import one_line
+from .nested import nested_column
 from .table import MOST_NAMES, OTHER, Column
 
 EPOCH = datetime(1970, 1, 1)
 DAY = 86_400.0
 TITLE = 60
+NOWHERE = -2
+"""In place of the number of a group, for documents that a taxonomy does not know."""
 
 
 def field_column(catalog: Catalog, docs: np.ndarray, field: Field, name: str) -> Column | None:
@@ -55,17 +59,26 @@ def run_column(catalog: Catalog, docs: np.ndarray, run: Run, name: str) -> Colum
         run: A complete run that assigns documents to items.
         name: The column's name.
     """
+    title = f"{run.kind.heading}: {one_line(run.name, TITLE)}"
     known, items, _ = assignments_of(catalog, run)
     known, first = np.unique(known, return_index=True)
-    numbers, which = np.unique(items[first], return_inverse=True)
+    inside = np.isin(known, docs, assume_unique=True)
+    rows, own = np.searchsorted(docs, known[inside]), items[first][inside]
     named = {item.number: run.kind.color(item.name) for item in items_of(catalog, run)}
+    if run.kind.nested:
+        groups = np.full(len(docs), NOWHERE, np.int64)
+        groups[rows] = own
+        told = {
+            number: name for number, name in zip(named, _distinct([*named.items()]), strict=True) if name is not None
+        }
+        return nested_column(name, title, groups, told, numbers_above(catalog, run))
+    numbers, which = np.unique(own, return_inverse=True)
     names = _distinct([(number, named.get(number)) for number in numbers.tolist()])
     codes = np.full(len(docs), -1, np.int64)
-    inside = np.isin(known, docs, assume_unique=True)
-    codes[np.searchsorted(docs, known[inside])] = which[inside]
+    codes[rows] = which
     number = {text: code for code, text in enumerate(dict.fromkeys(text for text in names if text is not None))}
     renamed = np.array([-1 if text is None else number[text] for text in names] + [-1], np.int64)
-    return class_column(name, f"{run.kind.heading}: {one_line(run.name, TITLE)}", renamed[codes], list(number))
+    return class_column(name, title, renamed[codes], list(number))
 
 
 def class_column(name: str, title: str, codes: np.ndarray, names: Sequence[str]) -> Column:

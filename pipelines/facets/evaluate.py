@@ -83,4 +83,6 @@ def _column(parts: Parts, name: str, kinds: tuple[str, ...]) -> Column:
 def _of_values(column: Column, wanted: Values) -> np.ndarray:
     last = len(column.names) - 1 if column.cut else None
     accepts = [name in wanted.values if code != last else wanted.other for code, name in enumerate(column.names)]
+    for code, above in enumerate(column.above):  # a group above comes first
+        accepts[code] = accepts[code] or (above >= 0 and accepts[above])
     return np.array([*accepts, None in wanted.values], bool)[column.values]  # the code -1 is the last entry

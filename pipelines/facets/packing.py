@@ -79,6 +79,7 @@ def _described(column: "Column", array: str) -> dict[str, Any]:
     if column.kind == "class":
         said |= {"names": list(column.names), "counts": column.counts}
         said |= ({"part": True} if column.part else {}) | ({"same": column.same} if column.same else {})
+        said |= {"above": list(column.above)} if column.above else {}
         said["colors"] = {"light": column.colors("light"), "dark": column.colors("dark")}
         return said | ({"other": True} if column.cut else {})
     low, high = column.ends or (None, None)

@@ -28,6 +28,8 @@ class Column:
         cut: Whether the last name stands for all values that have no name of their own.
         part: Whether the run is a part of another, such as a level of topics.
         same: The column of that other run if it has exactly the same groups: views show only that one. Else empty.
+        above: Of a class whose groups lie under others, such as a taxonomy: the code of the group above each, which is
+            smaller, or -1; else empty. A document has the code of its own group, and belongs to those above it too.
     """
 
     name: str
@@ -38,13 +40,18 @@ class Column:
     cut: bool = False
     part: bool = False
     same: str = ""
+    above: tuple[int, ...] = ()
 
     @property
     def counts(self) -> list[int]:
-        """Documents by code; empty if the column is not a class."""
+        """Documents by code, those of the groups under it included; empty if the column is not a class."""
         if self.kind != "class":
             return []
-        return np.bincount(self.values[self.values >= 0], minlength=len(self.names)).tolist()
+        counts = np.bincount(self.values[self.values >= 0], minlength=len(self.names)).tolist()
+        for code in reversed(range(len(self.above))):
+            if self.above[code] >= 0:
+                counts[self.above[code]] += counts[code]
+        return counts
 
     @property
     def ends(self) -> tuple[float, float] | None:

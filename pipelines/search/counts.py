@@ -1,7 +1,7 @@
 """Documents counted by a metadata field or a run, over all documents or those that pass a filter."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
@@ -13,7 +13,9 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
-from ...indexer.store.runs import RunColumns
+from ...indexer.store.kinds import NAME_SUFFIX
+from ...indexer.store.members import names_above, numbers_above
+from ...indexer.store.runs import RunColumns, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
@@ -35,7 +37,7 @@ class Counts:
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
         values: (value, documents): dates and periods in their order, other values by frequency. A document with a list
-            counts for each of its items.
+            counts for each of its items, and one in a group of a taxonomy for the groups above it too.
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
@@ -82,11 +84,22 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
 
 
 def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:
-    """Yield the value of each document that has one."""
+    """Yield the value of each document that has one; for a taxonomy, the groups that the document is in."""
+    main, groups = ("", {}) if column in view.fields else _groups(view, runs, column)
     for start in range(0, len(docs), CHUNK):
         some = docs[start : start + CHUNK].tolist()
         rows = view.catalog.metadata(some) if column in view.fields else runs.of(some)
-        yield from (row[column] for row in rows.values() if row.get(column) is not None)
+        having = (row for row in rows.values() if row.get(column) is not None)
+        yield from (groups.get(row[main], row[column]) if groups else row[column] for row in having)
+
+
+def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any, Sequence[Value]]]:
+    """Return where the column of a taxonomy has the group's number, and the values of that group and those above it."""
+    for run in list_runs(view.catalog, count=False):
+        main = runs.names.get(run.number)
+        if run.kind.nested and main is not None and column in (main, f"{main}{NAME_SUFFIX}"):
+            return main, (numbers_above if column == main else names_above)(view.catalog, run)
+    return "", {}
 
 
 def _counted(column: str, documents: int, cells: Iterable[Any], period: Period | None) -> Counts:

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...indexer.document import Value
@@ -12,7 +12,7 @@ from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_
 from ...indexer.store.fields import Field, load_value
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import item_name_counts, names_above
-from ...indexer.store.runs import RunColumns, items_by_document, list_runs, run_columns
+from ...indexer.store.runs import Run, RunColumns, items_by_document, list_runs, run_columns
 from ...indexer.store.view import View
 
 FEW = 200
@@ -34,6 +34,8 @@ class Facet:
         high: The largest number or the latest date; None if the field has neither.
         choices: (value, documents) of a text, list or boolean field with few distinct values, most frequent first.
         run: Whether the field belongs to a run rather than to the metadata.
+        same: The field of the run that this run is a part of, such as the topics of a level, if both have groups of the
+            same names and sizes: views show only that one. Else empty.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Facet:
     high: Value = None
     choices: tuple[tuple[Value, int], ...] = ()
     run: bool = False
+    same: str = ""
 
 
 def facets(view: View) -> list[Facet]:
@@ -99,6 +102,7 @@ def _field(view: View, field: Field) -> Facet:
 def _runs(view: View) -> Iterable[Facet]:
     columns = RunColumns(view.catalog)
     types = columns.types
+    found_of: dict[tuple[str, str], tuple[Run, Facet]] = {}
     for run in list_runs(view.catalog):
         column = columns.names.get(run.number, "")
         name = f"{column} name" if f"{column} name" in types else column
@@ -110,7 +114,12 @@ def _runs(view: View) -> Iterable[Facet]:
         else:
             found = item_name_counts(view.catalog, run)
         kind = {"texts": "list"}.get(types[name], types[name])
-        yield Facet(name, kind, run.documents, choices=tuple(_ordered(found)[:LISTED]), run=True)
+        facet = Facet(name, kind, run.documents, choices=tuple(_ordered(found)[:LISTED]), run=True)
+        found_of[run.kind, run.name] = run, facet
+    for run, facet in found_of.values():
+        _, whole = found_of.get((run.kind.follows or "", run.name), (run, None))
+        same = run.kind.part and whole and (whole.documents, whole.choices) == (facet.documents, facet.choices)
+        yield replace(facet, same=whole.name) if whole and same else facet
 
 
 def _values(cells: Iterable[Any]) -> Iterable[Any]:

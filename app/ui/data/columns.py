@@ -73,9 +73,8 @@ def _skipped(found: Preview) -> str:
     if not found.skipped:
         return ""
     first = found.skipped[0]
-    return escape_markdown(
-        f" · {counted(len(found.skipped), 'row')} at the start cannot be read: {first.origin}: {first.reason}"
-    )
+    said = f"{counted(len(found.skipped), 'row')} at the start cannot be read: {first.origin}: {first.reason}"
+    return f" · {escape_markdown(said)}"
 
 
 def _roles(found: Preview, key: str) -> ReadOptions | None:

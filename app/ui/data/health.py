@@ -117,13 +117,14 @@ def _lines(found: Info) -> list[dict[str, str]]:
         "Language": found.language or "not known",
         "FAISS index": _index(found.ann),
         "Not in the index yet": f"{counted(found.newer, 'passage')}, compared exactly",
-        "Deleted passages (Compact removes them)": f"{found.tombstones:,}",
-    } | {_beside(other): size(other["bytes"]) for other in found.other_models}
-    return [{"What": what, "Value": value} for what, value in lines.items()]
+        "Deleted passages": f"{found.tombstones:,}" + (", Compact removes them" if found.tombstones else ""),
+    }
+    others = [(_beside(other), f"{other['model']}, {size(other['bytes'])}") for other in found.other_models]
+    return [{"What": what, "Value": value} for what, value in (*lines.items(), *others)]
 
 
 def _beside(other: dict[str, Any]) -> str:
-    return f"{'Previous model' if other['previous'] else 'Model not in use'}: {other['model']}"
+    return "Previous model" if other["previous"] else "Model not in use"
 
 
 def _index(ann: dict[str, Any] | None) -> str:

@@ -105,7 +105,7 @@ NEWS = 600.0
 """Seconds for which the end of a job is shown whatever collection is looked at."""
 STOPPED = ("cancelled", "killed", "failed")
 SHOWN_WORDS = 12
-"""Arguments of a command that a page shows; a delete may name thousands of ids."""
+"""Arguments of a command that a card shows; a delete may name thousands of ids."""
 KEPT, NOTHING = "What was committed is kept.", "Nothing was stored or changed."
 
 
@@ -148,8 +148,8 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
 
 def _running_card(jobs: Jobs, job: Job) -> None:
     with st.container(border=True):
-        with _line(job.title):
-            _command(jobs, job)
+        with _line(job.named):
+            _command(job)
             if may_write():
                 show_cancel(jobs, job, st.container(width="content"))
         st.progress(fraction(job), text=escape_markdown(how_far(job)))
@@ -181,8 +181,8 @@ def how_far(job: Job) -> str:
 
 def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
     with st.container(border=True):
-        with _line(job.title, f" · {duration(job.seconds)}"):
-            _command(shelf.jobs, job)
+        with _line(job.named, f" · {duration(job.seconds)}"):
+            _command(job)
             if job.state == "done" and job.collection != name and job.collection in shelf.names():
                 st.button("Open", key=f"open-{job.id}", icon=":material/folder_open:", on_click=_open, args=[job])
             if job.state in STOPPED:
@@ -246,7 +246,7 @@ def _skipped(job: Job) -> None:
 
 def _earlier(jobs: Jobs, earlier: list[Job]) -> None:
     rows: list[dict[str, Any]] = [
-        {"Job": job.title, "Result": job.state, "Seconds": round(job.seconds), "Message": _last(job, jobs)}
+        {"Job": job.named, "Result": job.state, "Seconds": round(job.seconds), "Message": _last(job, jobs)}
         for job in earlier[:EARLIER]
     ]
     st.dataframe(rows, hide_index=True)
@@ -262,10 +262,9 @@ def _last(job: Job, jobs: Jobs) -> str:
     return " ".join(told(job)) if job.state == "done" else ""
 
 
-def _command(jobs: Jobs, job: Job) -> None:
-    words = [*job.command[:SHOWN_WORDS], *(["…"] if len(job.command) > SHOWN_WORDS else [])]
+def _command(job: Job) -> None:
     with st.popover("Command", icon=":material/terminal:"):
-        st.code(jobs.shortened(command_line(words)), language=None, wrap_lines=True)
+        st.code(command_line(job, SHOWN_WORDS), language=None, wrap_lines=True)
 
 
 def _open(job: Job) -> None:

@@ -12,7 +12,7 @@ import psutil
 
 from ....indexer.errors import Message
 from ....indexer.progress import Progress
-from ..words import in_pages, without_paths
+from ..words import in_pages, without_folders, without_paths
 
 TAIL = 65_536
 """Bytes from the end of a file that surely hold the newest progress."""
@@ -133,6 +133,12 @@ class Job:
         """The job's id, which sorts by time."""
         return self.folder.name
 
+    @property
+    def named(self) -> str:
+        """Its title with the name of the collection that it works on."""
+        named = self.title.endswith(f" {self.collection}")
+        return self.title if named else f"{self.collection} · {self.title}"
+
     @cached_property
     def state(self) -> State:
         """Its state; "killed" is a process that ended without a word."""
@@ -173,7 +179,7 @@ class Job:
     def events(self) -> list[Progress | str]:
         """All progress and messages so far."""
         told = (
-            without_paths(in_pages(Message(event))) if isinstance(event, str) else progress_of(event)
+            self._in_pages(event) if isinstance(event, str) else progress_of(event)
             for event in json_lines(self.folder / "events.jsonl")
         )
         return [event for event in told if event is not None]
@@ -203,8 +209,15 @@ class Job:
         """Why it failed, in one line and in the words of the pages, without the program's name before it."""
         for kept in json_lines(self.folder / ERROR):
             if isinstance(kept, dict) and isinstance(kept.get("message"), str):
-                return without_paths(in_pages(Message(kept["message"])))
-        return without_paths(in_pages(self._last_line))
+                return self._in_pages(kept["message"])
+        return self._in_pages(self._last_line)
+
+    def _in_pages(self, sentence: str) -> str:
+        """Return a sentence of the command in the words of the pages, without paths: anybody may read it.
+
+        The server's own folders go first, because a file's name tells where its path begins and ends only by luck.
+        """
+        return without_paths(without_folders(in_pages(Message(sentence)), self.folder.parent))
 
     @property
     def _last_line(self) -> str:

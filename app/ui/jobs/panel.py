@@ -14,6 +14,7 @@ from ....indexer.store.kinds import RunKind
 from ....indexer.wording import counted
 from ...api import Collection
 from ..page import escape_markdown, shut_popovers
+from ..words import without_folders
 from ..workspace import SUFFIX, Workspace, may_write
 from . import Job, Jobs
 
@@ -141,9 +142,15 @@ def labels_file(shelf: Workspace, lines: Sequence[str]) -> str:
     return str(path)
 
 
-def command_line(job_or_words: Job | Sequence[str]) -> str:
-    """Return what a user would type for a job; a collection's folder is named without its path."""
-    words = job_or_words.command if isinstance(job_or_words, Job) else job_or_words
+def command_line(job: Job, most: int | None = None) -> str:
+    """Return what a user would type for a job; collections and uploaded files are named without the server's folders.
+
+    Args:
+        job: The job.
+        most: Arguments to return at most; all if None.
+    """
+    words = [without_folders(word, job.folder.parent) for word in job.command[:most]]
+    words += ["…"] if len(words) < len(job.command) else []
     return shlex.join(["sonde", *(word.rsplit("/", 1)[-1] if word.endswith(SUFFIX) else word for word in words)])
 
 
@@ -157,7 +164,7 @@ def _watch(shelf: Workspace, id: str) -> None:
         said = progress.stage if progress else (job.said[-1] if job.said else "starting")
         share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
         counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
-        left.progress(share, escape_markdown(f"{job.title}: {said}{counts}"))
+        left.progress(share, escape_markdown(f"{job.named}: {said}{counts}"))
         if may_write():
             show_cancel(shelf.jobs, job, right)
 
@@ -175,7 +182,7 @@ def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:
 
 
 def _tell(shelf: Workspace, job: Job) -> None:
-    title = escape_markdown(job.title)
+    title = escape_markdown(job.named)
     said, command = st.columns([5, 1], vertical_alignment="center")
     with command.popover("Command", help="The same from the command line", width="stretch"):
         st.code(command_line(job), language=None, wrap_lines=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -21,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.files import write_durably
+from ..words import without_folders
 from .job import Chain, Job
 
 LONGEST_NAME = 120
@@ -117,8 +117,7 @@ class Jobs:
 
     def shortened(self, sentence: str) -> str:
         """Return a sentence without the folders of the server that hold collections, uploads and lists of labels."""
-        own = re.sub(re.escape(f"{self.folder}{os.sep}") + r"(?:uploads[/\\]\w+|labels)[/\\]", "", sentence)
-        return own.replace(f"{self.folder.parent}{os.sep}", "")
+        return without_folders(sentence, self.folder)
 
     def all(self) -> list[Job]:
         """Return every job, newest first."""
@@ -202,7 +201,7 @@ class Jobs:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return  # somebody else has
         if now.state == "running":
-            raise UsageError(f"{job.title} is still running: cancel it first")
+            raise UsageError(f"{job.named} is still running: cancel it first")
         others = [other.command for other in self.all() if other.id != job.id]
         if not any(self.uploads.named(job.command) & self.uploads.named(words) for words in others):
             self.uploads.drop(job.command)
@@ -217,7 +216,7 @@ class Jobs:
     def _start(self, title: str, collection: str, command: Sequence[str], then: Chain, background: bool) -> Job:
         busy = self.behind(collection) if background else self.running(collection)
         if busy:
-            raise UsageError(f"{busy.title} is still running: wait for it, or cancel it")
+            raise UsageError(f"{busy.named} is still running: wait for it, or cancel it")
         self._prune()
         started = time.time()
         folder = self.folder / f"{int(started * 1000):015d}-{secrets.token_hex(3)}"

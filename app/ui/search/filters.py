@@ -29,8 +29,9 @@ def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
 
 
 def facets_of(collection: Collection) -> list[Facet]:
-    """Return what one can filter by."""
-    return known_facets(str(collection.path), collection.state(), collection)
+    """Return what one can filter by; groups that have two names only once, unless the address names the other."""
+    known = known_facets(str(collection.path), collection.state(), collection)
+    return [facet for facet in known if not facet.same or f"f.{facet.name}" in st.query_params]
 
 
 def show_filters(collection: Collection) -> tuple[str | None, float | None]:
@@ -75,7 +76,7 @@ def chosen_of(collection: Collection, facet: Facet) -> list[Value]:
 
 
 def _fields(known: list[Facet]) -> list[Facet]:
-    usable = [facet for facet in known if facet.documents and (facet.choices or facet.type != "list")]
+    usable = [facet for facet in known if _has_widget(facet)]
     if len(usable) <= SHOWN:
         return usable
     names = [facet.name for facet in usable]
@@ -83,13 +84,20 @@ def _fields(known: list[Facet]) -> list[Facet]:
     return [facet for facet in usable if facet.name in named]
 
 
+def _has_widget(facet: Facet) -> bool:
+    """Return whether a filter can leave some documents out: a number or a day that all share cannot."""
+    if facet.choices or not facet.documents:
+        return bool(facet.documents)
+    return facet.type == "text" or _days(facet) is not None or _ends(facet) is not None
+
+
 def _widget(collection: Collection, facet: Facet) -> str:
     if facet.choices:
         return _choices(collection, facet)
-    if facet.type == "date":
-        return _dates(facet)
-    if facet.type in ("integer", "real"):
-        return _range(facet)
+    if days := _days(facet):
+        return _dates(facet, *days)
+    if ends := _ends(facet):
+        return _range(facet, ends)
     part = st.text_input(
         escape_markdown(facet.name), key=f"f.{facet.name}", bind="query-params", placeholder="contains …",
     )  # fmt: skip
@@ -114,10 +122,7 @@ def _choices(collection: Collection, facet: Facet) -> str:
     return among(facet.name, facet.type, list(given)) if given else ""
 
 
-def _range(facet: Facet) -> str:
-    ends = _ends(facet)
-    if ends is None:
-        return ""
+def _range(facet: Facet, ends: tuple[float, float]) -> str:
     step = 1 if facet.type == "integer" else (ends[1] - ends[0]) / 100
     first, last = st.slider(
         escape_markdown(facet.name), ends[0], ends[1], ends, step, key=f"f.{facet.name}", bind="query-params",
@@ -135,10 +140,13 @@ def _ends(facet: Facet) -> tuple[float, float] | None:
     return (int(low), int(high)) if facet.type == "integer" else (float(low), float(high))
 
 
-def _dates(facet: Facet) -> str:
+def _days(facet: Facet) -> tuple[date, date] | None:
+    """Return the first and the last day, None where there is nothing between them to choose."""
     low, high = _day(facet.low), _day(facet.high)
-    if low is None or high is None or low >= high:
-        return ""
+    return None if low is None or high is None or low >= high else (low, high)
+
+
+def _dates(facet: Facet, low: date, high: date) -> str:
     given: Any = st.date_input(
         escape_markdown(facet.name), (low, high), low, high, key=f"f.{facet.name}", bind="query-params",
     )  # fmt: skip
@@ -187,6 +195,4 @@ def _clear(collection: Collection, known: list[Facet]) -> None:
 
 def _whole(facet: Facet) -> Any:
     """Return the value of a widget that leaves nothing out."""
-    if facet.type == "date":
-        return _day(facet.low), _day(facet.high)
-    return _ends(facet) if facet.type in ("integer", "real") else ""
+    return _days(facet) or _ends(facet) or ""

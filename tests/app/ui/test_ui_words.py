@@ -1,5 +1,7 @@
 """What jobs and errors say on a page: the pages' own words, no options of the command line, no paths of the server."""
 
+# ruff: noqa: F811  (fixtures that are imported)
+
 import json
 import os
 import signal
@@ -11,11 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served_ui import weightless
+from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
 
 from sonde.app.ui.data.jobs import how_far
 from sonde.app.ui.jobs import Job, Jobs
+from sonde.app.ui.jobs.panel import command_line
+from sonde.app.ui.launch import VARIABLE
+from sonde.app.ui.page import said_by_pages
 from sonde.app.ui.words import in_pages, label, without_paths
-from sonde.indexer.errors import Message, arg
+from sonde.indexer.errors import Message, SondeError, arg
 from sonde.indexer.ingest import source as source_module
 from sonde.indexer.progress import Progress
 from sonde.indexer.readers.reading import ReadProgress
@@ -73,6 +79,35 @@ def test_a_failed_job_names_widgets_and_files_and_keeps_what_is_wrong_as_data(jo
     assert (kept["field"], kept["value"]) == ("min_size", "1")
     gone = ended(jobs.start("Index", "rows", ["index", str(rows.with_name("no.csv")), "--to", to]))
     assert gone.error == "no.csv does not exist: check the path"
+
+
+@pytest.mark.parametrize("shelf", ["plain", "my texts", "it's, (new)"])
+def test_messages_and_commands_of_a_job_name_files_without_folders(tmp_path: Path, shelf: str) -> None:
+    folder = tmp_path / shelf / ".sonde-jobs" / "000000000000001-abcdef"
+    folder.mkdir(parents=True)
+    sent, labels = folder.parent / "uploads" / "0a1b" / "(my) rows.csv", folder.parent / "labels" / "77.txt"
+    words = ["label", f"{tmp_path / shelf / 'shop.sonde'}", "--labels-file", str(labels), str(sent)]
+    kept = {"title": "t", "collection": "c", "command": words, "started": time.time(), "pid": 0}
+    (folder / "job.json").write_text(json.dumps(kept))
+    (folder / "events.jsonl").write_text(json.dumps(f"{sent}: text: content") + "\n")
+    (folder / "error.json").write_text(json.dumps({"message": f"cannot read {sent} and {labels}"}))
+    job = Job.read(folder)
+    assert job.said == ["(my) rows.csv: text: content"]
+    assert job.error == "cannot read (my) rows.csv and 77.txt"
+    assert command_line(job) == "sonde label shop.sonde --labels-file 77.txt '(my) rows.csv'"
+    assert command_line(job, 2) == "sonde label shop.sonde '…'"
+
+
+def test_paths_are_shown_only_to_the_user_of_the_server_s_own_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = SondeError(f"cannot load /srv/models/e5 for {tmp_path / 'shop.sonde'}")
+    for local, said_there in (
+        (True, "cannot load /srv/models/e5 for shop.sonde"),
+        (False, "cannot load e5 for shop.sonde"),
+    ):
+        monkeypatch.setenv(VARIABLE, json.dumps({"shelf": str(tmp_path), "local": local}))
+        assert said_by_pages(said) == said_there
 
 
 def test_a_killed_job_ran_until_the_last_that_it_wrote(tmp_path: Path) -> None:
@@ -134,6 +169,23 @@ def test_the_total_of_an_index_run_counts_what_was_read_and_stands_still() -> No
     list(items)
     followed.notify(Progress("embedding", 1_000, None, "documents"))
     assert told[-1].total == 1_000
+
+
+@pytest.mark.parametrize(
+    ("title", "named"), [("Map", "shop · Map"), ("Create shop", "Create shop"), ("Workshop", "shop · Workshop")]
+)
+def test_a_job_names_its_collection(pages: Pages, title: str, named: str) -> None:
+    pages.collection("shop")
+    pages.collection("other")
+    folder = pages.shelf / ".sonde-jobs" / "000000000000001-abcdef"
+    folder.mkdir(parents=True)
+    kept = {"title": title, "collection": "shop", "command": ["map"], "started": time.time(), "pid": os.getpid()}
+    (folder / "job.json").write_text(json.dumps(kept))
+    (folder / "exit").write_text("1")
+    (folder / "error.json").write_text(json.dumps({"message": "it broke"}))
+    assert Job.read(folder).named == named
+    page = pages.open("data", collection="other")
+    assert f"**{named}**" in shown(page)
 
 
 def test_an_index_job_says_what_it_does_before_its_first_batch(tmp_path: Path) -> None:

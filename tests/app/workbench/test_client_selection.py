@@ -10,6 +10,7 @@ from benched import in_node, part_passes, passes, table
 from linked import linked
 
 from sonde.app.workbench import assets
+from sonde.pipelines.facets import Column, Facets
 
 SELECT = """
 const table = unpack(await file("table")), selections = JSON.parse(new TextDecoder().decode(await file("selections")));
@@ -65,6 +66,33 @@ def test_random_selections_and_all_counts_are_those_of_numpy(tmp_path: Path) -> 
             counts = np.bincount(column.values[among] + 1, minlength=len(column.names) + 1)
             assert answer["counts"][column.name] == counts.tolist(), (selection, column.name)
     assert len(sizes) > 60, "selections of many sizes were compared"
+
+
+def nested() -> Facets:
+    """Return 7 documents in a tree: animals (cats (lions), dogs), plants; the last one is in no group."""
+    names, above = ("animals", "cats", "plants", "lions", "dogs"), (-1, 0, -1, 1, 0)
+    own = np.array([3, 3, 1, 4, 2, 2, -1], np.int32)
+    column = Column("taxonomy:t", "Taxonomy: t", "class", own, names, above=above)
+    stars = Column("stars", "stars", "number", np.arange(7.0))
+    return Facets("zoo", None, np.arange(7), np.full((7, 2), np.nan, np.float32), [column, stars], [], ())
+
+
+def test_a_group_has_the_documents_of_the_groups_under_it(tmp_path: Path) -> None:
+    def part(*values: str | None) -> dict[str, Any]:
+        return {"kind": "values", "column": "taxonomy:t", "values": list(values)}
+
+    few = {"kind": "range", "column": "stars", "low": 1, "high": 4}
+    asked = [[], [part("animals")], [part("cats")], [part("animals") | {"not": True}], [part(None)], [few]]
+    selections = [{"mode": "all", "parts": each} for each in asked]
+    made = nested()
+    found = in_node(tmp_path, SELECT, table=made.pack(), selections=json.dumps(selections).encode())
+    assert [answer["rows"] for answer in found] == [
+        [0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3], [0, 1, 2], [4, 5, 6], [6], [1, 2, 3, 4]
+    ]  # fmt: skip
+    assert made.columns[0].counts == [4, 3, 2, 2, 1]
+    for answer in found[:5]:
+        assert answer["counts"]["taxonomy:t"] == [1, 4, 3, 2, 2, 1]
+    assert found[5]["counts"]["taxonomy:t"] == [0, 3, 2, 1, 1, 1]
 
 
 def test_bins_of_numbers_and_days_count_every_document(tmp_path: Path) -> None:

@@ -127,6 +127,54 @@ def test_every_part_of_sonde_that_filters_takes_all_under_a_group(desk: Collecti
     assert among_hits == {facet.name: [("late", 2), ("cards", 1), ("cash", 1), ("it's 100%", 1), ("lost", 1)]}
 
 
+COUNTED = {0: 6, 1: 3, 2: 2, 3: 3, 4: 7, 5: 6, 6: 4}
+"""Documents in and under each group that has any."""
+
+
+def test_a_group_has_the_same_documents_in_charts_selections_filters_and_counts(desk: Collection) -> None:
+    column = next(one for one in desk.table().columns if one.name == "taxonomy:taxonomy")
+    names = {0: "cards", 1: "lost", 2: "2 late", 3: "3 late", 4: "cash", 5: "it's 100%", 6: "6 late", -1: "no group"}
+    number = {name: each for each, name in names.items()}
+    assert {number[name]: count for name, count in zip(column.names, column.counts, strict=True)} == COUNTED | {-1: 1}
+    assert [number[name] for name in column.names[:2]] == [4, 0], "the largest groups come first"
+    for group, count in COUNTED.items():
+        where = f'"taxonomy:taxonomy" = {group}'
+        part = {"kind": "values", "column": "taxonomy:taxonomy", "values": [names[group]]}
+        chosen = {one.id for one in desk.numbered(desk.select({"parts": [part]}).tolist())}
+        rest = desk.select({"parts": [part | {"not": True}]})
+        assert len(chosen) == count
+        assert chosen == ids_where(desk, where) == {one.id for one in desk.members("taxonomy", group, k=100)}
+        assert len(rest) == len(INSIDE) - count
+    run = desk.newest_run("taxonomy").run
+    assert desk.item_sizes(run) == dict(desk.count_by("taxonomy:taxonomy").values) == COUNTED | {-1: 1}
+    by_name = dict(desk.count_by("taxonomy:taxonomy name").values)
+    assert by_name == {"late": 9, "cash": 7, "it's 100%": 6, "cards": 6, "lost": 3, "no group": 1}
+    known, missing = desk.count_by("taxonomy:taxonomy"), desk.count_by("taxonomy:taxonomy").missing
+    assert (known.documents, missing) == (16, 2)
+
+
+def test_groups_by_a_column_count_the_documents_under_them(desk: Collection) -> None:
+    found = desk.breakdown("taxonomy", "n")
+    sums = {item.number: int(row.sum()) for item, row in zip(found.items, found.counts, strict=True) if row.sum()}
+    assert sums == COUNTED | {-1: 1}
+    assert found.totals.sum() == 14, "a share is of all documents, each counted once"
+
+
+def test_groups_beyond_the_names_of_a_column_count_for_the_group_above(tmp_path: Path) -> None:
+    rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(602)]
+    made = index(rows, tmp_path / "many.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    table = "number,name,parent\n0,top,\n" + "".join(f"{n},g{n},{0 if n < 200 else ''}\n" for n in range(1, 301))
+    inside = [(n, 1 + n // 2) for n in range(600)] + [(600, 1), (601, 300)]
+    made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{group}\n" for n, group in inside))
+    [column] = [one for one in made.table().columns if one.name == "taxonomy:taxonomy"]
+    assert (column.cut, len(column.names), column.names[0], column.names[-1]) == (True, 256, "top", "other")
+    assert column.counts[0] == made.count_by("taxonomy:taxonomy").values[0][1] == 399
+    part = {"kind": "values", "column": "taxonomy:taxonomy", "values": ["top"]}
+    assert len(made.select({"parts": [part]})) == 399
+    cut = {"kind": "values", "column": "taxonomy:taxonomy", "values": [{"other": True}]}
+    assert len(made.select({"parts": [cut]})) == column.counts[-1]
+
+
 def test_groups_of_a_taxonomy_are_compared_with_all_under_them(desk: Collection) -> None:
     found = desk.compare(clusters=(0, 4), run="taxonomy")
     assert isinstance(found, Contrast)

@@ -1,0 +1,31 @@
+"""What the pages say of files that were sent: the names that their owner knows, never where the server keeps them."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+import gzip
+from typing import Any
+
+import pytest
+from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
+
+BAD_FILES = {
+    "empty.csv": (b"", "empty.csv is empty: give a file with content"),
+    "no rows (1).csv": (b"id,text\n", "no rows (1).csv has a header (id, text) but no rows: give a file with content"),
+    "of,my's.parquet": (b"PAR1", "of,my's.parquet is not a valid Parquet file, or is truncated: get a new copy"),
+    "page.html": (
+        b"<p></p>",
+        "page.html: 1 of the first 1 rows cannot be read; the first is page.html: no text in it.",
+    ),
+    "notes.docx": (b"zz", "cannot tell the format of notes.docx: use one of the suffixes .csv"),
+    "cut.csv.gz": (gzip.compress(b"id,text\n" * 99)[:-20], "cut.csv.gz cannot be decompressed: it is damaged or cut"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_an_error_names_an_uploaded_file_as_the_user_does(pages: Pages, name: str) -> None:
+    content, said = BAD_FILES[name]
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([(name, content, "text/csv")]).run()
+    [error] = [text.replace("\\", "") for text in (each.value for each in page.error)]
+    assert error.startswith(said)
+    assert "uploads" not in shown(page) and str(pages.shelf) not in shown(page)
