@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..ingest import BuildSettings
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
+from ..store.disk import disk_bytes, disk_parts
 from ..store.documents import document_ids, document_numbers, ids_by_number
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder, other_models
@@ -24,11 +25,11 @@ from .beside import beside_folders
 from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
-from .generations import generation_number, has_lost
+from .generations import generation_number, has_lost, remove_old_versions
 from .layout import RUNS, Published, ShardedGeneration
 from .manifest import changed_files
 from .model import kept_problem
-from .shard import Action, ShardTask
+from .shard import COMPACTED, Action, ShardTask
 
 
 def delete_sharded(
@@ -55,15 +56,20 @@ def delete_sharded(
 
 
 def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
-    """Compact every shard, and publish all of them in one commit.
+    """Compact every shard, and publish all of them in one commit; then remove the versions of the generation before.
+
+    A search that is reading them goes on with the files that it has opened.
 
     Raises:
         SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
     """
+    before = disk_bytes(collection.path)
     with collection.locked() as base:
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
         done = run_tasks(base, tasks, runner, notify=notify)
-        return CompactReport(*(sum(each.counts[field.name] for each in done) for field in fields(CompactReport)))
+        remove_old_versions(collection.path, kept=1)
+    counts = {name: sum(each.counts[name] for each in done) for name in COMPACTED}
+    return CompactReport(**counts, disk_before=before, disk=disk_bytes(collection.path))
 
 
 def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> list[str]:
@@ -117,10 +123,7 @@ def sharded_info(collection: ShardedCollection) -> Info:
         parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
         documents, passages, tombstones = view.catalog.counts()
         measured = [part.ann for part in parts if part.ann]
-        names = dict.fromkeys(name for part in parts for name in part.bytes)
-        sizes = {name: sum(part.bytes.get(name, 0) for part in parts) for name in names}
-        if collection.runs:
-            sizes["runs"] = collection.runs.catalog_path.stat().st_size
+        versions = {f"{name}/{state.version}" for name, state in collection.stored_generation.folders.items()}
         return Info(
             path=str(collection.path),
             documents=documents,
@@ -134,7 +137,7 @@ def sharded_info(collection: ShardedCollection) -> Info:
             ann=min(measured, key=lambda ann: ann["recall"]) if len(measured) == len(parts) and measured else None,
             lexical=view.generation.lexical.rows if view.generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
-            bytes=sizes,
+            bytes=disk_parts(collection.path, view.catalog.get(PREVIOUS), versions),
             generation=view.generation.number,
             search_defaults=view.catalog.get("search_defaults"),
             shards=collection.sharding.shards,
