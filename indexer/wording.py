@@ -49,6 +49,11 @@ def per_second(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
+def part_name(part: str) -> str:
+    """Return a part of a collection on disk in words: "previous model"."""
+    return part.replace("_", " ")
+
+
 def size(count: float) -> str:
     """Return bytes in words: "3.2 MB"."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -189,6 +189,8 @@ class _Plain:
             say(event)
             return
         now, pace = time.monotonic(), self.paces(event)
+        if not event.done and event.total is None:  # a stage that may have nothing to do
+            return
         if not self.quiet and now - self.last >= PLAIN_SECONDS:
             self.last = now
             of = f" of {event.total:,}" if event.total else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.wording import counted, on_one_line, size
+from ...indexer.wording import counted, on_one_line, part_name, size
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .terminal import unchanged
 
@@ -49,7 +49,7 @@ def _print_info(found: "Info", name: str) -> None:
         "lexical": counted(found.lexical, "passage") if found.lexical is not None else "none: run `sonde repair`",
         **({"late": _late_line(found.late)} if found.late else {}),
         "metadata": ", ".join(f"{on_one_line(name)} ({kind})" for name, kind in found.fields.items()) or "none",
-        "disk": ", ".join(f"{name} {size(count)}" for name, count in found.bytes.items()),
+        "disk": f"{size(found.disk)}: {', '.join(f'{part_name(part)} {size(n)}' for part, n in found.bytes.items())}",
     }
     if found.model_settings.get("kind") == "static":
         lines["note"] = (
@@ -136,7 +136,11 @@ def repair(collection: CollectionPath, device: Device = "auto", json: Json = Fal
 
 
 def compact(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
-    """Remove the data of deleted documents, and merge files. The collection can be searched at the same time.
+    """Give back the space of deleted documents: in the catalog, the embeddings and all indexes. Files are merged.
+
+    The collection can be searched at the same time. For a while, this needs up to twice the space on disk. A catalog
+    that cannot be rewritten for lack of space stays as it is, and a message says so. Embeddings of a previous model,
+    kept for `sonde model --undo`, stay; `sonde model --forget` removes them.
 
     \b
     Examples:
@@ -154,7 +158,8 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
         print(
             f"{counted(report.removed, 'tombstone')} removed, "
             f"{counted(report.segments_before, 'segment')} became {report.segments}, "
-            f"embeddings {size(report.bytes_before)} became {size(report.bytes)}"
+            f"embeddings {size(report.bytes_before)} became {size(report.bytes)}, "
+            f"the whole collection {size(report.disk_before)} became {size(report.disk)}"
         )
 
 

@@ -229,7 +229,10 @@ class AnnIndex:
         rows = np.arange(start, stop) if alive is None else start + np.flatnonzero(alive[start:stop])
         nodes = self.nodes.extended(vectors, rows)
         held = held_out(self.info.kind, len(nodes) - len(self.nodes))
-        info = replace(self.info, rows=stop, vectors=len(nodes), device=self.place.name.partition(":")[0])
+        why = self.info.reason.rpartition("; ")[2]
+        reason = kinds.described(self.info.kind, self.info.dimension, len(nodes), why)
+        device = self.place.name.partition(":")[0]
+        info = replace(self.info, rows=stop, vectors=len(nodes), reason=reason, device=device)
         random = np.random.default_rng(info.seed)
         grown = grow(self.over(nodes, info), vectors, held, random, notify)
         self.index, self.nodes, self.info = grown.index, grown.nodes, grown.info

@@ -229,7 +229,12 @@ def choose_kind(settings: AnnSettings, dimension: int, vectors: int, gpu: OnGpu 
 
         budget = settings.memory_budget or int(BUDGET_SHARE * psutil.virtual_memory().available)
         kind, why = _on_gpu(dimension, vectors, budget, gpu) if gpu else _on_cpu(dimension, vectors, budget)
-    return kind, f"{vectors:,} vectors: {kind}, {bytes_needed(kind, dimension, vectors) / 1e6:,.0f} MB; {why}"
+    return kind, described(kind, dimension, vectors, why)
+
+
+def described(kind: Kind, dimension: int, vectors: int, why: str) -> str:
+    """Return in words how many vectors an index holds, of which kind it is, its size, and why it was chosen."""
+    return f"{vectors:,} vectors: {kind}, {bytes_needed(kind, dimension, vectors) / 1e6:,.0f} MB; {why}"
 
 
 def suits_cpu(kind: Kind, dimension: int, vectors: int) -> bool:

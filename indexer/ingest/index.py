@@ -28,6 +28,7 @@ from ..wording import counted
 from .chunker import Chunker
 from .commit import Committer
 from .late import LateFollower
+from .pace import Pace
 from .plan import Ahead, Batch, Planner, key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 
@@ -58,8 +59,8 @@ def index_documents(
 ) -> BuildReport:
     """Bring a collection up to date with `documents`; make it if it does not exist.
 
-    Each batch is one commit: killed at any moment, the same call goes on after the last one. Documents whose key
-    and content are unchanged cost a look-up; equal texts are embedded once.
+    A commit comes every few seconds: killed at any moment, the same call goes on after the last one. Documents whose
+    key and content are unchanged cost a look-up; equal texts are embedded once.
 
     Args:
         documents: What to index; read once, as a stream.
@@ -272,7 +273,7 @@ def _run(
 ) -> None:
     seen, reading = Seen(), Catalog.open(folder / "catalog.db")
     planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
-    done = 0
+    done, pace = 0, Pace()
     with (
         closing(reading),
         LexicalFollower(folder, catalog) as lexical,
@@ -281,13 +282,15 @@ def _run(
         lexical.follow()
         late = LateFollower(folder, catalog, encoder) if is_wanted(catalog) else None
         committer, fields = Committer(folder, catalog, lexical, encoder, tally, late, numbers), catalog.fields()
-        notify(Progress("embedding", 0, None, "documents"))  # the first batch can take a minute
         for batch in batches:
+            if batch.documents and not done:
+                notify(Progress("embedding", 0, None, "documents"))  # the first commit can take a while
             began = time.monotonic()
-            committer.commit(batch)
-            fields = _with_notes(fields, catalog.fields(), notify)
-            done += batch.read
-            notify(Progress("embedding", done, None, "documents"))
+            for part in [batch] if settings.batch else pace.parts(batch):
+                committer.commit(part)
+                fields = _with_notes(fields, catalog.fields(), notify)
+                done += part.read
+                notify(Progress("embedding", done, None, "documents"))
             if settings.batch is None:
                 planner.size = _next_size(planner.size, batch, time.monotonic() - began)
         if late:

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ..encoder import Encoder
-from ..errors import NothingToIndexError, OtherModelError, SondeError, UsageError, WriterBusyError, arg, out_of_range
+from ..errors import (
+    Message,
+    NothingToIndexError,
+    OtherModelError,
+    SondeError,
+    UsageError,
+    WriterBusyError,
+    arg,
+    out_of_range,
+)
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
 from ..ingest.ids import read_with_ids
@@ -57,7 +66,10 @@ def in_turn(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify 
 
 def _named(notify: Notify, name: str) -> Notify:
     def tell(event: Progress | str) -> None:
-        notify(replace(event, stage=f"{name}: {event.stage}") if isinstance(event, Progress) else event)
+        if isinstance(event, Progress):
+            notify(replace(event, stage=f"{name}: {event.stage}"))
+        else:
+            notify(Message(f"{name}: {event.marked if isinstance(event, Message) else event}"))
 
     return tell
 

@@ -1,10 +1,10 @@
 """A sharded collection on disk: opening it, and reading one consistent generation of all shards."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from ..encoder import Encoder
 from ..errors import SondeError
@@ -14,6 +14,7 @@ from ..store.elsewhere import Elsewhere
 from ..store.joined import JoinedCatalog
 from ..store.lock import refuse_links, writer_lock
 from ..store.numbers import Numbers
+from ..store.view import View
 from . import COLLECTION
 from .bucket import bucket_of
 from .commit import commit
@@ -25,6 +26,8 @@ from .view import JoinedGeneration, JoinedView
 
 ATTEMPTS = 5
 """How often a reader starts over when a run removes old versions between its look at a generation and their opening."""
+
+Read = TypeVar("Read")
 
 
 class _Opened:
@@ -132,10 +135,8 @@ class ShardedCollection(StoredCollection):
         if outer is not None:  # a view inside a view, in one thread, is the same view
             yield outer
             return
-        opened = self._current_shards()
         with ExitStack() as stack:
-            catalog = self._joined(opened)
-            views = {shard: stack.enter_context(part.view()) for shard, part in opened.shards.items()}
+            opened, catalog, views = self._on_newest(lambda opened: self._entered(opened, stack))
             if opened.generation is None:
                 parts = {shard: (view.collection.path, view.generation) for shard, view in views.items()}
                 spec = self._sharding.with_model_of(opened.stored).spec
@@ -153,7 +154,25 @@ class ShardedCollection(StoredCollection):
     def open_catalog(self) -> JoinedCatalog:
         """Return the catalogs of all shards as one."""
         outer = getattr(self._local, "view", None)
-        return outer.catalog if outer is not None else self._joined(self._current_shards())
+        return outer.catalog if outer is not None else self._on_newest(self._joined)
+
+    def _on_newest(self, read: Callable[[_Opened], Read]) -> Read:
+        """Read the newest generation, and a newer one if a run has removed files of it meanwhile."""
+        while True:
+            opened = self._current_shards()
+            try:
+                return read(opened)
+            except SondeError:
+                if generation_number(self.path) == opened.stored.number:
+                    raise
+
+    def _entered(self, opened: _Opened, stack: ExitStack) -> tuple[_Opened, JoinedCatalog, dict[int, View]]:
+        """Open the catalogs of a generation and a view of each shard, which end with the stack."""
+        with ExitStack() as attempt:
+            catalog = self._joined(opened)
+            views = {shard: attempt.enter_context(part.view()) for shard, part in opened.shards.items()}
+            stack.push(attempt.pop_all())
+        return opened, catalog, views
 
     @contextmanager
     def locked(self) -> Iterator[ShardedGeneration]:

@@ -11,7 +11,7 @@ from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, coming_n
 from .truth import LocalTruth, Truth
 
 KEPT = 2
-"""Generations whose versions are kept: a reader may have opened the one before the newest."""
+"""Generations whose versions are kept: a reader may have opened the one before the newest. `compact` keeps one."""
 REMEMBERED = 100
 """Generations whose files are kept, so that a run that began long ago still finds its number taken."""
 FIRST = "000001"
@@ -72,7 +72,7 @@ def generation_number(folder: Path) -> int:
     return int(Path(names[-1]).stem) if names else 0
 
 
-def remove_old_versions(folder: Path, *places: str) -> None:
+def remove_old_versions(folder: Path, *places: str, kept: int = KEPT) -> None:
     """Remove versions that none of the newest generations names, and files of generations long past.
 
     If one of the newest generations cannot be read, nothing is removed: what it names is not known.
@@ -80,19 +80,20 @@ def remove_old_versions(folder: Path, *places: str) -> None:
     Args:
         folder: The collection.
         places: Patterns of folders of versions; those of all shards and of the runs if none is given.
+        kept: How many of the newest generations keep their versions, from 1.
     """
     truth = LocalTruth(folder)
     names = generation_names(truth)
     try:
-        generations = [ShardedGeneration.load(truth, folder, name) for name in names[-KEPT:]]
+        generations = [ShardedGeneration.load(truth, folder, name) for name in names[-kept:]]
     except SondeError:
         return
     for name in names[:-REMEMBERED]:
         (folder / name).unlink(missing_ok=True)
-    kept = {folder / name / state.version for each in generations for name, state in each.folders.items()}
+    needed = {folder / name / state.version for each in generations for name, state in each.folders.items()}
     for place in places or ("shards/*", RUNS):
         for path in folder.glob(f"{place}/*"):
-            if path not in kept and VERSION.fullmatch(path.name):
+            if path not in needed and VERSION.fullmatch(path.name):
                 shutil.rmtree(path, ignore_errors=True)
 
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..store.models import other_models
+from ..store.disk import disk_parts
+from ..store.models import PREVIOUS, other_models
 from ..upkeep.info import Info, info
 from ..wording import counted
 from .collection import ShardedCollection
@@ -18,10 +19,7 @@ def sharded_info(collection: ShardedCollection) -> Info:
     with collection.view() as view:
         parts = [info(shard, load=collection.elsewhere is None) for shard in collection.shards.values()]
         documents, passages, tombstones = view.catalog.counts()
-        names = dict.fromkeys(name for part in parts for name in part.bytes)
-        sizes = {name: sum(part.bytes.get(name, 0) for part in parts) for name in names}
-        if collection.runs:
-            sizes["runs"] = collection.runs.catalog_path.stat().st_size
+        versions = {f"{name}/{state.version}" for name, state in collection.stored_generation.folders.items()}
         return Info(
             path=str(collection.path),
             documents=documents,
@@ -35,7 +33,7 @@ def sharded_info(collection: ShardedCollection) -> Info:
             ann=joined_ann([part.ann for part in parts]),
             lexical=view.generation.lexical.rows if view.generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
-            bytes=sizes,
+            bytes=disk_parts(collection.path, view.catalog.get(PREVIOUS), versions),
             generation=view.generation.number,
             search_defaults=view.catalog.get("search_defaults"),
             shards=collection.sharding.shards,

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ..errors import SondeError
+from ..store.disk import disk_bytes
 from ..upkeep import info
-from ..upkeep.info import QuickLook, size_of, stored_recall
+from ..upkeep.info import QuickLook, stored_recall
 from . import is_sharded
 from .generations import committed_generation
 from .layout import ShardedGeneration, Sharding
@@ -14,7 +15,7 @@ def quick_look(folder: Path) -> QuickLook:
     """Look at the collection in `folder`; one that is damaged gives its `problem`."""
     if not is_sharded(folder):
         return info.quick_look(folder)
-    size, changed = size_of(folder), last_change(folder)
+    size, changed = disk_bytes(folder), last_change(folder)
     try:
         sharding, newest = Sharding.read(folder), committed_generation(folder)
     except SondeError as error:

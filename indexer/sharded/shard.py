@@ -96,6 +96,9 @@ COUNTS: tuple[str, ...] = (
     "cut_documents",
 )
 
+COMPACTED: tuple[str, ...] = ("removed", "segments_before", "segments", "bytes_before", "bytes")
+"""Counts of a shard that was compacted, as in `CompactReport`."""
+
 
 def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify = silent) -> ShardDone:
     """Bring one shard up to date and publish the new version. Killed at any moment, the same call goes on.
@@ -188,10 +191,8 @@ def _compacted(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
         if before != after:
             order = order[old.document_of_row()[: len(order)] >= 0]
     write_order(folder / ORDER, order)
-    return {
-        "removed": before[1] - after[1], "segments_before": len(before[0]), "segments": len(after[0]),
-        "bytes_before": vectors_size(base), "bytes": vectors_size(folder),
-    }  # fmt: skip
+    counts = (before[1] - after[1], len(before[0]), len(after[0]), vectors_size(base), vectors_size(folder))
+    return dict(zip(COMPACTED, counts, strict=True))
 
 
 def _with_late(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Notify) -> dict[str, int]:
@@ -221,7 +222,14 @@ def _changed(task: ShardTask, folder: Path) -> bool:
         return False
     if task.base is None or task.action in ("repair", "late"):  # only shards that need it get the task
         return True
-    return _generation(folder) != _generation(shard_folder(task.folder, task.shard) / task.base)
+    base = shard_folder(task.folder, task.shard) / task.base
+    if task.action == "compact" and _catalog_size(folder) < _catalog_size(base):
+        return True
+    return _generation(folder) != _generation(base)
+
+
+def _catalog_size(folder: Path) -> int:
+    return (folder / "catalog.db").stat().st_size
 
 
 def _generation(folder: Path) -> int:

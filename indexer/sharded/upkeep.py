@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..ingest import BuildSettings
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
+from ..store.disk import disk_bytes
 from ..store.documents import document_ids, document_numbers, ids_by_number
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder
@@ -22,11 +23,11 @@ from .beside import beside_folders
 from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
-from .generations import generation_number, has_lost
+from .generations import generation_number, has_lost, remove_old_versions
 from .layout import RUNS, Published, ShardedGeneration
 from .manifest import changed_files
 from .model import kept_problem
-from .shard import Action, ShardTask
+from .shard import COMPACTED, Action, ShardTask
 
 
 def delete_sharded(
@@ -53,15 +54,20 @@ def delete_sharded(
 
 
 def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
-    """Compact every shard, and publish all of them in one commit.
+    """Compact every shard, and publish all of them in one commit; then remove the versions of the generation before.
+
+    A search that is reading them goes on with the files that it has opened.
 
     Raises:
         SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
     """
+    before = disk_bytes(collection.path)
     with collection.locked() as base:
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
         done = run_tasks(base, tasks, runner, notify=notify)
-        return CompactReport(*(sum(each.counts[field.name] for each in done) for field in fields(CompactReport)))
+        remove_old_versions(collection.path, kept=1)
+    counts = {name: sum(each.counts[name] for each in done) for name in COMPACTED}
+    return CompactReport(**counts, disk_before=before, disk=disk_bytes(collection.path))
 
 
 def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> list[str]:

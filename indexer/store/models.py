@@ -13,10 +13,9 @@ from typing import Any
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from .catalog import Catalog
+from .disk import MODELS, disk_bytes
 from .rules import FINGERPRINT
 
-FOLDER = "models"
-"""The folder of other models' embeddings in a collection's folder."""
 PREVIOUS = "previous_model"
 """Property of the catalog: the fingerprint of the model to which `--undo` goes back; none where there is none."""
 HISTORY = "model_history"
@@ -25,7 +24,7 @@ HISTORY = "model_history"
 
 def models_folder(folder: Path) -> Path:
     """Return where the embeddings of other models lie."""
-    return folder / FOLDER
+    return folder / MODELS
 
 
 def model_folder(folder: Path, fingerprint: str) -> Path:
@@ -113,8 +112,7 @@ def _read(path: Path, previous: bool) -> OtherModel | None:
     if not parts:
         return None
     documents, passages = sum(each[1] for each in parts), sum(each[2] for each in parts)
-    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
-    return OtherModel(path, ModelSpec.from_dict(parts[0][0]), documents, passages, size, previous)
+    return OtherModel(path, ModelSpec.from_dict(parts[0][0]), documents, passages, disk_bytes(path), previous)
 
 
 def _counted(path: Path) -> tuple[dict[str, Any], int, int] | None:

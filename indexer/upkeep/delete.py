@@ -2,8 +2,9 @@
 
 import secrets
 import shutil
+import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import check_folder
 from ..store.derived import update_derived, update_lexical
+from ..store.disk import disk_bytes
 from ..store.documents import numbers_by_id
 from ..store.integrity import sweep
 from ..store.late import move_late
@@ -27,29 +29,49 @@ from ..store.writing import delete_documents
 from ..wording import shown_id
 
 SEGMENT_ROWS = 65_536
+FREE = 0.05
+"""Share of empty pages from which a catalog is rewritten although nothing was deleted since."""
+SPARSE = "sparse"
+"""Property of a catalog that was compacted, until it is rewritten: pages that are half empty cannot be counted."""
+BRIEFLY = 1.0
+"""Seconds to wait for readers of an older state; if they stay, a later commit shortens the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """How many tombstones went, how many segments there were and are, and the bytes that vectors took and take."""
+    """What `compact` did.
+
+    Attributes:
+        removed: How many tombstones there were.
+        segments_before: How many segments there were.
+        segments: How many there are.
+        bytes_before: Bytes that the embeddings took.
+        bytes: Bytes that they take.
+        disk_before: Bytes that the whole collection took on disk.
+        disk: Bytes that it takes.
+    """
 
     removed: int
     segments_before: int
     segments: int
     bytes_before: int
     bytes: int
+    disk_before: int
+    disk: int
 
 
 def compact(folder: Path, *, ann: AnnSettings = AnnSettings(), notify: Notify = silent) -> CompactReport:
     """Rewrite the collection without tombstones; readers go on with what they have opened.
 
     New segments and indexes are written beside the old ones; one transaction makes them the collection. Killed
-    before it, the collection is as it was; after it, the next writer removes what is left of the old files.
+    before it, the collection is as it was; after it, the next writer removes what is left of the old files. Then the
+    catalog is rewritten without the space of what was deleted.
 
     Raises:
         SondeError: Another process is writing.
     """
-    with writer_lock(check_folder(folder)), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
+    disk_before = disk_bytes(check_folder(folder))
+    with writer_lock(folder), closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         sweep(folder, catalog)
         before, (_, live, removed) = catalog.segments(), catalog.counts()
         size_before = vectors_size(folder)
@@ -57,8 +79,27 @@ def compact(folder: Path, *, ann: AnnSettings = AnnSettings(), notify: Notify = 
             with catalog.transaction(write=True):
                 _rewrite(folder, catalog, before, notify)
                 update_derived(folder, catalog, ann, notify)
+                catalog.set(SPARSE, True)
             sweep(folder, catalog)
-        return CompactReport(removed, len(before), len(catalog.segments()), size_before, vectors_size(folder))
+        _shrink(catalog, notify)
+        segments, size = len(catalog.segments()), vectors_size(folder)
+    return CompactReport(removed, len(before), segments, size_before, size, disk_before, disk_bytes(folder))
+
+
+def _shrink(catalog: Catalog, notify: Notify) -> None:
+    """Give back the space of deleted rows in the catalog, if it is worth that; what fails changes nothing."""
+    try:
+        if catalog.get(SPARSE) or catalog.free_share() > FREE:
+            notify(Progress("rewriting the catalog", 0, None, "documents"))
+            catalog.vacuum()
+            catalog.remove(SPARSE)
+    except sqlite3.OperationalError as error:
+        notify(
+            f"the catalog keeps the space of deleted documents, because it cannot be rewritten ({error}): "
+            "free some space for it and for temporary files, then compact again"
+        )
+    with suppress(sqlite3.OperationalError):  # what the log holds is committed
+        catalog.empty_log(BRIEFLY)
 
 
 def vectors_size(folder: Path) -> int:

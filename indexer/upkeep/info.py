@@ -16,8 +16,9 @@ from ..small_files import read_json
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.derived import ann_folder
+from ..store.disk import disk_bytes, disk_parts
 from ..store.late import is_wanted
-from ..store.models import other_models
+from ..store.models import PREVIOUS, other_models
 from ..store.view import View
 
 
@@ -46,7 +47,7 @@ class QuickLook:
 
 def quick_look(folder: Path) -> QuickLook:
     """Look at the collection in `folder`; one that is damaged gives its `problem`."""
-    size, changed = size_of(folder), last_change(folder)
+    size, changed = disk_bytes(folder), last_change(folder)
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
             documents, passages, _ = catalog.counts()
@@ -86,21 +87,14 @@ def stored_info(folder: Path) -> AnnInfo | None:
         return None
 
 
-def size_of(folder: Path) -> int:
-    """Return the bytes of a folder's files."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # a writer has just removed it
-            continue
-    return total
-
-
 @dataclass(frozen=True, slots=True)
 class Info:
     """A collection in numbers; sizes are bytes on disk.
 
+    `bytes` holds the size of each part of the folder; their sum, `disk`, is that of all its files. Besides catalog,
+    vectors and indexes there may be `earlier_generation` (a sharded collection keeps it for searches that are still
+    reading it), `unfinished` (a run that was stopped), `previous_model` and `unused_models` (see `other_models`), and
+    `other` (small files).
     `ann` describes the FAISS index (kind, recall, latency_ms and so on), None where vectors are scanned exactly. Its
     recall and latency are those on the device that it names, "cpu" or "cuda".
     `search_defaults` holds what `sonde tune` stored, None where Sonde's own settings hold.
@@ -132,9 +126,14 @@ class Info:
     other_models: tuple[dict[str, Any], ...] = ()
     shards: int | None = None
 
+    @property
+    def disk(self) -> int:
+        """Bytes that the collection takes on disk."""
+        return sum(self.bytes.values())
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""
-        return asdict(self)
+        return asdict(self) | {"disk": self.disk}
 
 
 def info(collection: StoredCollection, load: bool = True) -> Info:
@@ -163,7 +162,7 @@ def info(collection: StoredCollection, load: bool = True) -> Info:
             ann=_measured(view, ann) if ann else built and built.to_dict(),
             lexical=generation.lexical.rows if generation.lexical else None,
             fields={field.name: field.type for field in view.fields.values()},
-            bytes=_sizes(collection.path),
+            bytes=disk_parts(collection.path, view.catalog.get(PREVIOUS)),
             generation=generation.number,
             search_defaults=view.catalog.get("search_defaults"),
             late=_late(view, passages),
@@ -192,10 +191,3 @@ def _measured(view: View, ann: AnnIndex) -> dict[str, Any]:
     queries = vectors.read(live[np.linspace(0, len(live) - 1, min(TIMED, len(live))).astype(np.int64)])
     recall, latency = measured_recall(view, ann), latency_ms(ann, vectors, queries)
     return found | {"device": here, "recall": recall, "latency_ms": latency, "reached": recall >= ann.info.target}
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    parts = {"catalog": folder.glob("catalog.db*")}
-    parts |= {name: (folder / name).rglob("*") for name in ("vectors", "ann", "lexical", "late")}
-    parts = parts if (folder / "late").is_dir() else {name: paths for name, paths in parts.items() if name != "late"}
-    return {name: sum(path.stat().st_size for path in paths if path.is_file()) for name, paths in parts.items()}

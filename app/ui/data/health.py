@@ -9,7 +9,7 @@ import streamlit as st
 
 from ....indexer.errors import SondeError
 from ....indexer.upkeep.info import Info
-from ....indexer.wording import counted
+from ....indexer.wording import counted, part_name
 from ...api import Collection
 from ...api.functions import duration, last_change, size
 from ..jobs import Job
@@ -86,7 +86,7 @@ def show_about(shelf: Workspace, name: str) -> None:
         else:
             st.caption("None. The documents have only texts.")
         st.markdown("**Disk**")
-        st.dataframe([{"Part": part, "Size": size(count)} for part, count in found.bytes.items()], hide_index=True)
+        st.dataframe([{"Part": part_name(part), "Size": size(n)} for part, n in found.bytes.items()], hide_index=True)
     _skipped(path / "skipped.jsonl")
 
 
@@ -102,7 +102,7 @@ def _counts(found: Info) -> None:
     cells[1].metric(
         "Passages", f"{found.passages:,}", help="Parts of documents that fit the model's window; whole sentences."
     )
-    cells[2].metric("Size", size(sum(found.bytes.values())))
+    cells[2].metric("Size", size(found.disk))
     cells[3].metric(
         "Recall@10",
         f"{found.ann['recall']:.3f}" if found.ann and found.ann["kind"] != "exact" else "exact",

@@ -80,7 +80,7 @@ def _compact(values: list[Report]) -> list[str]:
     return [
         f"Removed {counted(report['removed'], 'deleted passage')}. "
         f"Merged {counted(report['segments_before'], 'segment')} into {report['segments']:,}. "
-        f"Embeddings: {size(report['bytes_before'])} before, {size(report['bytes'])} now."
+        f"On disk: {size(report['disk_before'])} before, {size(report['disk'])} now."
     ]
 
 

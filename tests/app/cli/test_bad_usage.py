@@ -240,6 +240,8 @@ def test_progress_tells_no_pace_that_it_does_not_know(
     monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
     monkeypatch.delenv("SONDE_PROGRESS", raising=False)
     with output.progress() as tell:
+        now[0] = 20
+        tell(Progress("shard 1 of 2: lexical index", 0, None, "passages"))
         for seconds, done in ((20, 0), (40, 5), (60, 100), (80, 200)):
             now[0] = seconds
             tell(Progress("embedding", done, 200, "passages"))

@@ -38,6 +38,7 @@ def test_adding_reaches_what_building_reaches(kind: Kind, source: ArraySource, q
     part = ArraySource(source.half[:2_500])
     index = build(part, AnnSettings(kind=kind))
     info = index.add(source, 2_500, ROWS)
+    assert info.reason.startswith(f"{ROWS:,} vectors: {kind}, ") and info.reason.endswith("; as asked")
     assert (info.rows, info.vectors, info.reached) == (ROWS, ROWS, True)
     assert info is index.info
     scores, rows = index.search(queries, 10, vectors=source)
