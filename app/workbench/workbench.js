@@ -67,7 +67,7 @@ class Workbench {
 
   head() {
     const { host, options } = this;
-    this.box = make("input.search", { type: "search", placeholder: "Search these documents", "aria-label": "Search these documents" });
+    this.box = make("input.search", { type: "search", placeholder: "Search these documents", "aria-label": "Search these documents", value: this.box?.value ?? "" });
     const form = host.search && make("form.searchform", { role: "search", onsubmit: (event) => (event.preventDefault(), this.search(this.box.value.trim())) },
       this.box, make("button.tool", { type: "submit" }, "Search"));
     this.colors = make("select.tool", { "aria-label": "Colour by", onchange: () => this.paint(this.colors.value) },
@@ -95,7 +95,8 @@ class Workbench {
     const column = this.table.byName.get(state.color) ?? (state.color === "-" ? null : groups);
     this.column = column;
     this.colors.value = column?.name ?? "-";
-    this.box.value = this.history.now.parts.findLast(({ kind }) => kind === "query")?.query ?? "";
+    const query = this.history.now.parts.findLast(({ kind }) => kind === "query")?.query ?? "";
+    if (query !== this.asked) this.box.value = this.asked = query; // else somebody may be typing
     if (this.regions) this.regions.setAttribute("aria-pressed", state.names !== "none");
     if (this.map) {
       this.map.named = state.names !== "none";

@@ -219,6 +219,18 @@ def test_search_is_a_part_and_its_hits_come_first(show: Show) -> None:
     assert parts(page)["parts"] == [] and selected(page) == 2_000
 
 
+def test_what_somebody_types_stays_when_the_page_is_drawn_again(show: Show) -> None:
+    page = show()
+    box = page.get_by_role("searchbox")
+    box.fill("late parcels")
+    page.evaluate("made.update({ options: {} })")
+    expect(box).to_have_value("late parcels")
+    box.press("Enter")
+    page.locator("[data-selected='3']").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    expect(box).to_have_value("")
+
+
 def test_another_table_of_the_same_collection_keeps_what_can_be_undone(show: Show) -> None:
     """A tag that was saved, or a run that ended, brings another table."""
     page = show()
