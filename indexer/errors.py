@@ -9,6 +9,7 @@ import math
 import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 _BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text never contains them, and `repr` escapes them
@@ -118,11 +119,17 @@ LONGEST_SHOWN = 200
 """Characters of a value that a message shows whole."""
 
 
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
+    near = get_close_matches(str(value).lower(), list(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:
     """Return the error for a value that is not among a setting's valid values."""
     names = tuple(known)
     shown = repr(value) if len(str(value)) <= LONGEST_SHOWN else reprlib.repr(value)
-    said = f"{arg(field)} is {shown}: use {', '.join(names)}"
+    said = f"{arg(field)} is {shown}{did_you_mean(value, names)}: use {', '.join(names)}"
     return UsageError(said, code="unknown-option", field=field, value=value, alternatives=names)
 
 

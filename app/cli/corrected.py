@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,11 @@ def corrected(words: Sequence[str], message: str, context: Any) -> str | None:
         context: Click's context of the command, if it has one.
     """
     if message.startswith("No such option"):
-        return _other_option(words, context)
+        return _other_option(words, context) or _command_behind(words, context)
     if not message.startswith("Got unexpected extra argument"):
         return None
-    return _filter_in_quotes(words) or _query_in_quotes(words) or _no_command(words, context)
+    said = _filter_in_quotes(words) or _query_in_quotes(words) or _command_behind(words, context)
+    return said or _no_command(words, context)
 
 
 def _other_option(words: Sequence[str], context: Any) -> str | None:
@@ -98,6 +100,16 @@ def _no_command(words: Sequence[str], context: Any) -> str | None:
     if not isinstance(group, DefaultGroup) or words[1] in group.commands or _is_collection(words[1]):
         return None
     return no_command(context.parent.command_path, words[1], group.commands)
+
+
+def _command_behind(words: Sequence[str], context: Any) -> str | None:
+    """Return what to say of a misspelt command of a group that follows its collection."""
+    group = context.parent.command if context and context.parent else None
+    if not isinstance(group, DefaultGroup) or len(words) < 3 or not _is_collection(words[1]):
+        return None
+    near = get_close_matches(words[2], group.commands, 1)
+    turned = shlex.join([words[0], *near, words[1], *words[3:]])
+    return f"{no_command(context.parent.command_path, words[2], group.commands)} sonde {turned}" if near else None
 
 
 def _next_option(words: Sequence[str], place: int) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, need
+from ...indexer.errors import SondeError, UsageError, did_you_mean, need
 from ...indexer.files import text_of
 from ...indexer.store.collection import StoredCollection
 from ..search.results import Mode, Results
@@ -230,7 +230,9 @@ def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings
     """
     for name in names:
         if name not in (*MODES, RERANK):
-            said = f"there is no mode {name!r}: use {', '.join(MODES)} or {RERANK}"
+            said = (
+                f"there is no mode {name!r}{did_you_mean(name, [*MODES, RERANK])}: use {', '.join(MODES)} or {RERANK}"
+            )
             raise UsageError(said, code="unknown-option", field="modes", value=name, alternatives=(*MODES, RERANK))
     plain = replace(settings, rerank=False, rerank_model=None, rerank_budget=None)
     return [

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, Self
 
 from ...indexer.encoder import ModelSpec
-from ...indexer.errors import SondeError, UsageError, arg, is_finite, out_of_range
+from ...indexer.errors import SondeError, UsageError, arg, did_you_mean, is_finite, out_of_range
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from .modes import FUSIONS, MODES, Fusion, Mode
@@ -181,7 +181,7 @@ class SearchSettings:
         if self.offset < 0:
             raise out_of_range("offset", self.offset, "it counts hits to leave out, 0 or more")
         if self.mode not in MODES:
-            said = f"there is no mode {self.mode!r}: use {', '.join(MODES)}"
+            said = f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}: use {', '.join(MODES)}"
             raise UsageError(said, code="unknown-option", field="mode", value=self.mode, alternatives=MODES)
         if self.fusion not in FUSIONS:
             said = f"there is no fusion {self.fusion!r}: use {' or '.join(FUSIONS)}"

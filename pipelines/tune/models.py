@@ -3,11 +3,12 @@
 The paired randomisation test is that of Smucker, Allan and Carterette (CIKM 2007).
 """
 
+import itertools
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.ingest.index import index_documents
-from ...indexer.progress import Notify, silent
+from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
 from ..evaluate.judgements import judgements
@@ -142,8 +143,9 @@ def compare_models(
         if own:
             asked, sides = own, (collection, other)
         else:
-            asked, sides = opened.enter_context(_known_items(collection, other, seed))
-        runs = [{mode: _run(side, asked, mode) for mode in MODES} for side in sides]
+            asked, sides = opened.enter_context(_known_items(collection, other, seed, notify))
+        followed = _followed(notify, 2 * len(MODES) * len(asked))
+        runs = [{mode: _run(side, asked, mode, followed) for mode in MODES} for side in sides]
     truth: Run = {str(number): grades for number, grades in enumerate(asked.truth)}
     measured = [{mode: per_query(run, truth) for mode, run in each.items()} for each in runs]
     gains = [
@@ -170,7 +172,7 @@ def _judged(collection: StoredCollection) -> KnownQuery | None:
 
 @contextmanager
 def _known_items(
-    collection: StoredCollection, other: StoredCollection, seed: int
+    collection: StoredCollection, other: StoredCollection, seed: int, notify: Notify
 ) -> Iterator[tuple[KnownQuery, tuple[StoredCollection, StoredCollection]]]:
     """Yield generated queries, and a small collection for each model, whose texts lack what became a query."""
     try:
@@ -182,15 +184,33 @@ def _known_items(
         small = []
         for place, side in enumerate((collection, other)):
             path = Path(name) / f"{place}.sonde"
-            index_documents(documents, path, encoder=side.encoder)
+            index_documents(
+                documents, path, encoder=side.encoder, notify=_stage(notify, f"embedding with {side.spec.name}")
+            )
             small.append(opened.enter_context(closing(StoredCollection.open(path, encoder=side.encoder))))
         yield asked, (small[0], small[1])
 
 
-def _run(collection: StoredCollection, asked: KnownQuery, mode: Mode) -> dict[str, dict[str, float]]:
+def _stage(notify: Notify, stage: str) -> Notify:
+    """Return a receiver that passes progress on under the name of this stage, and no sentences."""
+    return lambda event: None if isinstance(event, str) else notify(replace(event, stage=stage))
+
+
+def _followed(notify: Notify, total: int) -> Callable[[], None]:
+    """Return what to call after each query, which tells how many of all have been searched."""
+    done = itertools.count(1)
+    return lambda: notify(Progress("comparing both models", next(done), total, "searches"))
+
+
+def _run(
+    collection: StoredCollection, asked: KnownQuery, mode: Mode, searched: Callable[[], None]
+) -> dict[str, dict[str, float]]:
     """Return the first ten hits of every query by its number, with scores that keep their order."""
-    found = search_many(collection, list(asked.texts), SearchSettings(k=K, mode=mode))
-    return {str(n): {hit.id: -float(hit.rank) for hit in results} for n, results in enumerate(found)}
+    found: dict[str, dict[str, float]] = {}
+    for n, results in enumerate(search_many(collection, list(asked.texts), SearchSettings(k=K, mode=mode))):
+        found[str(n)] = {hit.id: -float(hit.rank) for hit in results}
+        searched()
+    return found
 
 
 def _share_judged(run: Run, asked: KnownQuery) -> float:

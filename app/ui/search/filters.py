@@ -39,11 +39,11 @@ def show_filters(collection: Collection) -> tuple[str | None, float | None]:
     known = facets_of(collection)
     with st.expander("Filters", icon=":material/filter_alt:", key="filters", on_change="rerun", bind="query-params"):
         chosen = _fields(known)
-        columns = st.columns(3)
         conditions = []
-        for place, facet in enumerate(chosen):
-            with columns[place % 3]:
-                conditions.append(_widget(collection, facet))
+        for row in range(0, len(chosen), 3):  # by rows, so that a narrow page keeps the order
+            for cell, facet in zip(st.columns(3), chosen[row : row + 3], strict=False):
+                with cell:
+                    conditions.append(_widget(collection, facet))
         left, right = st.columns([2, 1])
         own = left.text_input(
             "Condition", key="where", bind="query-params", placeholder="stars <= 2 AND date >= '2024-01-01'",

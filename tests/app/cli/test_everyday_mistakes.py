@@ -80,6 +80,17 @@ REFUSED: dict[str, tuple[str, int]] = {
     "runs mrge tickets.sonde kmeans 0 1": ("there is no command 'mrge' of `sonde runs`: did you mean 'merge'?", 2),
     "runs tickets.sonde show kmeans": ("put the command first: sonde runs show tickets.sonde kmeans", 2),
     "taxonomy moev news.sonde 3": ("there is no command 'moev' of `sonde taxonomy`: did you mean 'move'?", 2),
+    "taxonomy tickets.sonde moev 3 --to top": (
+        "there is no command 'moev' of `sonde taxonomy`: did you mean 'move'? "
+        "sonde taxonomy move tickets.sonde 3 --to top", 2,
+    ),
+    "runs tickets.sonde mrge kmeans 0 1": (
+        "there is no command 'mrge' of `sonde runs`: did you mean 'merge'? "
+        "sonde runs merge tickets.sonde kmeans 0 1", 2,
+    ),
+    "search tickets.sonde card --mode lexcal": (
+        "there is no mode 'lexcal' (did you mean 'lexical'?): use hybrid, dense, lexical", 2,
+    ),
     "serve kye --name A": ("there is no command 'kye' of `sonde serve`: did you mean 'key'?", 2),
     "tune threshhold tickets.sonde": (
         "there is no command 'threshhold' of `sonde tune`: did you mean 'threshold'?", 2,

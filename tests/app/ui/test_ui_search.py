@@ -14,12 +14,17 @@ from fake_encoder import FakeEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
+from ui_overview import shop, topics
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
+from sonde.app.ui.search.filters import _fields
 from sonde.app.ui.search.hits import lit
 from sonde.indexer.errors import SondeError
+from sonde.indexer.store.kinds import COARSE, FINE, TOPIC
 from sonde.indexer.store.lock import writer_lock
+from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
+from sonde.indexer.store.runs import assignments_of, find_run, items_of
 from sonde.pipelines.analysis.describe import example_queries
 from sonde.pipelines.search.facets import Facet, choices_among, facets
 from sonde.pipelines.search.filters import documents_where
@@ -322,3 +327,33 @@ def test_any_value_can_be_asked_for(days: Collection, value: str) -> None:
 def test_highlighting_changes_no_text(text: str, spans: list[tuple[int, int]]) -> None:
     shown = lit(text, 0, spans, spans[:1])
     assert html.unescape(re.sub(r"</?(?:mark|span)[^>]*>", "", shown)) == text
+
+
+def test_filters_leave_no_empty_cell_and_no_group_twice() -> None:
+    whole = Facet("topic:t name", "text", 9, choices=(("late", 9),), run=True)
+    shown = [
+        Facet("stars", "integer", 9, 1, 5), Facet("day", "date", 9, date(2024, 1, 1), date(2024, 1, 2)),
+        Facet("note", "text", 9), whole,
+    ]  # fmt: skip
+    left_out = [
+        Facet("same", "integer", 9, 7, 7), Facet("one day", "date", 9, date(2024, 1, 1), date(2024, 1, 1)),
+        Facet("infinite", "real", 9), Facet("list", "list", 9), Facet("nothing", "text", 0),
+    ]  # fmt: skip
+    assert _fields([*left_out, *shown]) == shown
+
+
+def test_a_level_with_the_groups_of_its_topics_is_one_filter(pages: Pages) -> None:
+    made = shop(pages)
+    topics(made)
+    with made.stored.view() as view:
+        snapshot, found = Snapshot.of(view), find_run(view.catalog, TOPIC, "topics")
+        docs, numbers, scores = assignments_of(view.catalog, found)
+        items = items_of(view.catalog, found)
+    for kind, those in ((COARSE, numbers), (FINE, (numbers + 1) % 4 // 3)):
+        write_run(made.stored, NewRun(kind, "topics", {}, items=items, assignments=(docs, those, scores)), snapshot)
+    same = {facet.name: facet.same for facet in made.facets() if facet.run}
+    assert same == {"topic:topics name": "", "coarse:topics name": "topic:topics name", "fine:topics name": ""}
+    page = pages.open("search", filters="true")
+    assert [one.label.replace("\\", "") for one in page.multiselect if "topics" in one.label] == [
+        "topic:topics name", "fine:topics name"
+    ]  # fmt: skip

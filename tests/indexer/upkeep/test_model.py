@@ -16,6 +16,7 @@ from sonde.app.api.collection import Collection
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.progress import Progress
 from sonde.indexer.store import exchange, segments
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
@@ -25,6 +26,7 @@ from sonde.indexer.upkeep.model import changing, embed_beside, switch
 from sonde.pipelines.search import search as searching
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import SearchSettings
+from sonde.pipelines.tune.models import MODES
 
 
 @pytest.fixture
@@ -43,6 +45,11 @@ def test_it_answers_as_if_indexed_with_the_new_model(collection: Collection, tmp
     assert (collection.info().passages, found.embedded) == (twin.info().passages, twin.info().passages)
     assert collection.verify() == []
     assert "comparing both models" in told
+    shown = {event.stage: (event.done, event.total) for event in told if isinstance(event, Progress)}
+    assert {"embedding with fake", "embedding with other"} <= shown.keys()
+    done, total = shown["comparing both models"]
+    assert found.comparison is not None
+    assert done == total == 2 * len(MODES) * found.comparison.queries
 
 
 def test_what_was_written_meanwhile_is_embedded_before_the_switch(collection: Collection, tmp_path: Path) -> None:
