@@ -8,7 +8,7 @@ import importlib.util
 import math
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -119,10 +119,15 @@ LONGEST_SHOWN = 200
 """Characters of a value that a message shows whole."""
 
 
-def did_you_mean(value: object, known: Iterable[str]) -> str:
+LEAST_SIMILAR = 0.65
+"""Of a name that is suggested; difflib's own 0.6 takes "paint" for "split"."""
+
+
+def did_you_mean(value: object, known: Sequence[str]) -> str:
     """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
-    near = get_close_matches(str(value).lower(), list(known), 1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    lowered = {name.lower(): name for name in reversed(known)}
+    near = get_close_matches(str(value).lower(), lowered, 1, LEAST_SIMILAR)
+    return f" (did you mean {lowered[near[0]]!r}?)" if near else ""
 
 
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..document import Document, Value
-from ..errors import SondeError, UsageError, arg
+from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
-from .source import ReadOptions, Row, did_you_mean
+from .source import ReadOptions, Row
 from .values import ColumnType, cell_text, decide_type, natural
 
 _LONGEST_TITLE = 300

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError, UsageError, arg
+from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..progress import Notify, silent
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
@@ -15,7 +15,7 @@ from .columns import Columns, merged
 from .formats import TEXT_FORMATS, format_by_name
 from .python_objects import python_source
 from .reading import Part, Reading, check_sample
-from .source import Item, Meter, Place, ReadOptions, Row, Source, did_you_mean, source_errors
+from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .text_files import TextFiles
 from .values import cell_text, natural
 

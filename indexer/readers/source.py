@@ -1,7 +1,6 @@
 """What a user may say about a source, and what every reader of a format offers."""
 
 import codecs
-import difflib
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..document import Document, Skipped
-from ..errors import SondeError, UsageError, arg
+from ..errors import SondeError, UsageError, arg, did_you_mean
 from .columns import Columns
 from .nested import NestedError, flattened
 
@@ -92,13 +91,6 @@ class ReadOptions:
             raise UsageError(
                 said, code="unknown-option", field="encoding", value=self.encoding, alternatives=common
             ) from None
-
-
-def did_you_mean(given: str, known: tuple[str, ...] | list[str]) -> str:
-    """`" (did you mean 'x'?)"` where something known is near, else nothing."""
-    lowered = {name.lower(): name for name in reversed(known)}
-    near = difflib.get_close_matches(given.lower(), lowered, n=1)
-    return f" (did you mean {lowered[near[0]]!r}?)" if near else ""
 
 
 @dataclass(frozen=True, slots=True)

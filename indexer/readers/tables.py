@@ -4,18 +4,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtraError, SondeError
+from ..errors import MissingExtraError, SondeError, UsageError, did_you_mean
+from ..wording import counted, listed
 from .bytestream import ByteStream
+from .delimited import column_names
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-from ..errors import UsageError
-from ..wording import counted, listed
-from .delimited import column_names
-from .source import did_you_mean
 
 BATCH_ROWS = 1000
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ...indexer.readers import ReadOptions
 from ...indexer.readers.read import read_rows
-from ...indexer.readers.source import did_you_mean
 
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_1", "text_a", "s1", "sent1", "a", "first", "premise")
 

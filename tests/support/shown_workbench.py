@@ -2,6 +2,7 @@
 
 # ruff: noqa: F811  (fixtures that are imported)
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,13 @@ def show(chromium: Browser, tmp_path: Path) -> Iterator[Show]:
         assert failed == []
     finally:
         page.close()
+
+
+def selected(page: Page) -> int:
+    return int(page.locator(".wb").get_attribute("data-selected") or -1)
+
+
+def parts(page: Page) -> dict[str, Any]:
+    """The selection that the client told its host last."""
+    state, _ = page.evaluate("changes.filter(([, replace]) => !replace).at(-1)")
+    return json.loads(state["s"]) if state["s"] else {"mode": "all", "parts": []}

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....indexer.errors import SondeError, UsageError, arg
+from ....indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ....indexer.readers.read import read_rows
-from ....indexer.readers.source import did_you_mean
 from ....indexer.wording import counted
 
 Kind = Literal["pairs", "scores", "labels"]

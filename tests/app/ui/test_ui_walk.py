@@ -95,7 +95,7 @@ def test_the_whole_walk_by_keyboard(visit: Visit, server: Server, tmp_path: Path
     why = page.get_by_role("button", name="Why").first
     reach(page, why)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Score for sorting").or_(page.get_by_text("Explain in detail")).first).to_be_visible()
+    expect(page.get_by_text("Explain in detail")).to_be_visible()
     page.keyboard.press("Escape")
     labels = page.get_by_test_id("stSidebarNav").get_by_role("link", name="Labels")
     reach(page, labels, "Shift+Tab")

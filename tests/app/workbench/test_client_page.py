@@ -4,30 +4,19 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from benched import part_passes, passes, table, write_page
 from in_chromium import activate, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Page, expect
-from shown_workbench import Show, show  # noqa: F401  (fixture)
+from shown_workbench import Show, parts, selected, show  # noqa: F401  (show: a fixture)
 from ui_pages import MARKUP
 
 from sonde.pipelines.facets import Column, Facets
 
 PLACED = 1_997
 """Documents of `table()` that have a place."""
-
-
-def selected(page: Page) -> int:
-    return int(page.locator(".wb").get_attribute("data-selected") or -1)
-
-
-def parts(page: Page) -> dict[str, Any]:
-    """The selection that the client told its host last."""
-    state, _ = page.evaluate("changes.filter(([, replace]) => !replace).at(-1)")
-    return json.loads(state["s"]) if state["s"] else {"mode": "all", "parts": []}
 
 
 def at(page: Page, x: float, y: float) -> tuple[float, float]:
@@ -198,37 +187,6 @@ def test_a_click_and_a_tap_on_a_point_open_it(show: Show) -> None:
     page.mouse.move(*at(page, x, y))
     page.locator(".wb-tip").wait_for()
     assert page.locator(".wb-tip").inner_text().split() == ["A", "title", "a", "text"]
-
-
-def test_search_is_a_part_and_its_hits_come_first(show: Show) -> None:
-    page = show()
-    box = page.get_by_role("searchbox")
-    box.fill("late parcels")
-    box.press("Enter")
-    page.locator("[data-selected='3']").wait_for()
-    assert parts(page)["parts"] == [{"kind": "query", "query": "late parcels", "k": 100}]
-    order = page.locator(".wb-doc")
-    expect(order).to_have_count(3)
-    assert [button.get_attribute("data-key") for button in order.all()] == ["row5", "row3", "row8"], "best first"
-    box.fill("fail")
-    box.press("Enter")
-    expect(page.locator(".wb-chip")).to_contain_text("No model is available.")
-    assert selected(page) == 0
-    box.fill("")
-    box.press("Enter")
-    assert parts(page)["parts"] == [] and selected(page) == 2_000
-
-
-def test_what_somebody_types_stays_when_the_page_is_drawn_again(show: Show) -> None:
-    page = show()
-    box = page.get_by_role("searchbox")
-    box.fill("late parcels")
-    page.evaluate("made.update({ options: {} })")
-    expect(box).to_have_value("late parcels")
-    box.press("Enter")
-    page.locator("[data-selected='3']").wait_for()
-    page.get_by_role("button", name="Undo").click()
-    expect(box).to_have_value("")
 
 
 def test_another_table_of_the_same_collection_keeps_what_can_be_undone(show: Show) -> None:
