@@ -4,19 +4,26 @@ import logging
 import os
 import re
 import secrets
+import shutil
 import signal
 import socket
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+
+from filelock import FileLock, Timeout
 
 from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
 
 HERE = "ray"
+FOLDER = "sonde-ray-"
+"""Begins the names of the folders of Ray on this machine."""
+LOCK = "sonde.lock"
+"""A file in each of them that is locked as long as its command runs."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LOOPBACK = ("127.0.0.1", "::1")
 ATTEMPTS = 3
@@ -100,9 +107,22 @@ def _own_folder(address: str) -> Iterator[str | None]:
     if address != HERE:
         yield None
         return
-    short = os.environ.get("RAY_TMPDIR") or ("/tmp" if Path("/tmp").is_dir() else None)
-    with tempfile.TemporaryDirectory(prefix="sonde-ray-", dir=short, ignore_cleanup_errors=True) as folder:
+    short = os.environ.get("RAY_TMPDIR") or ("/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir())
+    _remove_left(Path(short))
+    with (
+        tempfile.TemporaryDirectory(prefix=FOLDER, dir=short, ignore_cleanup_errors=True) as folder,
+        FileLock(Path(folder, LOCK)),
+    ):
         yield folder
+
+
+def _remove_left(place: Path) -> None:
+    """Remove the folders of commands that were killed."""
+    for folder in place.glob(f"{FOLDER}*"):
+        with suppress(OSError, Timeout):
+            if (folder / LOCK).is_file():
+                with FileLock(folder / LOCK, timeout=0):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _patiently(ray: ModuleType, address: str, folder: str | None) -> None:

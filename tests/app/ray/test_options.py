@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from command_line import Command
+from filelock import FileLock
 from small_reviews import ROWS, lines
 
 from sonde.app.ray import connect
-from sonde.app.ray.connect import connected, named, reason
+from sonde.app.ray.connect import FOLDER, LOCK, connected, named, reason
 from sonde.indexer.errors import SondeError
 
 
@@ -73,6 +74,20 @@ def test_ray_on_this_machine_leaves_no_folder(monkeypatch: pytest.MonkeyPatch):
     with connected("ray"):
         (given[0] / "session").write_text("of Ray's")
     assert ended and not given[0].exists()
+
+
+def test_folders_of_killed_commands_go_with_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    killed, alive, other = (tmp_path / f"{FOLDER}{name}" for name in ("killed", "alive", "other"))
+    for folder in (killed, alive, other):
+        (folder / "session").mkdir(parents=True)
+    (killed / LOCK).touch()
+    util = SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+    made = SimpleNamespace(init=lambda **_: None, util=util, shutdown=lambda: None)
+    monkeypatch.setitem(sys.modules, "ray", made)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with FileLock(alive / LOCK), connected("ray"):
+        assert len(list(tmp_path.iterdir())) == 3
+    assert sorted(tmp_path.iterdir()) == [alive, other]
 
 
 def test_reasons_of_ray_are_one_line_without_colours():
