@@ -13,7 +13,7 @@ from ..small_files import read_json
 from .assembly import assemble_encoder, assemble_packed, assemble_plain, assemble_static, quantize
 from .encoder import Encoder
 from .memory import DeviceFullError, Notify, fitting
-from .model_folder import model_folder
+from .model_folder import in_one_line, model_folder
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
 from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
@@ -211,15 +211,10 @@ def load_model(located: Located, settings: EncoderSettings) -> Any:
 
     precision, device = getattr(torch, settings.compute), settings.devices[0]
     options = {"dtype": precision, "use_safetensors": True}
-    try:
-        with quiet(), fitting(located.name, device):
-            model = SentenceTransformer(str(located.folder), device=device, local_files_only=True, model_kwargs=options)
-            return model.to(precision).eval()
-    except DeviceFullError:
-        raise
-    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise SondeError(f"{located.folder} cannot be loaded as a Sentence-Transformers model: {reason}") from error
+    failed = f"{located.folder} cannot be loaded as a Sentence-Transformers model"
+    with in_one_line(failed), quiet(), fitting(located.name, device):
+        model = SentenceTransformer(str(located.folder), device=device, local_files_only=True, model_kwargs=options)
+        return model.to(precision).eval()
 
 
 @contextlib.contextmanager

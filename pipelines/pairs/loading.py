@@ -8,7 +8,7 @@ from typing import Any
 from ...indexer.encoder import models
 from ...indexer.encoder.loading import quiet
 from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
-from ...indexer.encoder.model_folder import model_folder
+from ...indexer.encoder.model_folder import in_one_line, model_folder
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
 from ...indexer.encoder.weights import weight_files
@@ -90,18 +90,13 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
     except ImportError as error:
         raise MissingExtraError("transformers", "all", f"the model {located.name}") from error
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        with quiet(), fitting(located.name, device):
-            tokenizer = AutoTokenizer.from_pretrained(located.folder, **options)
-            model, report = AutoModelForSequenceClassification.from_pretrained(
-                located.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
-            )
-            model = model.to(device).eval()
-    except DeviceFullError:
-        raise
-    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise SondeError(f"{located.name} cannot be loaded as a model of pairs: {reason}") from error
+    failed = f"{located.name} cannot be loaded as a model of pairs"
+    with in_one_line(failed), quiet(), fitting(located.name, device):
+        tokenizer = AutoTokenizer.from_pretrained(located.folder, **options)
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            located.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
+        )
+        model = model.to(device).eval()
     if missing := sorted(report["missing_keys"]):
         raise SondeError(f"{located.name} has no weights for {missing[0]}: it is no model that scores pairs")
     return model, tokenizer

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
-from ....indexer.encoder.model_folder import model_folder
+from ....indexer.encoder.model_folder import in_one_line, model_folder
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weight_files
 from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
@@ -129,14 +129,10 @@ class MultiVectorReranker:
             from sentence_transformers import MultiVectorEncoder
         except ImportError as error:
             raise MissingExtraError("Sentence-Transformers", "all", f"the model {name}") from error
-        try:
-            with quiet():
-                model = MultiVectorEncoder(
-                    str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
-                )
-        except Exception as error:  # a damaged folder fails in as many ways as there are files in it
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise SondeError(f"{name} cannot be loaded as a multi-vector model: {reason}") from error
+        with in_one_line(f"{name} cannot be loaded as a multi-vector model"), quiet():
+            model = MultiVectorEncoder(
+                str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
+            )
         return cls(model, name)
 
     def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
@@ -238,12 +234,8 @@ def _own(folder: Path, name: str, device: str) -> OwnCrossEncoder:
     except ImportError as error:
         raise MissingExtraError("Sentence-Transformers", "all", f"the model {name}") from error
     options: dict[str, Any] = {"local_files_only": True, "model_kwargs": {"use_safetensors": True}}
-    try:
-        with quiet():
-            return OwnCrossEncoder(CrossEncoder(str(folder), device=device, **options), name)
-    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise SondeError(f"{name} cannot be loaded as a cross-encoder: {reason}") from error
+    with in_one_line(f"{name} cannot be loaded as a cross-encoder"), quiet():
+        return OwnCrossEncoder(CrossEncoder(str(folder), device=device, **options), name)
 
 
 def _json(path: Path) -> dict[str, Any]:
