@@ -18,9 +18,7 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 def existing(names: Iterable[object], nothing: str = "there are none") -> str:
     """Return what there is instead, for an error: "there are a, b", "there is only a", or `nothing`."""
     known = [str(name) for name in names]
-    if len(known) < 2:
-        return f"there is only {listed(known)}" if known else nothing
-    return f"there are {listed(known)}"
+    return f"there {'is only' if len(known) == 1 else 'are'} {listed(known)}" if known else nothing
 
 
 def listed(names: Sequence[str]) -> str:

@@ -150,7 +150,7 @@ def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray], samp
         raise UsageError(f"two parts can be compared, and {len(names)} were given")
     empty = [name for name, some in zip(names, docs, strict=True) if not len(some)]
     if empty:
-        raise UsageError(f"{empty[0]!r} holds no document: there is nothing to compare")
+        raise UsageError(f"{empty[0]!r} holds no documents: there is nothing to compare")
     both = np.intersect1d(docs[0], docs[1])
     own = [np.setdiff1d(some, both) for some in docs]
     if not all(map(len, own)):

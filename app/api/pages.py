@@ -48,7 +48,7 @@ def write_page(
 
 def _check_size(table: Facets) -> None:
     if not len(table):
-        raise UsageError("the selection holds no document: nothing to write")
+        raise UsageError("the selection holds no documents: nothing to write")
     if len(table) > MOST:
         said = f"a page holds at most {MOST:,} documents, and these are {len(table):,}"
         raise UsageError(f"{said}: choose some with {arg('selection')}", code="too-many", value=len(table))

@@ -102,4 +102,6 @@ def _print_counts(found: "Counts", json: bool) -> None:
     if found.distinct > len(found.values):
         print(f"… {found.distinct - len(found.values):,} more values")
     mean = f", mean {found.mean:.6g}" if found.mean is not None else ""
-    print(f"{counted(found.documents, 'document')}, {found.missing:,} without a value{mean}")
+    several = sum(many for _, many in found.values) > found.documents - found.missing
+    also = ", some counted for several values" if several else ""
+    print(f"{counted(found.documents, 'document')}, {found.missing:,} without a value{mean}{also}")

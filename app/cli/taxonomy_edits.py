@@ -59,7 +59,7 @@ def _say(entry: "LogEntry | None") -> None:
     if entry is None:
         say("nothing to change: the taxonomy is already like this")
         return
-    moved = f" ({counted(entry.documents, 'document')} in another group)" if entry.documents else ""
+    moved = f" ({counted(entry.documents, 'document')} moved)" if entry.documents else ""
     say(f"{entry.number}: {entry.said}{moved}")
 
 

@@ -211,7 +211,8 @@ def delete(
 ) -> None:
     """Delete documents by id, by filter, or both: all with these ids, and all that match the filter.
 
-    If an id does not exist, nothing is deleted.
+    If an id does not exist, nothing is deleted. Nothing asks you again: `sonde count reviews.sonde --where ...` says
+    first how many documents a filter matches. `sonde compact` gives the disk space back.
 
     \b
     Examples:

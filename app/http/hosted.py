@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from ...indexer.encoder import Encoder
 from ...indexer.errors import UsageError
+from ...indexer.wording import existing
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
@@ -141,7 +142,7 @@ class Hosts:
     def _hint(self, name: str | None) -> str:
         bare = (name or "").removesuffix(".sonde")
         close = [bare] if bare in self.hosted else get_close_matches(bare, self.hosted, 1)
-        return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.hosted)}"
+        return f"did you mean {close[0]!r}?" if close else existing(self.hosted)
 
     def searched(self, on: str | None, replicas: int | None, settings: ServeSettings) -> AbstractContextManager[None]:
         """Return a context in which the shards of all collections are searched on Ray, if `on` says where.

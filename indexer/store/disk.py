@@ -22,6 +22,18 @@ def disk_bytes(folder: Path) -> int:
     return sum({inode: size for _, inode, size in _files(folder)}.values())
 
 
+def own_bytes(part: Path, folder: Path) -> int:
+    """Return the bytes of a part of a collection's folder whose files no other part has: what its removal frees."""
+    inside, place = {}, part.relative_to(folder)
+    outside = set()
+    for path, inode, size in _files(folder):
+        if path.is_relative_to(place):
+            inside[inode] = size
+        else:
+            outside.add(inode)
+    return sum(size for inode, size in inside.items() if inode not in outside)
+
+
 def disk_parts(folder: Path, previous: str | None, versions: Collection[str] = ()) -> dict[str, int]:
     """Return the bytes of each part of a collection that takes any; their sum is `disk_bytes`.
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from .catalog import Catalog
-from .disk import MODELS, disk_bytes
+from .disk import MODELS, own_bytes
 from .rules import FINGERPRINT
 
 PREVIOUS = "previous_model"
@@ -76,7 +76,7 @@ class OtherModel:
         spec: The model.
         documents: How many documents are embedded.
         passages: How many passages they have.
-        bytes: On disk, texts included.
+        bytes: On disk, texts included; what an earlier generation of a sharded collection has too is not counted.
         previous: Whether they belong to the previous model; otherwise the model was not switched to.
     """
 
@@ -98,7 +98,9 @@ class OtherModel:
 def other_models(folder: Path, catalog: Catalog) -> list[OtherModel]:
     """Return the other models whose embeddings a collection keeps, by fingerprint."""
     previous, now = catalog.get(PREVIOUS), History(catalog).fingerprint
-    return [other for path in _folders(folder) if path.name != now and (other := _read(path, path.name == previous))]
+    return [
+        other for path in _folders(folder) if path.name != now and (other := _read(path, folder, path.name == previous))
+    ]
 
 
 def _folders(folder: Path) -> Iterator[Path]:
@@ -106,13 +108,13 @@ def _folders(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(found.glob("*")) if path.is_dir() and FINGERPRINT.fullmatch(path.name))
 
 
-def _read(path: Path, previous: bool) -> OtherModel | None:
+def _read(path: Path, folder: Path, previous: bool) -> OtherModel | None:
     """Return what is kept in a folder: one collection, or one for each shard."""
     parts = [found for each in (path, *path.glob("shards/*/*")) if (found := _counted(each))]
     if not parts:
         return None
     documents, passages = sum(each[1] for each in parts), sum(each[2] for each in parts)
-    return OtherModel(path, ModelSpec.from_dict(parts[0][0]), documents, passages, disk_bytes(path), previous)
+    return OtherModel(path, ModelSpec.from_dict(parts[0][0]), documents, passages, own_bytes(path, folder), previous)
 
 
 def _counted(path: Path) -> tuple[dict[str, Any], int, int] | None:

@@ -117,7 +117,7 @@ def test_the_command(themed: Collection, sonde: Command) -> None:
         (["--run", "four", "--run", "nope"], ["'nope'", "four (cluster), other (cluster)"], 1),
         (["--cluster", 0, "--cluster", 1, "--run", "nope"], ["'nope'", "four (cluster), other (cluster)"], 1),
         (["--cluster", 0, "--cluster", 1, "--run", "four", "--run", "other"], ["give --run once"], 2),
-        (["--where", "stars = 9", "--where", "stars = 1"], ["'stars = 9' holds no document"], 2),
+        (["--where", "stars = 9", "--where", "stars = 1"], ["'stars = 9' holds no documents"], 2),
         (["--where", "nope = 9", "--where", "stars = 1"], ["no field 'nope'"], 2),
     ):
         sonde("compare", themed.path, *arguments).refused(*words, code=code)

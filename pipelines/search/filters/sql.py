@@ -139,7 +139,7 @@ class FieldNames:
     def _unknown(self, name: str, quoted: bool) -> UsageError:
         by_lower = {known.lower(): known for known in self._operands}
         close = get_close_matches(name.lower(), by_lower, n=1)
-        hint = "; a text takes single quotes" if quoted else ""
+        hint = "; put text in single quotes" if quoted else ""
         hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
         said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
         return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)

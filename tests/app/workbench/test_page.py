@@ -75,7 +75,7 @@ def test_what_a_page_cannot_hold_is_said(shop: Collection, tmp_path: Path, monke
         ({}, "a.txt", "cannot write 'a.txt': the name must end in .html"),
         ({"map": "third"}, "a.html", "there is no map run 'third'"),
         ({"length": 0}, "a.html", "length is 0: give a whole number from 1"),
-        ({"selection": nobody}, "a.html", "the selection holds no document"),
+        ({"selection": nobody}, "a.html", "the selection holds no documents"),
         ({"selection": "x"}, "a.html", "the selection is not valid JSON"),
     ):
         with pytest.raises(SondeError, match=message):

@@ -240,7 +240,7 @@ def test_collections_too_small_for_clusters(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="k is 2, and there is only 1 document with different texts"):
         same.cluster("two", k=2)
     same.delete([str(n) for n in range(20)])
-    with pytest.raises(SondeError, match="holds no document to cluster"):
+    with pytest.raises(SondeError, match="holds no documents to cluster"):
         same.cluster("none")
     assert same.runs()[0].documents == 0  # the documents of an old run are deleted: it stays, empty
     assert same.update_clusters("kmeans").documents == 0

@@ -184,7 +184,7 @@ def test_groups_of_a_taxonomy_are_compared_with_all_under_them(desk: Collection)
         desk.compare(clusters=(0, 1), run="taxonomy")
     with pytest.raises(UsageError, match=r"the taxonomy run 'taxonomy' has no group 9: there are 0, 1, 2, 3, 4, 5, 6"):
         desk.compare(clusters=(0, 9), run="taxonomy")
-    with pytest.raises(UsageError, match=r"'7 \(empty\)' holds no document"):
+    with pytest.raises(UsageError, match=r"'7 \(empty\)' holds no documents"):
         desk.compare(clusters=(4, 7), run="taxonomy")
     desk.tag("some", where="n < 3")
     with pytest.raises(UsageError, match="the tag run 'some' has no groups to compare: give a cluster, topic or taxon"):
