@@ -147,8 +147,10 @@ def test_the_way_back_without_changes_needs_no_model_and_can_be_forgotten(both: 
 
     assert Collection.open(both.sharded.path, loader=gone).undo_model().switched
     assert [told(both.sharded.search(query, k=30)) for query in QUERIES] == before
-    [kept] = both.sharded.info().other_models
+    info = both.sharded.info()
+    [kept] = info.other_models
     assert (kept["model"], kept["documents"], kept["previous"]) == ("other", 120, True)
+    assert kept["bytes"] == info.bytes["previous_model"]
     assert [each.spec.name for each in both.sharded.forget_model()] == ["other"]
     with pytest.raises(SondeError, match="keeps no previous model: there is nothing to undo"):
         both.sharded.undo_model()
