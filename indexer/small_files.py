@@ -14,6 +14,9 @@ LARGEST = 1 << 24
 """Bytes of a file that is read. The largest that Sonde writes, of 1,000 shards, has 0.3 MB."""
 LARGEST_OF_MODEL = 1 << 27
 """The same of a model's file; the largest known tokenizer has 35 MB."""
+MOST_VALUES = 4_000_000
+"""Values in a file. One takes 50 to 100 bytes of memory, and 3 in the file. 262,144 tokens and 515,000 merges have 1.8
+million."""
 DIGEST = "sha256"
 """The entry that holds the digest of all others."""
 
@@ -23,8 +26,10 @@ def read_small(path: Path, most: int = LARGEST) -> bytes:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It has more than `most` bytes.
+        ValueError: It has more than `most` bytes, or is no regular file, such as a pipe that never ends.
     """
+    if not path.is_file() and path.exists():
+        raise ValueError("it is not a regular file")
     with path.open("rb") as stream:
         content = stream.read(most + 1)
     if len(content) > most:
@@ -36,8 +41,11 @@ def parsed(content: bytes | str) -> Any:
     """Return what JSON stands for.
 
     Raises:
-        ValueError: It is not JSON, or is nested too deeply.
+        ValueError: It is not JSON, is nested too deeply, or has more than `MOST_VALUES` values.
     """
+    marks = (",", "[", "{") if isinstance(content, str) else (b",", b"[", b"{")
+    if sum(map(content.count, marks)) > MOST_VALUES:  # type: ignore[arg-type]
+        raise ValueError(f"it has more than {MOST_VALUES:,} values")
     try:
         return json.loads(content)
     except RecursionError:

@@ -1,5 +1,6 @@
 """A model's folder, which a stranger may have made: checked before a library reads it, and errors in one line."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,10 +54,20 @@ def model_folder(folder: Path) -> Iterator[None]:
         SondeError: It cannot be loaded.
     """
     with in_one_line(f"cannot load the model in {folder}"):
+        _check_files(folder)
         for part in dict.fromkeys([folder, *module_folders(folder)]):
             _check_config(part / "config.json")
             _check_ids(part / "tokenizer.json")
         yield
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse what is neither a file nor a folder: a library that reads a pipe would wait for ever."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            if path.exists() and not path.is_file():
+                raise SondeError(f"{path} is not a regular file: remove it, or use another model")
 
 
 def _read(file: Path) -> Any:

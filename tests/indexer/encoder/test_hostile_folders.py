@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -151,6 +152,25 @@ def test_refused(
     with pytest.raises(SondeError, match=said) as refused:
         load_encoder(str(folder), device="cpu").encode_texts([*TEXTS, "☃"], query=True)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
+def test_a_small_file_of_millions_of_values(made: dict[str, Path], tmp_path: Path, name: str) -> None:
+    """132 MB of empty lists took 3.4 GB of memory."""
+    folder = shutil.copytree(made["bert"], tmp_path / "model")
+    (folder / name).write_text("[" + "[]," * 2_000_000 + "[]]")
+    with pytest.raises(SondeError, match=rf"{name} cannot be read .it has more than 4,000,000 values.: get the model"):
+        load_encoder(str(folder), device="cpu")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.parametrize("name", [CONFIG, "modules.json", "model.safetensors", "1_Pooling/other.txt"])
+def test_a_pipe_in_a_folder(made: dict[str, Path], tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(made["bert"], tmp_path / "model")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(SondeError, match=f"{name} is not a regular file: remove it, or use another model"):
+        load_encoder(str(folder), device="cpu")
 
 
 def test_a_layer_larger_than_its_weights(made: dict[str, Path], tmp_path: Path) -> None:
