@@ -128,6 +128,17 @@ def walk(groups: Groups) -> Iterator[tuple[Group, int]]:
         left += [(one, depth + 1) for one in under.get(number, ())]
 
 
+def tree_problem(groups: Groups) -> str | None:
+    """Return why groups are no tree of at most `DEEPEST` levels, None if they are one."""
+    for group in groups.values():
+        if group.parent is not None and group.parent not in groups:
+            return f"the group {group.shown} lies under {group.parent}, which does not exist"
+    depths = {group.number: depth for group, depth in walk(groups)}
+    if circle := next((group for number, group in groups.items() if number not in depths), None):
+        return f"the group {circle.shown} lies under itself, or under a group that does"
+    return f"it has more than {DEEPEST} levels" if max(depths.values(), default=0) >= DEEPEST else None
+
+
 def path(groups: Groups, number: int) -> str:
     """Return the names from the top down to a group, such as "Shipping > Late"."""
     return SEPARATOR.join(groups[one].name for one in [*reversed(ancestors(groups, number)), number])

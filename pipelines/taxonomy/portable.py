@@ -11,11 +11,10 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, is_finite
 from ...indexer.store.catalog import storable
 from ...indexer.store.documents import ids_by_number, numbers_by_id
-from ...indexer.store.members import DEEPEST
 from ...indexer.store.view import View
 from ...indexer.wording import on_one_line
 from ..analysis.corpus import Corpus
-from .groups import NO_GROUP, Group, Rule, check_name, walk
+from .groups import NO_GROUP, Group, Rule, check_name, tree_problem
 from .places import Means, typical_of
 from .state import State
 
@@ -96,13 +95,8 @@ def checked(found: Portable) -> Portable:
             raise wrong(f"the number of a group is {number}: use 0 to {LARGEST:,}")
         if group.rule and not -1 <= group.rule.near <= 1:
             raise wrong(f"the rule of the group {group.shown} has a 'near' of {group.rule.near}: use -1 to 1")
-        if group.parent is not None and group.parent not in found.groups:
-            raise wrong(f"the group {group.shown} lies under {group.parent}, which does not exist")
-    depths = {group.number: depth for group, depth in walk(found.groups)}
-    if circle := next((group for number, group in found.groups.items() if number not in depths), None):
-        raise wrong(f"the group {circle.shown} lies under itself, or under a group that does")
-    if max(depths.values(), default=0) >= DEEPEST:
-        raise wrong(f"it has more than {DEEPEST} levels")
+    if problem := tree_problem(found.groups):
+        raise wrong(problem)
     known = {*found.groups, NO_GROUP}
     placed = {id: number for id, (number, _) in found.documents.items()} | dict(found.locks)
     if odd := next((id for id, number in placed.items() if number not in known), None):

@@ -18,7 +18,7 @@ from ...indexer.store.run_writing import NewRun
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.wording import counted, on_one_line
 from .changes import Change, unzipped, zipped
-from .groups import NO_GROUP, NO_GROUP_NAME, Group, check_depth, told_apart
+from .groups import NO_GROUP, NO_GROUP_NAME, Group, check_depth, told_apart, tree_problem
 from .state import State
 
 LOCKS = "locks"
@@ -108,6 +108,8 @@ def _loaded(catalog: Catalog, run: Run, documents: bool) -> Stored:
     log = find_run(catalog, EDIT, run.name)
     items = {item.number: item for item in items_of(catalog, run)}
     groups = {number: group_of(item) for number, item in items.items() if number != NO_GROUP}
+    if problem := tree_problem(groups):
+        raise ValueError(problem)
     locks = dict(unzipped(array_of(catalog, run, LOCKS)))
     state = State(groups, locks=locks, levels=tuple(run.parameters.get("levels", ())))
     if documents:

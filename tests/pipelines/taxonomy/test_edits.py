@@ -91,11 +91,27 @@ def test_what_is_locked_in_no_group_stays_there(shop: Collection) -> None:
     assert groups_of(shop, "d0") == [-1] and groups_of(shop, "d1") != [-1]
 
 
-def test_a_damaged_taxonomy_costs_one_line(shop: Collection) -> None:
+DEEP = """
+WITH RECURSIVE n(i) AS (SELECT 101 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+INSERT INTO run_items (run, item, name, data) SELECT o.run, i, 'g' || i, json_set(o.data, '$.parent', i - 1) FROM n,
+(SELECT * FROM run_items WHERE item = 0) o UNION ALL SELECT run, 100, 'g', data FROM run_items WHERE item = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE run_items SET data = '{\"rule\": 5}' WHERE item = 0", ".*"),
+        ("UPDATE run_items SET data = json_set(data, '$.parent', 0) WHERE item = 0", ".* lies under itself, or .*"),
+        ("UPDATE run_items SET data = json_set(data, '$.parent', 999) WHERE item = 0", ".* 999, which does not exist"),
+        (DEEP, "it has more than 100 levels"),
+    ],
+)
+def test_a_damaged_taxonomy_costs_one_line(shop: Collection, change: str, said: str) -> None:
     with closing(sqlite3.connect(shop.path / "catalog.db")) as connection:
-        connection.execute("UPDATE run_items SET data = '{\"rule\": 5}' WHERE item = 0")
+        connection.execute(change)
         connection.commit()
-    with pytest.raises(SondeError, match=r"the taxonomy 'tree' is damaged \(.*\): run `sonde verify`"):
+    with pytest.raises(SondeError, match=rf"the taxonomy 'tree' is damaged \({said}\): run `sonde verify`"):
         shop.taxonomy()
 
 
