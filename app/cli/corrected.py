@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ...indexer.errors import SondeError
+from ...indexer.wording import on_one_line
 from .groups import DefaultGroup, no_command
 
 QUERIES = ("search", "ask")
 """Commands with a collection and a text."""
 FILTER = "--where"
+LONGEST_WORD = 500
+"""Characters of an argument that a sentence shows, at most: long paths whole, but no text of a whole file."""
 ELSEWHERE = {
     **dict.fromkeys(("--limit", "--top", "--top-k", "--num", "--number", "--n", "-n"), "-k"),
     **dict.fromkeys(("--output", "--out", "-o"), "--to"),
@@ -42,7 +45,16 @@ def swapped(words: Sequence[str], error: SondeError) -> str | None:
         return None
     turned = list(words)
     turned[first], turned[later[0]] = words[later[0]], words[first]
-    return f"{given!r} is not a collection; put the collection first: sonde {shlex.join(turned)}"
+    return f"{shortened(given)!r} is not a collection; put the collection first: {_command(turned)}"
+
+
+def shortened(word: str) -> str:
+    """Return an argument as a sentence shows it: cut after `LONGEST_WORD` characters."""
+    return word if len(word) <= LONGEST_WORD else on_one_line(word, LONGEST_WORD)
+
+
+def _command(words: Sequence[str]) -> str:
+    return f"sonde {shlex.join(map(shortened, words))}"
 
 
 def corrected(words: Sequence[str], message: str, context: Any) -> str | None:
@@ -76,10 +88,10 @@ def _filter_in_quotes(words: Sequence[str]) -> str | None:
         return None
     parts = words[place:end]
     values = [_as_value(word) if _COMPARISON.fullmatch(before) else word for before, word in pairwise(["", *parts])]
-    meant = " ".join(values)
+    meant = shortened(" ".join(values))
     quoted = shlex.quote(meant) if set(meant) & set('"$`\\!') else f'"{meant}"'
-    said = [shlex.join(words[:place]), quoted, *map(shlex.quote, words[end:])]
-    return f"put the filter in quotes: sonde {' '.join(said)}"
+    said = [_command(words[:place]), quoted, shlex.join(map(shortened, words[end:]))]
+    return f"put the filter in quotes: {' '.join(said).strip()}"
 
 
 def _as_value(word: str) -> str:
@@ -92,14 +104,14 @@ def _query_in_quotes(words: Sequence[str]) -> str | None:
     if end < 4 or words[0] not in QUERIES:
         return None
     query = " ".join(words[2:end])
-    return f"put the words in quotes: sonde {shlex.join([*words[:2], query, *words[end:]])}"
+    return f"put the words in quotes: {_command([*words[:2], query, *words[end:]])}"
 
 
 def _no_command(words: Sequence[str], context: Any) -> str | None:
     group = context.parent.command if context and context.parent else None
     if not isinstance(group, DefaultGroup) or words[1] in group.commands or _is_collection(words[1]):
         return None
-    return no_command(context.parent.command_path, words[1], group.commands)
+    return no_command(context.parent.command_path, shortened(words[1]), group.commands)
 
 
 def _command_behind(words: Sequence[str], context: Any) -> str | None:
@@ -108,8 +120,8 @@ def _command_behind(words: Sequence[str], context: Any) -> str | None:
     if not isinstance(group, DefaultGroup) or len(words) < 3 or not _is_collection(words[1]):
         return None
     near = get_close_matches(words[2], group.commands, 1)
-    turned = shlex.join([words[0], *near, words[1], *words[3:]])
-    return f"{no_command(context.parent.command_path, words[2], group.commands)} sonde {turned}" if near else None
+    turned = _command([words[0], *near, words[1], *words[3:]])
+    return f"{no_command(context.parent.command_path, words[2], group.commands)} {turned}" if near else None
 
 
 def _next_option(words: Sequence[str], place: int) -> int:

@@ -10,7 +10,7 @@ import typer
 from ...indexer.errors import SondeError
 from ..stopped import INTERRUPTED, TERMINATED, after_stop, terminable
 from .commands import app_for
-from .corrected import corrected, swapped
+from .corrected import corrected, shortened, swapped
 from .output import keep_error, option
 from .terminal import show_controls
 
@@ -76,5 +76,7 @@ def _misused(error: Any) -> int:
 
 
 def _fail(message: str, code: int) -> int:
+    for word in sys.argv[1:]:
+        message = message.replace(word, shortened(word))
     print("sonde: " + " ".join(message.split()), file=sys.stderr)
     return code

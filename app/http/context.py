@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...pipelines.label import NliJudge, load_nli
 from ..api.elsewhere import alive
 from .guard import Guard
-from .hosted import Hosts
+from .hosted import UNREADABLE, Hosted, Hosts
 from .lanes import Lanes
 from .problems import ProblemError
 from .schemas import ProblemOut
@@ -38,7 +38,12 @@ class Metrics:
             "sonde_request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS, registry=self._registry
         )
         waiting = Gauge("sonde_waiting", "Searches that wait.", ["collection"], registry=self._registry)
-        documents = Gauge("sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry)
+        self._documents = Gauge(
+            "sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry
+        )
+        self._damaged = Gauge(
+            "sonde_collection_damaged", "1 if the collection cannot be read.", ["collection"], registry=self._registry
+        )
         self._hosts = hosts
         self._replicas = Gauge(
             "sonde_shard_replicas", "Processes that answer for a shard, with --on.", ["collection", "shard"],
@@ -46,7 +51,6 @@ class Metrics:
         )  # fmt: skip
         for name, host in hosts.hosted.items():
             waiting.labels(name).set_function(lambda host=host: host.searches.waiting)
-            documents.labels(name).set_function(lambda host=host: len(host.collection))
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Record an answered request."""
@@ -54,11 +58,20 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format; a damaged collection has no number of documents."""
         for name, host in self._hosts.hosted.items():
+            self._look(name, host)
             for shard, count in alive(host.collection).items():
                 self._replicas.labels(name, str(shard)).set(count)
         return generate_latest(self._registry)
+
+    def _look(self, name: str, host: Hosted) -> None:
+        try:
+            self._documents.labels(name).set(len(host.collection))
+            self._damaged.labels(name).set(0)
+        except UNREADABLE:
+            self._documents.remove(name)
+            self._damaged.labels(name).set(1)
 
 
 class Measured:

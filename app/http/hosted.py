@@ -1,5 +1,7 @@
 """The collections that a service keeps open, each with its own search batches."""
 
+import os
+import re
 import reprlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import UsageError
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.wording import existing
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
@@ -22,6 +24,8 @@ from .problems import ProblemError
 from .settings import ServeSettings
 
 T = TypeVar("T")
+UNREADABLE = (SondeError, OSError)
+"""What reading a damaged collection raises."""
 WRITE_WAIT = 10.0
 """Seconds that a write waits for another process. Writes of a collection have a thread of their own, which may wait."""
 QUICK_HITS = 100
@@ -95,6 +99,14 @@ class Hosted:
                 return work()
 
         return await self.writes.run(waiting)
+
+    def without_folder(self, error: Exception) -> str:
+        """Return why the collection cannot be read, without the server's path to it."""
+        said = str(error)
+        for place in (self.collection.path.absolute(), self.collection.path):
+            folder = re.escape(f"{place.parent}{os.sep}")
+            said = re.sub(rf"(?<![^\s'`]){folder}", "", said)  # only where a path begins
+        return said
 
 
 class Hosts:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from ...indexer.errors import Message
+from ..cli.terminal import visible
 
 LABELS = {
     "annotations": "Labels",
@@ -64,12 +65,13 @@ def label(field: str) -> str:
 def in_pages(sentence: str) -> str:
     """Return a sentence of the library as the pages say it.
 
-    Marked names and options of the command line become labels of widgets, and commands become pages.
+    Marked names and options of the command line become labels of widgets, and commands become pages. Control
+    characters and what UTF-8 cannot express, such as broken bytes in a file's header, become escapes, as in a terminal.
     """
     said = sentence.render(label) if isinstance(sentence, Message) else sentence
     said = _COMMAND.sub(lambda found: PLACES[found[1]], said)
     parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(said)]
-    return "".join(parts)
+    return visible("".join(parts)).encode("utf-8", "backslashreplace").decode()
 
 
 def _prose(text: str) -> str:

@@ -75,7 +75,7 @@ class StoredCollection:
         folder = check_folder(Path(path))
         _bring_up_to_date(folder)
         collection = cls(folder, encoder, device, loader)
-        collection.open_catalog().get("generation")
+        collection.get("generation")
         return collection
 
     @property
@@ -162,8 +162,13 @@ class StoredCollection:
         return loaded is not None and _same(loaded.spec, self.spec)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a stored property of the collection."""
-        return self.open_catalog().get(name, default)
+        """Return a stored property of the collection.
+
+        Raises:
+            SondeError: The catalog is damaged.
+        """
+        with self._reading():
+            return self.open_catalog().get(name, default)
 
     @contextmanager
     def view(self) -> Iterator[View]:
@@ -176,9 +181,14 @@ class StoredCollection:
         if catalog.connection.in_transaction:  # a view inside a view, in one thread, is the same view
             yield View(self, catalog, self._current(catalog))
             return
+        with self._reading(), catalog.transaction():
+            yield View(self, catalog, self._current(catalog))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Say in one sentence that the catalog cannot be read."""
         try:
-            with catalog.transaction():
-                yield View(self, catalog, self._current(catalog))
+            yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
 

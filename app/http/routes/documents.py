@@ -12,7 +12,7 @@ from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
 from ..answers import answering, json_answer, json_bytes
 from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
-from ..hosted import Hosted
+from ..hosted import UNREADABLE, Hosted
 from ..problems import IN_THE_QUERY, ProblemError, busy
 from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
@@ -147,7 +147,10 @@ async def ready(request: Request) -> Response:
     "/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS, response_class=PlainTextResponse
 )
 async def metrics(request: Request, context: Reader) -> Response:
-    """Return requests by route and status, their duration in seconds, the queue length, and the document counts."""
+    """Return requests by route and status, their duration in seconds, the queue length, and the document counts.
+
+    `sonde_collection_damaged` is 1 for a collection that cannot be read, which then has no document count.
+    """
     return Response(await context.quick(request.app.state.metrics.text), media_type=CONTENT_TYPE)
 
 
@@ -156,13 +159,20 @@ async def metrics(request: Request, context: Reader) -> Response:
     responses=PROBLEMS,
 )  # fmt: skip
 async def collections(context: Reader) -> Response:
-    """Return the output of `sonde info --json` for every collection, under the name that requests use."""
+    """Return the output of `sonde info --json` for every collection, under the name that requests use.
+
+    A damaged collection has only its `name` and an `error`, which says why it cannot be read.
+    """
     return await context.slow(answering(_collections), context.hosts.hosted)
 
 
 def _collections(hosted: dict[str, Hosted]) -> list[dict[str, Any]]:
-    found = []
-    for name, host in hosted.items():
+    return [{"name": name} | _about(host) for name, host in hosted.items()]
+
+
+def _about(host: Hosted) -> dict[str, Any]:
+    try:
         info = host.collection.info().to_dict()
-        found.append({"name": name} | {key: value for key, value in info.items() if key != "path"})
-    return found
+    except UNREADABLE as error:
+        return {"error": host.without_folder(error)}
+    return {key: value for key, value in info.items() if key != "path"}

@@ -208,6 +208,33 @@ def test_a_collection_may_have_a_name_like_a_command(
     assert sonde("runs", "shows").out.startswith("cluster  kmeans")
 
 
+LONG = "x" * 100_000
+CUT = "x" * 500 + "…"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("search tickets.sonde {} {}", f"put the words in quotes: sonde search tickets.sonde '{CUT}'"),
+        ("search tickets.sonde a --where {} = 3",
+         f'put the filter in quotes: sonde search tickets.sonde a --where "{CUT}"'),
+        ("search {} tickets.sonde", f"File name too long: {CUT}/collection.json"),
+        ("taxonomy tickets.sonde moev {}",
+         "there is no command 'moev' of `sonde taxonomy`: did you mean 'move'? "
+         f"sonde taxonomy move tickets.sonde '{CUT}'"),
+        ("info tickets.sonde {}", f"Got unexpected extra argument(s) ({CUT}): see `sonde info --help`"),
+        ("search tickets.sonde a --mode {}",
+         f"there is no mode '{CUT}': use hybrid, dense, lexical"),
+    ],
+)  # fmt: skip
+def test_a_long_argument_is_cut(
+    shop: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    monkeypatch.chdir(shop)
+    ran = sonde(*(word.format(LONG) for word in line.split()))
+    assert ran.err == f"sonde: {said}\n"
+
+
 def test_there_are_twenty() -> None:
     assert len(REFUSED) >= 20
 

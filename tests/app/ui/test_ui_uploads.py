@@ -29,3 +29,11 @@ def test_an_error_names_an_uploaded_file_as_the_user_does(pages: Pages, name: st
     [error] = [text.replace("\\", "") for text in (each.value for each in page.error)]
     assert error.startswith(said)
     assert "uploads" not in shown(page) and str(pages.shelf) not in shown(page)
+
+
+def test_bytes_that_are_no_text_are_shown_as_escapes(pages: Pages) -> None:
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("x.csv", b"\x00\xff\xfe", "text/csv")]).run()
+    [error] = [each.value.replace("\\\\", "/").replace("\\", "") for each in page.error]
+    assert error == "x.csv has a header (/u0000/udcff/udcfe) but no rows: give a file with content"
