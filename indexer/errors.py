@@ -91,6 +91,10 @@ class NothingToIndexError(SondeError):
     """The source contains no usable documents."""
 
 
+class TooManyFieldsError(SondeError):
+    """The documents have more metadata fields, with those of the collection, than a collection can hold."""
+
+
 class MissingExtraError(SondeError):
     """A required optional library is not installed; the message shows the command that installs it."""
 

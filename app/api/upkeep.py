@@ -67,8 +67,10 @@ class Upkeep(Opened):
             progress: Receives progress and messages.
 
         Raises:
-            UsageError: A document has the wrong type, no id, or a value that its metadata field does not accept.
-            SondeError: The collection was removed, no document can be used, or another process is writing.
+            UsageError: A document has the wrong type, no id, an id or metadata that cannot be stored, or a value that
+                its metadata field does not accept.
+            SondeError: The collection was removed, no document can be used, there would be more than 1,900 metadata
+                fields, or another process is writing.
 
         Example:
             >>> fruit.put([{"id": "pear", "text": "Pears are green."}]).added
@@ -77,6 +79,7 @@ class Upkeep(Opened):
             1
         """
         from ...indexer.ingest import BuildSettings, index_documents
+        from ...indexer.readers.given import with_checked_metadata
         from ...indexer.sharded.build import index_sharded
 
         if isinstance(documents, (str, bytes, Mapping)):
@@ -86,7 +89,7 @@ class Upkeep(Opened):
         given = [each if isinstance(each, Document) else _document(each) for each in documents]
         with self.stored.view() as view:
             fields = view.catalog.fields()
-        given = [_typed(document, fields) for document in given]
+        given = [_typed(with_checked_metadata(document), fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
@@ -281,8 +284,6 @@ class Upkeep(Opened):
 
 
 def _document(given: Mapping[str, Any]) -> Document:
-    from ...indexer.readers.values import natural
-
     if not isinstance(given, Mapping):
         raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
     if unknown := set(given) - {"id", "text", "title", "metadata"}:
@@ -290,9 +291,8 @@ def _document(given: Mapping[str, Any]) -> Document:
     if given.get("id") is None or given.get("text") is None:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
-    metadata = {name: natural(value) for name, value in dict(given.get("metadata", {})).items()}
     text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")
-    return Document(text, title, key, metadata, origin=key)
+    return Document(text, title, key, given.get("metadata", {}), origin=key)
 
 
 def _typed(document: Document, fields: Mapping[str, Field]) -> Document:

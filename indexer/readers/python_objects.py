@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, Value
 from ..errors import UsageError
 from ..wording import listed
 from .nested import NestedError, flattened
@@ -85,9 +85,18 @@ def _element(element: Any, origin: str) -> Item:
     return Skipped(origin, f"not a str, dict or Document but of type {type(element).__name__}")
 
 
+def plain_metadata(metadata: Mapping[Any, Any]) -> dict[str, Value]:
+    """Return metadata as every collection holds it: names are text, nested objects are flattened.
+
+    Raises:
+        NestedError: It has too many levels, or a name is too long.
+    """
+    return {str(name): natural(value) for name, value in flattened(metadata).items()}
+
+
 def _document(given: Document, origin: str) -> Document | Skipped:
     try:
-        metadata = {str(name): natural(value) for name, value in flattened(given.metadata).items()}
+        metadata = plain_metadata(given.metadata)
     except NestedError as error:
         return Skipped(origin, str(error))
     return replace(given, text=given.text if isinstance(given.text, str) else "", metadata=metadata, origin=origin)

@@ -63,14 +63,19 @@ class DocumentMaker:
     def _fault(self, document: Document) -> str | None:
         if is_blank(document.text) and is_blank(document.title):
             return "no text and no title: " + ("only white space" if document.text else "empty")
-        for name, text in _strings(document):
-            if len(text) > self._max_chars:
-                return f"the {name} has {len(text):,} characters, more than the limit of {self._max_chars:,}"
-            if "\0" in text:
-                return f"the {name} contains a NUL byte at character {text.index(chr(0)) + 1}"
-            if broken := broken_byte(text):
-                return f"{broken} of the {name}"
-        return None
+        return string_fault(_strings(document), self._max_chars)
+
+
+def string_fault(strings: Iterable[tuple[str, str]], max_chars: int) -> str | None:
+    """Return what is wrong with the first string that cannot be stored, each given with its name; None if all can."""
+    for name, text in strings:
+        if len(text) > max_chars:
+            return f"the {name} has {len(text):,} characters, more than the limit of {max_chars:,}"
+        if "\0" in text:
+            return f"the {name} contains a NUL byte at character {text.index(chr(0)) + 1}"
+        if broken := broken_byte(text):
+            return f"{broken} of the {name}"
+    return None
 
 
 def _prose(value: Value) -> str:
@@ -82,7 +87,12 @@ def _strings(document: Document) -> Iterator[tuple[str, str]]:
     yield "title", document.title
     yield "id", document.key or ""
     yield "language", document.language or ""
-    for name, value in document.metadata.items():
+    yield from metadata_strings(document.metadata)
+
+
+def metadata_strings(metadata: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """Yield the strings in metadata, names and values, each with what a message calls it."""
+    for name, value in metadata.items():
         yield "name of a column", name
         for part in value if isinstance(value, list) else (value,):
             if isinstance(part, str):

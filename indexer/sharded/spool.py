@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ..document import Document, Skipped, Value
-from ..errors import SondeError
 from ..files import make_folder, replace_file
 from ..ingest.plan import unfit
 from ..ingest.report import Tally
@@ -19,7 +18,7 @@ from ..store.catalog import Catalog
 from ..store.documents import document_ids
 from ..store.fields import type_of, wider_type
 from ..store.members import Seen
-from ..store.writing import MAX_FIELDS, digest
+from ..store.writing import MAX_FIELDS, digest, too_many_fields
 from .layout import ShardedGeneration, Sharding, shard_folder, work_folder
 
 STEP = 10_000
@@ -77,7 +76,7 @@ def write_spool(
     The files get their names when all is written: tasks of a command that died may still read those of the same run.
 
     Raises:
-        SondeError: There are more metadata fields than a collection can hold.
+        TooManyFieldsError: There are more metadata fields than a collection can hold.
     """
     new = folder / "new"
     make_folder(new)
@@ -132,9 +131,7 @@ def _widen(fields: dict[str, str], document: Document) -> None:
         if (kind := wider_type(fields.get(name), type_of(value))) is not None:
             fields[name] = kind
     if len(fields) > MAX_FIELDS:
-        raise SondeError(
-            f"more than {MAX_FIELDS:,} metadata columns (the next is {list(fields)[-1]!r}): leave some out"
-        )
+        raise too_many_fields(list(fields)[-1])
 
 
 def read_spool(path: Path) -> Iterator[Document]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..document import Document, Value
-from ..errors import SondeError
+from ..errors import TooManyFieldsError
 from .catalog import Catalog, in_slices
 from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
 from .fields import Field, canonical, load_value, store, type_of, wider_type
@@ -49,7 +49,7 @@ def declare_fields(catalog: Catalog, wanted: Mapping[str, str]) -> None:
     """Give a catalog these fields, types by name, in this order; nothing is written if it has them.
 
     Raises:
-        SondeError: There would be more fields than a table can hold.
+        TooManyFieldsError: There would be more fields than a table can hold.
     """
     fields = catalog.fields()
     if all(name in fields and fields[name].type == kind for name, kind in wanted.items()):
@@ -67,7 +67,7 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
     """Make a column for every new metadata field and widen types that no longer fit; return all fields.
 
     Raises:
-        SondeError: There would be more fields than a table can hold.
+        TooManyFieldsError: There would be more fields than a table can hold.
     """
     fields, wanted = catalog.fields(), {}
     for record in metadata:
@@ -82,9 +82,14 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
     return fields
 
 
+def too_many_fields(name: str) -> TooManyFieldsError:
+    """Return the error for a field, named here, that a table cannot hold any more."""
+    return TooManyFieldsError(f"more than {MAX_FIELDS:,} metadata columns (the next is {name!r}): leave some out")
+
+
 def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:
     if number >= MAX_FIELDS:
-        raise SondeError(f"more than {MAX_FIELDS:,} metadata columns (the next is {name!r}): leave some out")
+        raise too_many_fields(name)
     field = Field(name, f"c{number}", kind)
     catalog.connection.execute(f"ALTER TABLE metadata ADD COLUMN {field.column}")
     catalog.connection.execute("INSERT INTO fields VALUES (?, ?, ?)", (name, field.column, kind))

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from ....indexer.document import Document
-from ....indexer.errors import NothingToIndexError
+from ....indexer.errors import NothingToIndexError, TooManyFieldsError
 from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
 from ..answers import answering, json_answer, json_bytes
@@ -117,7 +117,7 @@ def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
     fields = host.collection.fields()
     try:
         report = host.collection.put([_document(each, fields) for each in given])
-    except NothingToIndexError as error:
+    except (NothingToIndexError, TooManyFieldsError) as error:
         raise ProblemError(422, str(error), "documents") from None
     skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
     counts = {name: getattr(report, name) for name in ("added", "replaced", "unchanged", "duplicate_ids")}
