@@ -8,6 +8,10 @@ NAME = 80
 """Characters of a name that a sentence shows, at most. Names come from files, and may be of any length."""
 ID = 60
 """Characters of an id that a sentence shows, at most."""
+_ORDERS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+"""Controls of ASCII and Latin-1, separators of lines, and what reverses the order of characters."""
+_SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"}
+"""As JSON writes them: a JSON line that holds one stays the same value."""
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -59,3 +63,8 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1_000
     return f"{count:.1f} TB"
+
+
+def visible(text: str) -> str:
+    r"""Return text with each control character, except line feeds and tabs, as `\u001b`."""
+    return text.translate(_SHOWN)

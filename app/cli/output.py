@@ -15,8 +15,8 @@ import typer
 
 from ...indexer.errors import Message, SondeError
 from ...indexer.progress import Notify, Progress
-from ...indexer.wording import per_second
-from .terminal import unchanged, visible
+from ...indexer.wording import per_second, visible
+from .terminal import unchanged
 
 
 def collections_in(incomplete: str) -> list[str]:

@@ -4,15 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-_ORDERS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-"""Controls of ASCII and Latin-1, separators of lines, and what reverses the order of characters."""
-_SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"}
-"""As JSON writes them: a JSON line that holds one stays the same value."""
-
-
-def visible(text: str) -> str:
-    r"""Return text with each control character, except line feeds and tabs, as `\u001b`."""
-    return text.translate(_SHOWN)
+from ...indexer.wording import visible
 
 
 class VisibleStream:

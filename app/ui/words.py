@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from ...indexer.errors import Message
-from ..cli.terminal import visible
+from ...indexer.wording import visible
 
 LABELS = {
     "annotations": "Labels",

@@ -62,7 +62,7 @@ def model_folder(folder: Path) -> Iterator[None]:
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse what is neither a file nor a folder: a library that reads a pipe would wait for ever."""
+    """Refuse what is neither a file nor a folder: a library that reads a pipe would wait forever."""
     for parent, _, names in os.walk(folder):
         for name in names:
             path = Path(parent, name)

@@ -286,81 +286,6 @@ def test_what_to_try_can_be_typed_as_it_stands(sonde: Command, tmp_path: Path, s
     assert f"try: sonde search '{path}' \"what you are looking for\"" in printed
 
 
-def test_codes_become_the_ids_and_stay_the_ids(sonde: Command, tmp_path: Path, shop: Path) -> None:
-    target = tmp_path / "new.sonde"
-    ran = sonde("index", shop / "tickets.csv", "--to", target)
-    said = "id: the column 'Ticket', because its values are all different; choose another with --id, or a hash"
-    assert ran.code == 0 and ran.said[0].startswith(said)
-    assert sonde("get", target, "TCK-3").out.startswith("TCK-3\ncategory: App\n")
-    csv(tmp_path / "more.csv", [TICKETS[0], TICKETS[1] | {"Message": "Solved."}])
-    ran = sonde("index", tmp_path / "more.csv", "--to", target, "--json")
-    assert "id: Ticket (as before)" in ran.said[0]
-    assert {key: json.loads(ran.out)[key] for key in ("added", "replaced", "unchanged")} == {
-        "added": 0, "replaced": 1, "unchanged": 1,
-    }  # fmt: skip
-
-
-def test_no_id_is_taken_against_the_word_of_the_user(sonde: Command, tmp_path: Path, shop: Path) -> None:
-    ran = sonde("index", shop / "tickets.csv", "--to", tmp_path / "new.sonde", "--id", "")
-    assert "id: none, using a hash of the text" in ran.said[0]
-    ran = sonde("index", shop / "tickets.csv", "--to", tmp_path / "new.sonde")
-    assert "id: none, using a hash of the text" in ran.said[0] and "12 unchanged" in ran.out
-
-
-def test_codes_that_repeat_are_no_ids(sonde: Command, tmp_path: Path) -> None:
-    rows = [{"Ticket": f"T-{n % 1_100}", "Message": f"Text {n} of many"} for n in range(1_200)]
-    csv(tmp_path / "long.csv", rows)
-    ran = sonde("index", tmp_path / "long.csv", "--to", tmp_path / "new.sonde", "--json")
-    assert ran.code == 0 and json.loads(ran.out)["added"] == 1_200
-    assert ran.said[0].endswith("Ticket looks like an id, but its values repeat after the first rows")
-    assert "id: none" in ran.said[1]
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "taken"),
-    [
-        ("order number", [4711, 4712, 4720], True),
-        ("order number", [1, 2, 3], False),
-        ("price", [4711, 4712, 4720], False),
-    ],
-)
-def test_which_whole_numbers_are_ids(sonde: Command, tmp_path: Path, name: str, values: list[int], taken: bool) -> None:
-    csv(tmp_path / "s.csv", [{name: value, "text": f"Some text about {n}"} for n, value in enumerate(values)])
-    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
-    assert (f"id: {name} (unique codes)" in ran.err) == taken
-
-
-@pytest.mark.parametrize(
-    ("values", "taken"),
-    [
-        (["A-1", "A-2", "A-3"], True),
-        (["A-1", "A-2"], False),
-        (["A-1", "A-2", "A-2"], False),
-        (["red", "green", "blue"], False),
-        (["on 1 May", "on 2 May", "on 3 May"], False),
-    ],
-)
-def test_what_is_a_code(sonde: Command, tmp_path: Path, values: list[str], taken: bool) -> None:
-    csv(tmp_path / "s.csv", [{"mark": value, "text": f"Some text about {n}"} for n, value in enumerate(values)])
-    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
-    assert ("id: mark (unique codes)" in ran.err) == taken
-
-
-def test_the_same_row_twice_is_not_lost(sonde: Command, tmp_path: Path) -> None:
-    csv(tmp_path / "s.csv", [TICKETS[0], TICKETS[1], TICKETS[0]])
-    ran = sonde("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde", "--id", "Ticket")
-    assert ran.code == 0 and "2 added, 1 with a repeated id (the last one was kept)" in ran.out
-
-
-def test_a_column_named_id_that_repeats_is_refused_too(sonde: Command, tmp_path: Path) -> None:
-    rows = [{"id": 1, "text": "One text"}, {"id": 1, "text": "Another text"}, {"id": 2, "text": "A third text"}]
-    csv(tmp_path / "s.csv", rows)
-    words = ("index", tmp_path / "s.csv", "--to", tmp_path / "new.sonde")
-    sonde(*words).refused("the id column 'id' has repeated values, so 1 row of 3 would replace another row", code=2)
-    assert not (tmp_path / "new.sonde").exists()
-    assert "3 added" in sonde(*words, "--id", "").out
-
-
 def test_a_wrong_file_with_sync_changes_nothing(sonde: Command, tmp_path: Path) -> None:
     csv(tmp_path / "s.csv", [{"id": f"A-{n}", "text": f"Text number {n}"} for n in range(40)])
     csv(tmp_path / "wrong.csv", [{"id": f"B-{n}", "text": f"Other text {n}", "extra": n} for n in range(40)])
@@ -370,13 +295,6 @@ def test_a_wrong_file_with_sync_changes_nothing(sonde: Command, tmp_path: Path) 
     said = "40 of the 40 documents of the collection are not in the source, so nothing was changed: check the source"
     sonde("index", tmp_path / "wrong.csv", "--to", target, "--sync").failed(said, code=2)
     assert contents(target) == before
-
-
-def test_the_last_of_repeated_ids_is_kept_if_asked(sonde: Command, tmp_path: Path, shop: Path) -> None:
-    words = ("index", shop / "repeated.csv", "--to", tmp_path / "new.sonde", "--id", "Ticket", "--keep")
-    sonde(*words, "first").refused("--keep is 'first': use last", code=2)
-    ran = sonde(*words, "last")
-    assert ran.code == 0 and "10 added, 2 with a repeated id (the last one was kept)" in ran.out
 
 
 def test_the_largest_sheet_is_read_and_the_others_are_named(sonde: Command, tmp_path: Path, shop: Path) -> None:
