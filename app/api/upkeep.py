@@ -115,6 +115,8 @@ class Upkeep(Opened):
     def compact(self, *, progress: Notify = silent) -> "CompactReport":
         """Rewrite the collection without tombstones and with its segments merged.
 
+        Nothing of a deleted document's text stays, also not among the embeddings that are kept of a previous model.
+
         Raises:
             SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
 
@@ -126,9 +128,9 @@ class Upkeep(Opened):
             from ...indexer.sharded.upkeep import compact_sharded
 
             return compact_sharded(cast("ShardedCollection", self.stored), progress)
-        from ...indexer.upkeep.delete import compact
+        from ...indexer.upkeep.kept import compact_with_kept
 
-        return compact(self.path, notify=progress)
+        return compact_with_kept(self.path, progress)
 
     def verify(self) -> "list[Finding]":
         """Check every digest and count, and compare both indexes with the stored data; no findings means no errors.

@@ -9,7 +9,10 @@ from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
+    from ...pipelines.search.ask import Answer
     from ..api import Collection
+
+NO_ANSWER = "nothing similar enough"
 
 
 def register(app: typer.Typer) -> None:
@@ -177,23 +180,38 @@ def ask(
       sonde ask faq.sonde "how do I bake bread" --threshold 0.9 --json
     """
     from ..api import open as open_collection
+    from ..api.functions import NOTHING_ANSWERS
 
     opened = open_collection(collection, device=device)
     found = opened.ask(question, threshold, field=field, mode=mode, progress=lambda event: say(str(event)))
     _warn(opened)
+    refusal = None if found.hit or json else _refusal(found)
     for note in found.notes:
-        say(f"note: {note}")
+        if not (refusal and note.startswith(NOTHING_ANSWERS)):
+            say(f"note: {note}")
     if json:
         print_json(found.to_dict())
         return
-    if found.hit is None:
-        best = "" if found.similarity is None else f": the best is {found.similarity:.3f}"
-        print(f"nothing similar enough{best}{'' if found.threshold is None else f', below {found.threshold:g}'}")
+    if refusal:
+        print(refusal)
         return
+    assert found.hit is not None
     print(found.answer)
     asked = found.hit.title or found.hit.text
     shown = "" if asked == found.answer else f"  {snippet(asked, 160)}"
     say(f"similarity {found.similarity:.3f}  {snippet(found.hit.id, 60)}{shown}")
+
+
+def _refusal(found: "Answer") -> str:
+    """Return why there is no answer, with the one figure that decided: relevance or, with a threshold, similarity."""
+    from ..api.functions import NOTHING_ANSWERS
+
+    if found.similarity is None:
+        return NO_ANSWER
+    if found.threshold is not None:
+        return f"{NO_ANSWER}: the best has similarity {found.similarity:.3f}, below the threshold {found.threshold:g}"
+    weak = next((note for note in found.notes if note.startswith(NOTHING_ANSWERS)), "")
+    return f"{NO_ANSWER}{weak.removeprefix(NOTHING_ANSWERS)} (relevance: the estimated chance, 0 to 1, of an answer)"
 
 
 def _warn(collection: "Collection") -> None:

@@ -138,9 +138,9 @@ def repair(collection: CollectionPath, device: Device = "auto", json: Json = Fal
 def compact(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Give back the space of deleted documents: in the catalog, the embeddings and all indexes. Files are merged.
 
-    The collection can be searched at the same time. For a while, this needs up to twice the space on disk. A catalog
-    that cannot be rewritten for lack of space stays as it is, and a message says so. Embeddings of a previous model,
-    kept for `sonde model --undo`, stay; `sonde model --forget` removes them.
+    Afterwards, the collection holds no text of a deleted document, also not among the embeddings that are kept for
+    `sonde model --undo`. It can be searched at the same time. For a while, this needs up to twice the space on disk. A
+    catalog that cannot be rewritten for lack of space stays as it is, and a message says so.
 
     \b
     Examples:

@@ -21,6 +21,8 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, take_over
 from ..store.models import HISTORY, PREVIOUS, History, model_folder
+from ..upkeep.delete import compact
+from ..upkeep.kept import leave_out
 from ..upkeep.model import catch_up
 from . import COLLECTION
 from .generations import generation_number, newest_generation
@@ -85,6 +87,30 @@ def take_embeddings(task: "ShardTask", folder: Path) -> dict[str, int]:
                 catalog.remove(name)
     _copy(other / ORDER, folder / ORDER)
     return {}
+
+
+def compact_beside(parts: Mapping[int, StoredCollection], other: Path) -> None:
+    """Remove documents that the shards lack, or have with another text, from the folder of a model, and compact it.
+
+    If it is killed, the next call, or `--undo`, brings it to an end.
+    """
+    for path in other.glob(f"shards/*/{_VERSION}"):
+        shard = int(path.parent.name)
+        if shard not in parts:
+            shutil.rmtree(path)
+        elif (path / "catalog.db").is_file():
+            leave_out(parts[shard].catalog_path, path)
+            _compact(path, other)
+    if newest := newest_generation(LocalTruth(other), other):
+        publish_beside(other, newest.read)
+
+
+def _compact(place: Path, other: Path) -> None:
+    with closing(Catalog.open(place / "catalog.db")) as catalog:
+        order, live = _known_order(other, place, catalog), catalog.document_of_row() >= 0
+    if live.sum() < len(order):  # else a call that was killed has written the order already
+        write_order(place / ORDER, order[live[: len(order)]])
+    compact(place)
 
 
 def keep_shards(parts: Mapping[int, StoredCollection], other: Path, sharding: Sharding, read: int) -> None:

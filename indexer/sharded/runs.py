@@ -5,6 +5,7 @@ run copies this file alone, not the catalogs with the texts.
 """
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -49,9 +50,7 @@ def changed_runs(folder: Path, base: ShardedGeneration) -> Iterator[Writing]:
 
     Nobody sees the version until a generation names it.
     """
-    place = work_folder(folder) / RUNS
-    shutil.rmtree(place, ignore_errors=True)
-    try:
+    with _place(folder) as place:
         with closing(_copy(folder, base.runs, place)) as catalog:
             before = catalog.connection.total_changes
             writing = Writing(catalog, base.runs)
@@ -62,6 +61,34 @@ def changed_runs(folder: Path, base: ShardedGeneration) -> Iterator[Writing]:
             catalog.checkpoint()
         if changed:
             writing.state = _published(folder, place, base.number + 1)
+
+
+def compacted_runs(folder: Path, base: ShardedGeneration) -> Published | None:
+    """Publish the runs of a generation without the space of what was deleted; the caller holds the writer lock.
+
+    Returns:
+        The new version; the one before if that is as small, or the disk too full.
+    """
+    if base.runs is None:
+        return None
+    with _place(folder) as place:
+        try:
+            with closing(_copy(folder, base.runs, place)) as catalog:
+                catalog.vacuum()
+                catalog.checkpoint()
+        except sqlite3.OperationalError:
+            return base.runs
+        smaller = (place / "catalog.db").stat().st_size < runs_catalog(folder, base.runs).stat().st_size
+        return _published(folder, place, base.number + 1) if smaller else base.runs
+
+
+@contextmanager
+def _place(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to make a version in, and remove what is left of it."""
+    place = work_folder(folder) / RUNS
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):  # a stopped index run has left something there

@@ -2,7 +2,7 @@
 
 import shutil
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -112,7 +112,19 @@ def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify 
         return ShardDone(task.shard, None, embed_shard(task, encoder, notify))
     with alone(task.folder, task.shard):
         final = shard_folder(task.folder, task.shard) / task.version
-        return published(task, final) if (final / MANIFEST).is_file() else _built(task, final, encoder, notify)
+        return _found(task, final) if (final / MANIFEST).is_file() else _built(task, final, encoder, notify)
+
+
+def _found(task: ShardTask, final: Path) -> ShardDone:
+    """Return a version that a stopped run has published: of its documents, this run counts none as its own work.
+
+    They are unchanged, as those that a stopped run of one collection has committed.
+    """
+    done = published(task, final)
+    if task.action != "index":
+        return done
+    documents = len(first_places(_spool(task))) if task.documents else 0
+    return replace(done, counts=_counts() | {"unchanged": documents})
 
 
 def _built(task: ShardTask, final: Path, encoder: Encoder | None, notify: Notify) -> ShardDone:
@@ -204,7 +216,7 @@ def _with_late(task: ShardTask, folder: Path, encoder: Encoder | None, notify: N
         writer = LateWriter(late_folder(folder, catalog.epoch()), encoder.spec.fingerprint)
         if writer.codec is None or writer.codec.digest != task.codec.digest:
             writer.begin(task.codec)
-        return {"embedded": fill_late(folder, catalog, encoder, notify).embedded}
+        return {"embedded": fill_late(folder, catalog, encoder, notify, estimated=True).embedded}
 
 
 def _repaired(folder: Path, encoder: Encoder | None, notify: Notify) -> list[str]:

@@ -16,17 +16,20 @@ from ..store.documents import document_ids, document_numbers, ids_by_number
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
+from ..upkeep.kept import compact_kept
 from ..upkeep.repair import repair_judgements
 from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
-from .beside import beside_folders
+from .beside import beside_folders, compact_beside
 from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
+from .commit import commit
 from .generations import generation_number, has_lost, remove_old_versions
 from .layout import RUNS, Published, ShardedGeneration
 from .manifest import changed_files
 from .model import kept_problem
+from .runs import compacted_runs
 from .shard import COMPACTED, Action, ShardTask
 
 
@@ -54,9 +57,10 @@ def delete_sharded(
 
 
 def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
-    """Compact every shard, and publish all of them in one commit; then remove the versions of the generation before.
+    """Compact every shard, and publish all of them in one commit; then the catalog of runs, and what other models keep.
 
-    A search that is reading them goes on with the files that it has opened.
+    Versions of the generations before are removed. A search that is reading them goes on with the files that it has
+    opened.
 
     Raises:
         SondeError: Another process is writing, or the disk is full; the collection is then unchanged.
@@ -65,7 +69,11 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
     with collection.locked() as base:
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
         done = run_tasks(base, tasks, runner, notify=notify)
+        base = collection.stored_generation
+        if (runs := compacted_runs(collection.path, base)) != base.runs:
+            commit(collection.path, replace(base, number=base.number + 1, runs=runs))
         remove_old_versions(collection.path, kept=1)
+    compact_kept(collection.path, lambda other: compact_beside(collection.shards, other), notify)
     counts = {name: sum(each.counts[name] for each in done) for name in COMPACTED}
     return CompactReport(**counts, disk_before=before, disk=disk_bytes(collection.path))
 

@@ -28,12 +28,15 @@ ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 """SQL of whether the run names document `d`."""
 
+SEPARATOR = " > "
+"""Between the names of a path; no name of a group holds it."""
 DEEPEST = 100
 """Levels of a tree of items, at most."""
 _TREE = (
     "WITH RECURSIVE up(item, above, next, name, depth) AS ("
     "SELECT item, item, json_extract(data, '$.parent'), name, 1 FROM run_items WHERE run = {0} "
-    "UNION ALL SELECT up.item, p.item, json_extract(p.data, '$.parent'), p.name || ' > ' || up.name, depth + 1 "
+    "UNION ALL SELECT up.item, p.item, json_extract(p.data, '$.parent'), "
+    f"p.name || '{SEPARATOR}' || up.name, depth + 1 "
     f"FROM up JOIN run_items p ON p.run = {{0}} AND p.item = up.next WHERE depth < {DEEPEST}) "
 )
 """SQL of a table with a row for each item and each item above it, itself included: `name` is the path between them."""
@@ -79,6 +82,12 @@ def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
     for item, name in catalog.runs.connection.execute(sql, (run.number,)):
         found.setdefault(item, []).append(name)
     return found
+
+
+def paths_of(catalog: Catalog, run: Run) -> dict[int, str]:
+    """Return the path of each item, such as "cards > lost", by its number."""
+    sql = f"{_TREE.format(run.number)}SELECT item, name FROM up WHERE next IS NULL"
+    return dict(catalog.runs.connection.execute(sql))
 
 
 def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:

@@ -11,7 +11,7 @@ from ...indexer.document import Value
 from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_of, value_counts
 from ...indexer.store.fields import Field, load_value
 from ...indexer.store.kinds import NAME_SUFFIX
-from ...indexer.store.members import item_name_counts, names_above
+from ...indexer.store.members import SEPARATOR, item_name_counts, names_above, paths_of
 from ...indexer.store.runs import Run, RunColumns, items_by_document, list_runs, run_columns
 from ...indexer.store.view import View
 
@@ -33,6 +33,9 @@ class Facet:
         low: The smallest number or the earliest date; None if the field has neither.
         high: The largest number or the latest date; None if the field has neither.
         choices: (value, documents) of a text, list or boolean field with few distinct values, most frequent first.
+            Groups of a taxonomy come in the order of the tree, most frequent first among those of one group.
+        paths: Of the groups of a taxonomy, the path of each choice, such as "cards > lost"; a name that several groups
+            have stands alone. Else empty.
         run: Whether the field belongs to a run rather than to the metadata.
         same: The field of the run that this run is a part of, such as the topics of a level, if both have groups of the
             same names and sizes: views show only that one. Else empty.
@@ -46,6 +49,7 @@ class Facet:
     choices: tuple[tuple[Value, int], ...] = ()
     run: bool = False
     same: str = ""
+    paths: tuple[str, ...] = ()
 
 
 def facets(view: View) -> list[Facet]:
@@ -114,12 +118,30 @@ def _runs(view: View) -> Iterable[Facet]:
         else:
             found = item_name_counts(view.catalog, run)
         kind = {"texts": "list"}.get(types[name], types[name])
-        facet = Facet(name, kind, run.documents, choices=tuple(_ordered(found)[:LISTED]), run=True)
+        choices, paths = _ordered(found)[:LISTED], ()
+        if run.kind.nested:
+            choices, paths = _in_tree(choices, paths_of(view.catalog, run).values())
+        facet = Facet(name, kind, run.documents, choices=tuple(choices), run=True, paths=paths)
         found_of[run.kind, run.name] = run, facet
     for run, facet in found_of.values():
         _, whole = found_of.get((run.kind.follows or "", run.name), (run, None))
         same = run.kind.part and whole and (whole.documents, whole.choices) == (facet.documents, facet.choices)
         yield replace(facet, same=whole.name) if whole and same else facet
+
+
+def _in_tree(choices: list[tuple[Any, int]], every: Iterable[str]) -> tuple[list[tuple[Any, int]], tuple[str, ...]]:
+    """Return choices in the order of the tree, with the path of each."""
+    counts = dict(choices)
+    known: dict[str, list[str]] = {}
+    for path in every:
+        known.setdefault(path.rsplit(SEPARATOR, 1)[-1], []).append(path)
+    path_of = {name: paths[0] if len(paths) == 1 else name for name, paths in known.items()}
+
+    def place(name: str) -> list[tuple[int, str]]:
+        return [(-counts.get(each, 0), each) for each in path_of[name].split(SEPARATOR)]
+
+    names = sorted(counts, key=place)
+    return [(name, counts[name]) for name in names], tuple(path_of[name] for name in names)
 
 
 def _values(cells: Iterable[Any]) -> Iterable[Any]:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from ...indexer.errors import SondeError, UsageError, as_text
-from ...indexer.store.members import DEEPEST
+from ...indexer.store.members import DEEPEST, SEPARATOR
 from ...indexer.wording import NAME, on_one_line
 
 NO_GROUP = -1
@@ -187,10 +187,6 @@ def find_groups(groups: Groups, given: Sequence[int | str]) -> list[int]:
         SondeError: There is no such group.
     """
     return list(dict.fromkeys(find_group(groups, one) for one in given))
-
-
-SEPARATOR = " > "
-"""What stands between the names of a path."""
 
 
 def check_new_name(groups: Groups, name: str | None, parent: int | None, number: int | None = None) -> str:

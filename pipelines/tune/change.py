@@ -83,6 +83,9 @@ def change_model(
         beside = _work(collection).embed_beside(collection, encoder, notify)
         comparison, notes = _compared(collection, beside, encoder, seed, notify)
         wanted = not dry_run and (anyway or comparison is None or not comparison.worse)
+        if comparison and comparison.doubt and (wanted or not comparison.worse):  # else the refusal says it
+            advice = "`sonde model --undo` switches back" if wanted else "better keep the model that you have"
+            notes.insert(0, f"{comparison.doubt}: unless you need its languages, size or speed, {advice}")
         if not wanted:
             return ModelChange(
                 before.name, encoder.spec.name, beside.embedded, beside.seconds, comparison, False, None, tuple(notes)

@@ -90,6 +90,11 @@ class ModelGain:
         """Whether the other model is significantly worse."""
         return self.difference < 0 and self.p < SURE
 
+    @property
+    def better(self) -> bool:
+        """Whether the other model is significantly better."""
+        return self.difference > 0 and self.p < SURE
+
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
@@ -115,6 +120,15 @@ class ModelComparison:
     def worse(self) -> bool:
         """Whether hybrid searches are significantly worse with the other model."""
         return self.gains[0].worse
+
+    @property
+    def doubt(self) -> str | None:
+        """That the other model is not shown to be better, in words; None if it is."""
+        gain = self.gains[0]
+        if gain.better:
+            return None
+        how = f"{'significantly worse' if gain.worse else 'not significantly better'} with {self.after.model}"
+        return f"searches are {how} ({gain.mode} {gain.measure} {gain.difference:+.3f}, p {gain.p:.4f})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -112,8 +112,11 @@ def _choices(collection: Collection, facet: Facet) -> str:
     if held != st.session_state[key]:
         st.session_state[key] = held  # the value has gone from the collection since
 
+    # A path shows the tree also among the chosen values, which indentation would not.
+    paths = dict(zip(counts, facet.paths, strict=True)) if facet.paths else {}
+
     def name(value: Value) -> str:
-        return f"{shown_value(value)} ({counts.get(value, 0):,})"
+        return f"{paths.get(value) or shown_value(value)} ({counts.get(value, 0):,})"
 
     given: Sequence[Value] = st.multiselect(
         escape_markdown(facet.name), list(counts), key=key, format_func=name, placeholder="any"

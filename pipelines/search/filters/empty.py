@@ -8,6 +8,9 @@ from sqlglot import exp
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.documents import frequent_texts
+from ....indexer.store.kinds import NAME_SUFFIX
+from ....indexer.store.members import SEPARATOR, item_name_counts, paths_of
+from ....indexer.store.runs import Run, list_runs, run_columns
 from .compile import parse, run_operands
 from .conditions import Operands, Test, condition
 from .sql import FieldNames, Operand, shown
@@ -51,11 +54,25 @@ def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]
 
 def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     """Return which value was probably meant, and the values that there are if they are few."""
-    texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
+    run = _tree(catalog, operand)
+    if run is None:
+        texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
+    else:  # a document is also in the groups above its own
+        texts = [name for name, _ in sorted(item_name_counts(catalog, run), key=lambda pair: (-pair[1], pair[0]))]
     values = [" ".join(each.split()) for each in texts if each.strip()]
-    lowered = {each.casefold(): each for each in reversed(values)}
+    known = paths_of(catalog, run).values() if run and SEPARATOR in value else values
+    lowered = {each.casefold(): each for each in reversed([*known])}
     near = get_close_matches(value.strip().casefold(), lowered, 1)
     meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
     few = "" if len(values) >= MOST_VALUES or not values else f" values: {', '.join(values[:VALUES_SHOWN])}"
     more = ", …" if few and len(values) > VALUES_SHOWN else ""
     return f"{meant}{';' if few and not meant else ''}{few}{more}"
+
+
+def _tree(catalog: Catalog, operand: Operand) -> Run | None:
+    """Return the run that a field reads if its groups lie under others; otherwise None."""
+    if not operand.inside:
+        return None
+    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
+    columns = run_columns(runs)
+    return next(run for run in runs if operand.name in (columns[run.number], f"{columns[run.number]}{NAME_SUFFIX}"))

@@ -1,6 +1,7 @@
 """`sonde late`, `sonde index --late` and what `info` and `verify` say of the late index."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from kill_corpus import documents
 from small_reviews import lines
 
 from sonde.indexer.encoder.assembly import STATIC_WINDOW
+from sonde.indexer.ingest import late_estimate
 from sonde.indexer.late import token_rows
 from sonde.indexer.late.index import LINE
 
@@ -40,6 +42,22 @@ def test_it_is_built_shown_continued_and_removed(sonde: Command, corpus: Path, t
     assert not (folder / "late").exists()
     again = sonde("late", folder, "--remove")
     assert (again.code, again.out, again.err) == (0, "", f"nothing to remove: {folder} has no late index\n")
+
+
+@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
+def test_a_long_run_says_once_what_it_will_take(
+    sonde: Command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "c.sonde"
+    assert sonde("index", corpus, "--to", folder, *shards).code == 0
+    monkeypatch.setattr(late_estimate, "PROBED_OF", 0.5)
+    monkeypatch.setattr(late_estimate, "LONG_RUN_SECONDS", 0.0)
+    count = json.loads(sonde("info", folder, "--json").out)["passages"]
+    told = [line for line in sonde("late", folder).err.splitlines() if "estimate" in line]
+    assert [re.sub(r"[\d.]+ (s|k?B)", "N", line) for line in told] == [
+        f"estimate: {count} passages: N, at most N of disk"
+    ]
+    assert "estimate" not in sonde("late", folder).err, "nothing is left to embed"
 
 
 def test_index_with_late_covers_what_was_there_before(sonde: Command, corpus: Path, tmp_path: Path) -> None:

@@ -75,6 +75,24 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     sonde("model", letters, "--undo").refused("keeps no previous model: there is nothing to undo")
 
 
+def test_a_model_that_is_not_better_is_switched_to_with_a_warning(sonde: Command, letters: Path) -> None:
+    said = r"note: searches are not significantly better with other \(hybrid ndcg@10 [+-]0\.\d{3}, p [01]\.\d{4}\): "
+    dry = sonde("model", letters, "--to", "other", "--dry-run")
+    unless = "unless you need its languages, size or speed, "
+    assert re.search(f"{said}{unless}better keep the model that you have", dry.err)
+    ran = sonde("model", letters, "--to", "other")
+    assert (ran.code, ran.out.splitlines()[-2]) == (0, f"{letters} now uses other instead of fake")
+    assert re.search(f"{said}{unless}`sonde model --undo` switches back", ran.err)
+    found = json.loads(sonde("model", letters, "--undo", "--json").out)
+    assert not [note for note in found["notes"] if "significantly" in note], "the way back is not compared"
+
+
+def test_a_significantly_worse_model_that_is_forced_has_the_warning_too(sonde: Command, letters: Path) -> None:
+    ran = sonde("model", letters, "--to", "contrary", "--anyway")
+    assert ran.code == 0
+    assert re.search(r"note: searches are significantly worse with other \(hybrid ndcg@10 -0\.\d+, p 0\.", ran.err)
+
+
 def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path) -> None:
     ran = sonde("model", letters, "--to", "contrary")
     assert ran.code == 1

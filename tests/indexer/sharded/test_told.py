@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import index
+from sonde.indexer.ingest import BuildReport
 from sonde.indexer.progress import Progress
+from sonde.indexer.sharded import build
 
 
 def told(source: list[dict[str, str]], folder: Path) -> list[Progress | str]:
@@ -27,6 +30,30 @@ def test_lines_name_their_shard_and_its_size(tmp_path: Path) -> None:
         assert [each and each[1] for each in faiss] == ["1", "2"]
         found.append(sum(int(each[2]) for each in faiss if each))
     assert found == [40, 80]
+
+
+def test_a_run_that_continues_a_stopped_one_counts_only_its_own_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One shard was published when the run was stopped; its documents are unchanged, as in one collection."""
+    rows = [{"id": str(number), "text": f"apple number {number}"} for number in range(80)]
+    folder, encoder, real = tmp_path / "c.sonde", FakeEncoder(), build.build_shard
+    given: Any = encoder
+
+    def stopped(task: Any, *rest: Any) -> Any:
+        if task.shard:
+            raise KeyboardInterrupt
+        return real(task, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "build_shard", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            index(rows, folder, shards=2, encoder=given)
+    report = index(rows, folder, shards=2, encoder=given).report
+    assert isinstance(report, BuildReport)
+    assert 0 < report.unchanged < 80
+    assert (report.added, report.embedded) == (80 - report.unchanged, 80 - report.unchanged)
+    assert (report.tokens > 0, report.replaced, report.deleted) == (True, 0, 0)
 
 
 def test_a_shard_with_nothing_to_embed_says_nothing_of_it(tmp_path: Path) -> None:

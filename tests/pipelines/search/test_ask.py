@@ -1,6 +1,7 @@
 """Questions and answers: the best answer or none, a threshold from examples, and whether the model fits."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,22 @@ def test_the_commands(
     assert "answers to unanswerable questions" in plot.read_text("utf-8")
     assert sonde("ask", faq.path, "how to return a shoe").out == "Send the shoe back.\n"
     nothing = sonde("ask", faq.path, "who wrote the novel about whales")
-    assert (nothing.code, nothing.out[:23]) == (0, "nothing similar enough:")
+    below = re.escape(f"below the threshold {threshold:g}")
+    assert nothing.code == 0
+    assert re.fullmatch(rf"nothing similar enough: the best has similarity 0\.\d{{3}}, {below}\n", nothing.out)
+    assert "relevance" not in nothing.err
     said = json.loads(sonde("ask", faq.path, "how to return a shoe", "--json").out)
     assert (said["answer"], said["hit"]["id"], said["threshold"]) == ("Send the shoe back.", "11", threshold)
     sonde("tune", "threshold", faq.path, *options, "--plot", tmp_path / "curve.pdf").refused(".png", code=2)
+
+
+def test_a_refusal_without_a_threshold_shows_the_relevance_and_says_what_it_is(
+    sonde: Command, faq: StoredCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = sonde("ask", faq.path, "zzz qqq")
+    assert re.fullmatch(
+        r"nothing similar enough: the highest relevance is 0\.\d\d, and hits below 0\.\d\d are weak "
+        r"\(relevance: the estimated chance, 0 to 1, of an answer\)\n", refused.out,
+    )  # fmt: skip
+    assert "nothing here seems to answer this" not in refused.err, "it is said once"
+    assert json.loads(sonde("ask", faq.path, "zzz qqq", "--json").out)["notes"][0].startswith("nothing here seems")

@@ -200,3 +200,27 @@ def test_a_tree_has_at_most_100_levels(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the group 100 'h' would lie on level 101; the maximum is 100"):
         made.edit_taxonomy("add", name="h", to=99)
     made.edit_taxonomy("add", name="h", to=98)
+
+
+def test_choices_of_a_filter_are_in_the_order_of_the_tree_with_their_paths(desk: Collection) -> None:
+    [facet] = [each for each in desk.facets() if each.name == "taxonomy:taxonomy name"]
+    assert dict(zip(facet.paths, facet.choices, strict=True)) == {
+        "late": ("late", 9),  # three groups have this name
+        "cash": ("cash", 7),
+        "cash > it's 100%": ("it's 100%", 6),
+        "cards": ("cards", 6),
+        "cards > lost": ("lost", 3),
+        "no group": ("no group", 1),
+    }
+    assert facet.paths == ("late", "cash", "cash > it's 100%", "cards", "cards > lost", "no group")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("crads", "taxonomy:taxonomy name is never 'crads': did you mean 'cards'? values: late, cash, "),
+        ("cards > lsot", "taxonomy:taxonomy name is never 'cards > lsot': did you mean 'cards > lost'? values: "),
+    ],
+)
+def test_a_misspelt_group_above_others_is_found(desk: Collection, value: str, said: str) -> None:
+    assert said in desk.explain_filter(f"\"taxonomy:taxonomy name\" = '{value}'")
