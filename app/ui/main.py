@@ -51,7 +51,9 @@ def show() -> None:
         st.Page(_page(name, shelf), title=title, icon=icon, url_path=name) for name, (title, icon) in PAGES.items()
     ]
     start = st.Page(lambda: _start(shelf), title="Sonde", default=True, visibility="hidden")
-    chosen = st.navigation([start, *pages])
+    # The page was once called Map, and addresses of it are kept; who types its present name finds it, too.
+    explore = st.Page(_explore, title=PAGES["map"][0], url_path="explore", visibility="hidden")
+    chosen = st.navigation([start, *pages, explore])
     _choose(shelf)
     chosen.run()
 
@@ -65,6 +67,10 @@ def _start(shelf: Workspace) -> None:
         go_to("data")
     st.title("Sonde", anchor=False)
     import_module(".data.welcome", __package__).show_welcome(shelf)
+
+
+def _explore() -> None:
+    go_to("map", **st.query_params.to_dict())
 
 
 def _choose(shelf: Workspace) -> None:

@@ -2,6 +2,10 @@
 
 const STEP = 3; // pixels between two corners of a lasso
 const SMALL = 5; // pixels below which a drag was a click
+const NARROW = "(max-width: 700px)"; // as in style.css: the page is one column, and the map most of what is seen
+
+/** Whether one finger should scroll the page past the map, instead of drawing on it, until a tool is chosen. */
+export const onPhone = () => matchMedia(`${NARROW} and (pointer: coarse)`).matches;
 
 export class Hand {
   /** Listen on an element; `acts` has moved(), hovered(place), clicked(place), drawing(line), drawn(outline, how), cleared(). */
@@ -75,7 +79,9 @@ export class Hand {
     this.acts.moved();
   }
 
+  /** Zoom; in a narrow window only with Ctrl, as a touchpad's pinch has: the page must be able to scroll past the map. */
   wheel(event) {
+    if (!event.ctrlKey && matchMedia(NARROW).matches) return;
     event.preventDefault();
     const lines = event.deltaMode ? 30 : 1;
     this.view.zoom(Math.exp(-Math.max(-120, Math.min(120, event.deltaY * lines)) / 400), this.place(event));

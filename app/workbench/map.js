@@ -1,7 +1,7 @@
 // The map: points, names of regions, tools, and what is shown over a point.
 
 import { make } from "./dom.js";
-import { Hand } from "./hand.js";
+import { Hand, onPhone } from "./hand.js";
 import { Near } from "./near.js";
 import { Names, drawOver } from "./overlay.js";
 import { NONE, Points } from "./points.js";
@@ -16,7 +16,7 @@ const MARK = "#d6006c";
 const TOOLS = [
   ["lasso", "Lasso", "Draw around points. Hold Shift to add an area, or Alt to keep only what is in both"],
   ["box", "Box", "Draw a box around points. Hold Shift to add an area, or Alt to keep only what is in both"],
-  ["move", "Move", "Drag to move the map. Use the wheel or two fingers to zoom"],
+  ["move", "Move", "Drag to move the map. Use the wheel or two fingers to zoom; in a narrow window, Ctrl and the wheel"],
 ];
 
 export class MapPane {
@@ -34,7 +34,7 @@ export class MapPane {
       drawn: (outline, how) => acts.areas(outline, how),
       cleared: () => acts.cleared(),
     });
-    this.use("lasso");
+    this.use(onPhone() ? "move" : "lasso");
     this.watch = new ResizeObserver(() => this.drawSoon());
     this.watch.observe(this.element);
   }

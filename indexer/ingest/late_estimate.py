@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..encoder import Encoder, Tokens
-from ..late import one_thread_each
+from ..late import one_thread_each, token_rows
 from ..progress import Notify
 from ..store.catalog import Catalog
 from ..store.passages import passage_texts
@@ -16,8 +16,8 @@ from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, duratio
 
 PROBED_OF = 20
 """A probe is made only if there are at least this many times as many passages to embed."""
-BYTES_PER_TOKEN = 4_500 / 256
-"""Of the index, at most."""
+BYTES_PER_ROW, BYTES_PER_PASSAGE = 49, 32
+"""Of the index: a pooled token's code and weight, and what is stored of each passage besides."""
 
 
 def say_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder: Encoder, notify: Notify) -> None:
@@ -40,8 +40,9 @@ def say_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder: Encode
         if seconds < LONG_RUN_SECONDS / 2:
             return
         if most == PROBE_DOCUMENTS and seconds > LONG_RUN_SECONDS:
-            disk = size(round(sum(len(each.ids) for each in tokens) * BYTES_PER_TOKEN * times))
-            notify(f"estimate: {counted(count, 'passage')}: {duration(seconds)}, at most {disk} of disk")
+            stored = sum(BYTES_PER_PASSAGE + BYTES_PER_ROW * token_rows(len(each.ids)) for each in tokens)
+            disk = size(round(stored * times))
+            notify(f"estimate: {counted(count, 'passage')}: {duration(seconds)}, {disk} of disk")
 
 
 def _seconds(encoder: Encoder, tokens: Sequence[Tokens]) -> float:

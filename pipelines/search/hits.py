@@ -139,6 +139,8 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:
     notes = []
+    if not len(ranked.rows) and not view.generation.alive.any():
+        return ("the collection holds no documents: add some with `sonde index FILE --to COLLECTION`",)
     if settings.mode == "hybrid" and view.generation.lexical is None:
         notes.append("the lexical index is missing, so the order is by meaning alone: `sonde repair` rebuilds it")
     if settings.mode == "lexical" and view.generation.lexical is None:

@@ -70,13 +70,12 @@ class GroupChange:
 
     @property
     def figures(self) -> str:
-        """The figures in one line."""
-        found = (
-            f"{self.new_share:.1%} of the new texts, {self.old_share:.1%} of the old "
-            f"({self.new:,} and {self.old:,} documents)"
-        )
+        """The figures in one line; each share stands with the number that it belongs to."""
+        found = f"{counted(self.new, 'new document')} ({self.new_share:.1%} of the new texts), "
         if self.kind == "new":
-            found = f"{counted(self.new, 'new document')}, {counted(self.old, 'old text')} among them"
+            found += f"{counted(self.old, 'old text')} among them"
+        else:
+            found += f"{counted(self.old, 'old document')} ({self.old_share:.1%} of the old texts)"
         return f"{found} · p {self.p:.3f}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from sonde.pipelines.facets import Column, Facets, Region
 from sonde.pipelines.map.regions import inside
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>
+<meta name="viewport" content="width=device-width">
 <style>html, body {{ margin: 0 }} #root {{ height: 780px }} {style}</style><div id="root"></div>
 <script type="module">{script}
 const table = Uint8Array.from(atob({table}), (each) => each.charCodeAt(0)).buffer;

@@ -62,5 +62,6 @@ def _show(collection: Collection, name: str) -> None:
 
 def _figures(item: Item) -> str:
     data = item.data
-    shares = f"{data['new_share']:.1%} of the new texts, {data['old_share']:.1%} of the old"
-    return f"{shares} · p {data['p']:.3f}"
+    new = f"{counted(data['new'], 'new document')} ({data['new_share']:.1%} of the new texts)"
+    old = f"{data['old']:,} old ({data['old_share']:.1%} of the old texts)"
+    return f"{new}, {old} · p {data['p']:.3f}"

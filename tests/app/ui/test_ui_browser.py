@@ -93,9 +93,10 @@ def lasso(page: Page) -> None:
 def test_the_loop_on_the_page_explore(visit: Visit, server: Server, tmp_path: Path) -> None:
     """Select points, cluster just them, label them, export them, and find all of it again by the address."""
     index(server, tmp_path)
-    visit.go("/map?collection=reviews")
+    visit.go("/explore?collection=reviews")
     page = visit.page
     expect(page.get_by_text("No map yet")).to_be_visible()
+    assert page.url.endswith("/map?collection=reviews"), "the address of the page, which may be kept"
     visit.press("Make the map")
     expect(page.locator("[data-drawn='596']")).to_be_visible()
     visit.settle()

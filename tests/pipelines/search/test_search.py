@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kill_corpus import WORDS
 from searched import QUERIES, collection  # noqa: F401  (fixture)
 
-from sonde.app.api import Collection
+from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.ingest import BuildSettings, index_documents
@@ -209,6 +209,18 @@ def test_nothing_found_is_said(collection: Collection) -> None:
     assert collection.search("apple", mode="lexical", where="year = 1").notes == (
         "no document that passes the filter has these words",
     )
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_collection_without_documents_says_so_and_what_to_do(tmp_path: Path, shards: int | None) -> None:
+    encoder: Any = FakeEncoder()
+    made = index([{"id": "a", "text": "an apple"}], tmp_path / "c.sonde", encoder=encoder, shards=shards)
+    made.delete("a")
+    said = ("the collection holds no documents: add some with `sonde index FILE --to COLLECTION`",)
+    for mode in MODES:
+        assert made.search("apple", mode=mode).notes == said
+        assert made.search("apple", mode=mode, where="length > 3").notes == said
+    assert made.ask("apple").notes[0] == said[0]
 
 
 def test_similar(collection: Collection) -> None:

@@ -169,9 +169,8 @@ def test_the_command_prints_writes_and_alerts(shop: Collection, sonde: Command, 
     page = tmp_path / "new.html"
     shown = sonde("watch", shop.path, "--since", "2026-11-01", "-k", 1, "--html", page)
     assert shown.code == 0
-    assert re.search(
-        r"^new: .*refund.*\n    10 new documents, 0 old texts among them · p 0.001\n {8}refund-", shown.out
-    )
+    new = r"    10 new documents \([\d.]+% of the new texts\), 0 old texts among them · p 0.001"
+    assert re.search(rf"^new: .*refund.*\n{new}\n {{8}}refund-", shown.out)
     assert re.search(r"watch: \d changes? · 100 new documents and 450 old", shown.said[-1])
     assert page.read_text().startswith("<!doctype html>")
     again = sonde("watch", shop.path, "--since", "2026-11-01", "--json", "--alert")
