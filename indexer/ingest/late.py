@@ -20,7 +20,7 @@ from ..store.late import BUILT, is_wanted, late_folder, live_passages, uncovered
 from ..store.lock import writer_lock
 from ..store.passages import passage_texts
 from .chunker import passage_text
-from .late_estimate import say_estimate
+from .late_estimate import report_estimate
 
 ENOUGH = 100_000
 """Tokens from which the codec is learned: it waits for them, or for the end of the run."""
@@ -183,12 +183,12 @@ def build_late(collection: StoredCollection, notify: Notify = silent) -> LateRep
 def fill_late(
     folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify = silent, *, estimated: bool = False
 ) -> LateReport:
-    """Do the work of `build_late`; the caller holds the lock, and may have said an estimate."""
+    """Do the work of `build_late`; the caller holds the lock, and may have reported an estimate."""
     began = time.monotonic()
     follower = LateFollower(folder, catalog, encoder)
     rows, digests = uncovered(catalog, _index(late_folder(folder, catalog.epoch()), encoder))
     if not estimated:
-        say_estimate(catalog, rows, len(rows), encoder, notify)
+        report_estimate(catalog, rows, len(rows), encoder, notify)
     for done, some in enumerate(in_late_batches(len(rows)), 1):
         embed_for_late(follower, rows[some], [digests[place] for place in some.tolist()])
         notify(Progress("late index", min(done * AT_ONCE, len(rows)), len(rows), "passages"))

@@ -1,4 +1,4 @@
-"""What building a late index will take, said before a long run, as an index run does."""
+"""What building a late index will take, reported before a long run, as an index run does."""
 
 import time
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ BYTES_PER_ROW, BYTES_PER_PASSAGE = 49, 32
 """Of the index: a pooled token's code and weight, and what is stored of each passage besides."""
 
 
-def say_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder: Encoder, notify: Notify) -> None:
-    """Say what embedding the tokens of passages will take, if that is long.
+def report_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder: Encoder, notify: Notify) -> None:
+    """Report what embedding the tokens of passages will take, if that is long.
 
     Args:
         catalog: Of the passages.
