@@ -255,12 +255,12 @@ class ShardedCollection(StoredCollection):
                     raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
                 if len(stored.shards) != self._sharding.shards:
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
-                    raise SondeError(f"{said}, not {self._sharding.shards}: restore the collection from a backup")
+                    said += f", not {self._sharding.shards}: restore the collection from a backup"
+                    raise SondeError(said, code="damaged")
                 try:
                     self._newest = _Opened(self.path, stored, newest, self.device)
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename
-            raise SondeError(
-                f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
-            )
+            said = f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
+            raise SondeError(said, code="damaged")
