@@ -162,3 +162,17 @@ def test_every_route_says_that_the_collection_is_damaged(
         assert str(tmp_path) not in answer.text and "\n" not in answer.json()["detail"]
     assert raised.value.code == "damaged"
     assert "Traceback" not in caplog.text
+
+
+def test_shards_that_are_deleted_while_they_are_served(folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.sonde"
+    index(ROWS, bad, id="id", encoder=FakeEncoder(), shards=2)  # type: ignore[arg-type]
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        shutil.rmtree(bad)
+        answer = client.post("/search", json=BAD | {"query": "battery"})
+        refused(answer, 503, "the collection is not available: its folder was moved or removed")
+        assert client.get("/collections").json()[1] == {
+            "name": "bad", "error": "there is no collection at bad.sonde: it was deleted or moved"}  # fmt: skip
+        assert client.get("/ready").json()["unavailable"] == {"bad": "no-collection"}
+    assert not bad.exists()
