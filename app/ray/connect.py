@@ -1,5 +1,6 @@
 """Ray started on this machine, or a connection to a running cluster."""
 
+import ctypes
 import logging
 import os
 import re
@@ -24,6 +25,8 @@ FOLDER = "sonde-ray-"
 """Begins the names of the folders of Ray on this machine."""
 LOCK = "sonde.lock"
 """A file in each of them that is locked as long as its command runs."""
+_GET_HANDLER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
+_SET_HANDLER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(("PyOS_setsig", ctypes.pythonapi))
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LOOPBACK = ("127.0.0.1", "::1")
 ATTEMPTS = 3
@@ -120,7 +123,8 @@ def connected(address: str) -> Iterator[ModuleType]:
                 raise SondeError(f"{said}: use a process that has not imported ray")
             yield ray
         finally:
-            ray.shutdown()
+            with _own_signals():
+                ray.shutdown()
 
 
 @contextmanager
@@ -177,15 +181,18 @@ def _init(ray: ModuleType, address: str, folder: str | None) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep what SIGTERM does here: Ray would end the process with a code of its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
+    """Keep what SIGTERM does here: Ray would end the process with a code of its own.
+
+    Ray sets a handler below Python's, from any thread, and removes every handler when it shuts down. Python sets its
+    own only from the main thread, so the one below is kept too.
+    """
+    before, below = signal.getsignal(signal.SIGTERM), _GET_HANDLER(signal.SIGTERM)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+        _SET_HANDLER(signal.SIGTERM, below)
 
 
 def _imported(address: str) -> ModuleType:

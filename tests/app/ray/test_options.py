@@ -1,5 +1,6 @@
 """The option --on where Ray is not used: mistakes are found before anything is read."""
 
+import signal
 import socket
 import sys
 import threading
@@ -114,6 +115,28 @@ def test_ray_on_this_machine_leaves_no_folder(monkeypatch: pytest.MonkeyPatch):
     with connected("ray"):
         (given[0] / "session").write_text("of Ray's")
     assert ended and not given[0].exists()
+
+
+def test_ray_that_is_started_again_in_a_thread_leaves_the_handler_of_sigterm(monkeypatch: pytest.MonkeyPatch):
+    def lost(**_: object) -> None:
+        connect._SET_HANDLER(signal.SIGTERM, signal.SIG_DFL.value)
+
+    def again() -> None:
+        with connected("ray"):
+            seen.append(connect._GET_HANDLER(signal.SIGTERM))
+        seen.append(connect._GET_HANDLER(signal.SIGTERM))
+
+    util = SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=lost, util=util, shutdown=lost))
+    seen, before = list[object](), signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        own = connect._GET_HANDLER(signal.SIGTERM)
+        thread = threading.Thread(target=again)
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert own and seen == [own, own]
 
 
 def test_folders_of_killed_commands_go_with_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
