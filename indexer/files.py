@@ -207,6 +207,16 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
         )
     if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
         return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")
+    if isinstance(error, FileNotFoundError) and (lost := _lost(error, folder)):
+        return SondeError(f"{lost} is missing: run `sonde repair {folder}`", code="damaged")
     if isinstance(error, sqlite3.DatabaseError):
         return SondeError(f"the catalog of {folder} failed ({error}): `sonde verify {folder}` shows what is wrong")
     return error
+
+
+def _lost(error: FileNotFoundError, folder: Path) -> Path | None:
+    """Return the file or folder of a collection that is missing; None if the whole collection is, or another file."""
+    path = Path(str(error.filename))
+    if not folder.exists() or not path.is_relative_to(folder):
+        return None
+    return path if path.parent.exists() else path.parent

@@ -8,6 +8,8 @@ NAME = 80
 """Characters of a name that a sentence shows, at most. Names come from files, and may be of any length."""
 ID = 60
 """Characters of an id that a sentence shows, at most."""
+PATH = 200
+"""Characters of a path that a sentence shows, at most. Folders may be thousands of levels deep."""
 _ORDERS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 """Controls of ASCII and Latin-1, separators of lines, and what reverses the order of characters."""
 _SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"}
@@ -34,6 +36,11 @@ def on_one_line(name: str, most: int = NAME) -> str:
     """Return a name without line breaks, cut after `most` characters."""
     name = " ".join(name[: 10 * most].split())
     return name if len(name) <= most else f"{name[:most]}…"
+
+
+def shown_path(path: object) -> str:
+    """Return a path on one line, cut after `PATH` characters."""
+    return on_one_line(str(path), PATH)
 
 
 def shown_id(id: str) -> str:

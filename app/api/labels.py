@@ -143,7 +143,8 @@ class Labelling(Opened):
         from ...pipelines.label import correct
 
         named = given.values() if run is None and isinstance(given, Mapping) else ()
-        said = [name for names in named for name in ([names] if isinstance(names, str) else names or ())]
+        lists = [[names] if isinstance(names, str) else names for names in named]
+        said = [name for names in lists if isinstance(names, (list, tuple)) for name in names]
         return correct(self.stored, given, self.corrected_run(run, said))
 
     def corrections(self, run: str | None = None) -> "list[Correction]":

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ...pipelines.plots.colors import Coloring
 
 
+NUMBERS = range(1 << 63)
+"""The numbers that a document may have: SQLite takes no others."""
+
+
 class Selecting(Opened):
     """The methods that work on documents by number. A document keeps its number until it changes.
 
@@ -50,7 +54,7 @@ class Selecting(Opened):
             ['parcel 0', 'parcel 2']
         """
         with self.stored.view() as view:
-            return list(view.documents(docs).values())
+            return list(view.documents([doc for doc in docs if doc in NUMBERS]).values())
 
     def beginnings(self, docs: Sequence[int], length: int) -> dict[int, DocumentText]:
         """Return documents by number with the first `length` characters of their texts, reading all texts in one pass.

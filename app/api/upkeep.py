@@ -79,7 +79,7 @@ class Upkeep(Opened):
             1
         """
         from ...indexer.ingest import BuildSettings, index_documents
-        from ...indexer.readers.given import with_checked_metadata
+        from ...indexer.readers.given import with_checked_fields
         from ...indexer.sharded.build import index_sharded
 
         if isinstance(documents, (str, bytes, Mapping)):
@@ -89,7 +89,7 @@ class Upkeep(Opened):
         given = [each if isinstance(each, Document) else _document(each) for each in documents]
         with self.stored.view() as view:
             fields = view.catalog.fields()
-        given = [_typed(with_checked_metadata(document), fields) for document in given]
+        given = [_typed(with_checked_fields(document), fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from ...indexer.errors import SondeError
+from ...indexer.wording import shown_path
 from ..stopped import INTERRUPTED, TERMINATED, after_stop, terminable
 from .commands import app_for
 from .corrected import corrected, shortened, swapped
@@ -45,7 +46,7 @@ def _run(terminated: list[int]) -> int | None:
             raise
         return _fail(f"this needs {library}, which only the full installation includes: pip install 'sonde[all]'", 1)
     except OSError as error:
-        name = f": {error.filename}" if error.filename else ""
+        name = f": {shown_path(error.filename)}" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _fail(f"the disk is full{name}: free some space, then run the same command again", 1)
         return _fail(f"{error.strerror or error}{name}", 1)

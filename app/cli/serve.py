@@ -150,10 +150,12 @@ def mcp(
       sonde mcp reviews.sonde papers.sonde --http
       sonde mcp reviews.sonde --edit
     """
-    from ..api import open as open_collection
+    from ..api.opened import check_device
+    from ..api.opening import Opening
     from ..mcp import server_of
 
-    server = server_of(*(open_collection(each, device=device) for each in collections), edit=edit)
+    check_device(device)
+    server = server_of(*(Opening.at(each, device) for each in collections), edit=edit)
     if not http:
         server.run("stdio")
         return

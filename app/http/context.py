@@ -15,8 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...pipelines.label import NliJudge, load_nli
 from ..api.elsewhere import alive
+from ..api.opening import UNREADABLE
 from .guard import Guard
-from .hosted import UNREADABLE, Hosted, Hosts
+from .hosted import Hosted, Hosts
 from .lanes import Lanes
 from .problems import ProblemError
 from .schemas import ProblemOut
@@ -61,14 +62,15 @@ class Metrics:
         """Return all metrics in the Prometheus text format; a damaged collection has no number of documents."""
         for name, host in self._hosts.hosted.items():
             self._look(name, host)
-            for shard, count in alive(host.collection).items():
-                self._replicas.labels(name, str(shard)).set(count)
         return generate_latest(self._registry)
 
     def _look(self, name: str, host: Hosted) -> None:
         try:
-            self._documents.labels(name).set(len(host.collection))
+            with host.looked_at():
+                self._documents.labels(name).set(len(host.collection))
             self._damaged.labels(name).set(0)
+            for shard, count in alive(host.collection).items():
+                self._replicas.labels(name, str(shard)).set(count)
         except UNREADABLE:
             self._documents.remove(name)
             self._damaged.labels(name).set(1)
@@ -137,7 +139,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         421: "The service does not answer for this host.",
         422: "A field is invalid; `errors` names it.",
         429: "Too many requests.",
-        500: "The service failed: see its log.",
+        500: "The collection is damaged (code `damaged`), or the service failed: see its log.",
         503: "The service is busy, the request took too long, or the collection's folder was moved or is read-only.",
         507: "The disk of the service is full.",
     }.items()

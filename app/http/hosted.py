@@ -1,10 +1,9 @@
 """The collections that a service keeps open, each with its own search batches."""
 
-import os
-import re
+import logging
 import reprlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,14 +17,13 @@ from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
 from ..api.elsewhere import searched_on
 from ..api.functions import Patience, patience
+from ..api.opening import UNREADABLE, Opening, open_sound
 from .batcher import MicroBatcher
 from .lanes import Lane, Lanes
 from .problems import ProblemError
 from .settings import ServeSettings
 
 T = TypeVar("T")
-UNREADABLE = (SondeError, OSError)
-"""What reading a damaged collection raises."""
 WRITE_WAIT = 10.0
 """Seconds that a write waits for another process. Writes of a collection have a thread of their own, which may wait."""
 QUICK_HITS = 100
@@ -36,6 +34,7 @@ SHARD_SHARE = 1 / 3
 """Part of the time limit of a request after which a search goes on without a shard that does not answer."""
 SLOW_TOGETHER = 4
 """Slow searches that are answered together. A batch cannot be stopped when its clients leave, so it is short."""
+log = logging.getLogger("sonde.http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ def is_quick(settings: SearchSettings) -> bool:
 class Searches:
     """The searches of a collection in two batches: quick ones, and the others."""
 
-    def __init__(self, collection: Collection, lanes: Lanes, settings: ServeSettings) -> None:
-        """Take the lanes in which they run."""
+    def __init__(self, collection: Callable[[], Collection], lanes: Lanes, settings: ServeSettings) -> None:
+        """Take what returns the collection, and the lanes in which they run."""
         work, waiting = _searcher(collection), settings.queue
         self.quick = MicroBatcher(work, lanes.quick, alike=_settings_of, waiting=waiting, together=settings.batch)
         self.slow = MicroBatcher(work, lanes.slow, alike=_settings_of, waiting=waiting, together=SLOW_TOGETHER)
@@ -82,14 +81,57 @@ class Searches:
         await self.slow.close()
 
 
-@dataclass(slots=True)
 class Hosted:
-    """One open collection; `writes` is the lane in which its writes run one at a time."""
+    """One collection.
 
-    name: str
-    collection: Collection
-    searches: Searches
-    writes: Lane
+    Attributes:
+        name: Its name in requests.
+        searches: Its searches.
+        writes: The lane in which its writes run one at a time.
+        problem: The code of the error that kept it from being used when it was last looked at; empty if there was none.
+        warm: Whether its model and its indexes were loaded.
+    """
+
+    def __init__(self, opening: Opening, lanes: Lanes, settings: ServeSettings) -> None:
+        """Take what opens it, and the lanes and settings of its requests."""
+        self.name, self.problem, self.warm = opening.name, "", False
+        self.opening, self._said = opening, ""
+        self.searches = Searches(lambda: self.collection, lanes, settings)
+        self.writes = Lane(f"write-{opening.name}", threads=1, waiting=settings.queue)
+
+    @property
+    def collection(self) -> Collection:
+        """The open collection. If it was damaged when the service started, it is opened once it is restored.
+
+        Raises:
+            SondeError: It cannot be opened.
+        """
+        return self.opening.collection
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Note in `problem` whether the work inside could use the collection. A new problem is logged once."""
+        try:
+            yield
+        except Exception as error:
+            self.note(error)
+            raise
+        if self.warm:
+            self.problem = self._said = ""
+
+    def note(self, error: Exception) -> None:
+        """Note why it cannot be used."""
+        self.problem = getattr(error, "code", SondeError.code)
+        if str(error) != self._said:
+            known = isinstance(error, UNREADABLE)
+            log.error("the collection %s cannot be used: %s", self.name, error, exc_info=None if known else error)
+        self._said = str(error)
+
+    def load(self) -> None:
+        """Load its model and indexes, or note why that is not possible."""
+        with suppress(Exception), self.looked_at():
+            list(self.collection.search_many("warm", k=1))
+            self.warm = True
 
     async def write(self, work: Callable[[], T]) -> T:
         """Run a write after those before it; it waits up to `WRITE_WAIT` seconds while another process writes."""
@@ -99,14 +141,6 @@ class Hosted:
                 return work()
 
         return await self.writes.run(waiting)
-
-    def without_folder(self, error: Exception) -> str:
-        """Return why the collection cannot be read, without the server's path to it."""
-        said = str(error)
-        for place in (self.collection.path.absolute(), self.collection.path):
-            folder = re.escape(f"{place.parent}{os.sep}")
-            said = re.sub(rf"(?<![^\s'`]){folder}", "", said)  # only where a path begins
-        return said
 
 
 class Hosts:
@@ -119,10 +153,10 @@ class Hosts:
 
     @classmethod
     def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
-        """Open collections; the name of each is its folder's name without `.sonde`.
+        """Open collections; the name of each is its folder's name without `.sonde`. One that is damaged is kept.
 
         Raises:
-            SondeError: A collection cannot be opened.
+            SondeError: A collection does not exist, or all are damaged.
             UsageError: Two collections have the same name, or no paths were given.
         """
         if not paths:
@@ -130,12 +164,12 @@ class Hosts:
         hosted: dict[str, Hosted] = {}
         lanes = Lanes.of(settings.queue)
         for path in paths:
-            name = path.name.removesuffix(".sonde") or path.absolute().name
-            if name in hosted:
-                raise UsageError(f"two collections are called {name!r}: rename the folder of one")
-            collection = Collection.open(path, device=settings.device, encoder=encoder)
-            writes = Lane(f"write-{name}", threads=1, waiting=settings.queue)
-            hosted[name] = Hosted(name, collection, Searches(collection, lanes, settings), writes)
+            opening = Opening.at(path, settings.device, encoder)
+            if opening.name in hosted:
+                raise UsageError(f"two collections are called {opening.name!r}: rename the folder of one")
+            hosted[opening.name] = Hosted(opening, lanes, settings)
+        for name, error in open_sound([host.opening for host in hosted.values()]).items():
+            hosted[name].note(error)
         return cls(hosted, lanes)
 
     def find(self, name: str | None) -> Hosted:
@@ -165,13 +199,20 @@ class Hosts:
         """
         if on is None:
             return nullcontext()
-        collections = [host.collection for host in self.hosted.values()]
+        collections = [host.collection for host in self.hosted.values() if not host.problem]
         return searched_on(on, collections, settings.timeout * SHARD_SHARE, replicas)
 
-    def warm(self) -> None:
-        """Load models and indexes, so that the first request does not wait for them."""
+    def warm(self) -> bool:
+        """Load models and indexes, so that the first request does not wait for them; return whether all are loaded."""
         for host in self.hosted.values():
-            list(host.collection.search_many("warm", k=1))
+            if not host.warm:
+                host.load()
+        return all(host.warm for host in self.hosted.values())
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The collections that could not be used when they were last looked at, with the code of the error."""
+        return {name: host.problem for name, host in self.hosted.items() if host.problem}
 
     async def close(self) -> None:
         """Answer the waiting searches and finish writes."""
@@ -185,7 +226,7 @@ def _settings_of(job: SearchJob) -> SearchSettings:
     return job.settings
 
 
-def _searcher(collection: Collection) -> Callable[[Sequence[SearchJob]], list[bytes | Exception]]:
+def _searcher(collection: Callable[[], Collection]) -> Callable[[Sequence[SearchJob]], list[bytes | Exception]]:
     def search(jobs: Sequence[SearchJob]) -> list[bytes | Exception]:
         """Answer jobs of equal settings: they are encoded and searched together."""
         found = _together(collection, [job.query for job in jobs], jobs[0].settings)
@@ -197,10 +238,10 @@ def _searcher(collection: Collection) -> Callable[[Sequence[SearchJob]], list[by
 
 
 def _together(
-    collection: Collection, queries: Sequence[str], settings: SearchSettings
+    collection: Callable[[], Collection], queries: Sequence[str], settings: SearchSettings
 ) -> Sequence[Results | Exception]:
     try:
-        return list(collection.search_many(queries, settings=settings))
+        return list(collection().search_many(queries, settings=settings))
     except Exception as error:
         if len(queries) == 1:
             return [error]

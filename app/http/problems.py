@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = 1
+RETRY = {"Retry-After": "1"}
+"""Header of an answer to which a client may try again: the seconds to wait."""
 CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
 """Default error codes by status; any other status uses its HTTP name."""
 FAILED = "the service failed: see its log"
@@ -28,7 +29,7 @@ ON_DISK = {
     "disk-full": (507, "the disk of the service is full: nothing was written"),
     "not-writable": (503, "the collection cannot be written to: its disk or folder is read-only"),
     "shards-missing": (503, "some shards do not answer: try again in a few seconds"),
-    "damaged": (500, "the collection is damaged: `sonde verify` shows what is wrong"),
+    "damaged": (500, "the collection is damaged: `GET /collections` or `sonde verify` says what is wrong"),
 }
 """Statuses and answers for errors of the service's own folders and processes, whose messages may name folders."""
 IN_THE_QUERY = "put an id with a line break in the query: /documents?id=ID, percent-encoded"
@@ -69,7 +70,7 @@ def problem(
 
 def busy(detail: str) -> JSONResponse:
     """Return 503 with a time after which to retry."""
-    return problem(503, detail, headers={"Retry-After": str(RETRY_SECONDS)})
+    return problem(503, detail, headers=RETRY)
 
 
 def register(app: "FastAPI") -> None:
@@ -141,10 +142,10 @@ def _failed(_: Request, error: Any) -> JSONResponse:
         return _problem(_, ProblemError.of(error, 422))
     if isinstance(error, WriterBusyError):
         detail = "another process is writing to the collection: try again"
-        return problem(409, detail, headers={"Retry-After": str(RETRY_SECONDS)})
+        return problem(409, detail, headers=RETRY)
     log.error("%s", error)  # not sent to the client: the message may name local folders
     status, detail = ON_DISK.get(error.code, (500, FAILED))
-    headers = {"Retry-After": str(RETRY_SECONDS)} if error.code == "shards-missing" else None
+    headers = RETRY if error.code == "shards-missing" else None
     return problem(status, detail, headers=headers, code=error.code)
 
 

@@ -1,24 +1,24 @@
 """The application: routes, guard, limits and metrics for open collections."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import metadata
 
 from fastapi import FastAPI
 
-from ...indexer.errors import SondeError
 from . import problems
 from .context import Context, Measured, Metrics, Models
 from .guard import Guard, KeyFile
 from .hosted import Hosts
+from .lanes import BusyError
 from .origin import OwnPages
 from .routes import documents, methods, runs, search
 from .settings import ServeSettings
 
 ROUTERS = (search.router, search.judge_router, documents.router, runs.router, methods.router, documents.state_router)
-log = logging.getLogger("sonde.http")
+AGAIN = 10.0
+"""Seconds after which the service tries again to load a collection that it could not load."""
 
 
 def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
@@ -57,10 +57,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _warm(app: FastAPI, hosts: Hosts) -> None:
-    try:
-        await hosts.lanes.slow.run(hosts.warm)
-        app.state.ready.set()
-    except SondeError as error:
-        log.error("the models cannot be loaded, so searches will fail: %s", error)
-    except Exception:
-        log.exception("the models cannot be loaded: searches will fail")
+    """Load what each collection needs, then try again with those for which that failed: they may be restored."""
+    all_warm = False
+    while not all_warm:
+        with suppress(BusyError):
+            all_warm = await hosts.lanes.slow.run(hosts.warm)
+            app.state.ready.set()
+        await asyncio.sleep(0 if all_warm else AGAIN)

@@ -19,6 +19,7 @@ from ...indexer.store.kinds import RunKind, kind_of
 TYPES = {
     "indexer.document": ("Document", "Skipped"),
     "indexer.ingest": ("BuildReport",),
+    "indexer.ingest.late": ("LateReport",),
     "indexer.store.documents": ("DocumentText",),
     "indexer.store.runs": ("Item", "Run"),
     "indexer.store.view": ("StoredDocument",),

@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING, Any
 from ...indexer.errors import MissingExtraError
 from ...indexer.wording import counted
 from ..api import Collection
+from ..api.opening import UNREADABLE, Opening, open_sound
 from .editing import EditingTools
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 
-def server_of(*collections: Collection, edit: bool = False) -> "MCPServer[Any]":
+def server_of(*collections: Collection | Opening, edit: bool = False) -> "MCPServer[Any]":
     """Return a server with the tools of `Tools`.
 
     Args:
-        collections: What it offers.
+        collections: What it offers. Of those that are damaged, it only says so.
         edit: Whether it also offers the tools that edit taxonomies.
 
     Raises:
         MissingExtraError: The MCP SDK is not installed.
         UsageError: Two collections have the same name.
+        SondeError: A collection cannot be opened and is not just damaged, or all are damaged.
     """
     try:
         from mcp.types import ToolAnnotations
@@ -29,7 +31,8 @@ def server_of(*collections: Collection, edit: bool = False) -> "MCPServer[Any]":
         from .checked import CheckedServer
     except ImportError:
         raise MissingExtraError("mcp", "all", "`sonde mcp`") from None
-    tools = EditingTools(collections)
+    tools = EditingTools([each if isinstance(each, Opening) else _open(each) for each in collections])
+    open_sound(list(tools.named().values()))
     server = CheckedServer(
         "sonde", version=metadata.version("sonde"), instructions=_instructions(tools.named()), log_level="WARNING"
     )
@@ -42,11 +45,19 @@ def server_of(*collections: Collection, edit: bool = False) -> "MCPServer[Any]":
     return server
 
 
-def _instructions(collections: dict[str, Collection]) -> str:
-    parts = []
-    for name, collection in collections.items():
-        info = collection.info()
-        columns = ", ".join(f"{column} ({kind})" for column, kind in info.fields.items()) or "none"
-        parts.append(f"{name}: {counted(info.documents, 'document')}; metadata columns for `where`: {columns}.")
+def _open(collection: Collection) -> Opening:
+    return Opening(collection.path, lambda: collection)
+
+
+def _instructions(collections: dict[str, Opening]) -> str:
     said = "Search collections of documents by meaning and by words, count and compare them, and look at their groups."
-    return " ".join([said, *parts])
+    return " ".join([said, *(f"{name}: {_about(each)}." for name, each in collections.items())])
+
+
+def _about(opening: Opening) -> str:
+    try:
+        info = opening.collection.info()
+    except UNREADABLE as error:
+        return f"it cannot be used now: {opening.without_folder(error)}"
+    columns = ", ".join(f"{column} ({kind})" for column, kind in info.fields.items()) or "none"
+    return f"{counted(info.documents, 'document')}; metadata columns for `where`: {columns}"

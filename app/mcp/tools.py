@@ -12,6 +12,7 @@ from ...indexer.wording import existing
 from ...pipelines.search.counts import Period
 from ...pipelines.search.results import Hit, Mode, Results
 from ..api import Collection
+from ..api.opening import UNREADABLE, Opening
 
 MOST_HITS = 50
 MOST_TEXTS = 100
@@ -58,13 +59,13 @@ def told(
 class Tools:
     """Tools that read collections, each by its name."""
 
-    def __init__(self, collections: Sequence[Collection]) -> None:
-        """Take the collections; the name of each is its folder's name without `.sonde`.
+    def __init__(self, collections: Sequence[Opening]) -> None:
+        """Take the collections by their names.
 
         Raises:
             UsageError: Two collections have the same name.
         """
-        self._collections = {each.path.name.removesuffix(".sonde"): each for each in collections}
+        self._collections = {each.name: each for each in collections}
         if len(self._collections) < len(collections):
             raise UsageError("two collections have the same name: rename the folder of one")
 
@@ -76,14 +77,17 @@ class Tools:
             self.list_topics, self.list_clusters, self.list_taxonomy, self.members, self.trends, self.label,
         ]  # fmt: skip
 
-    def named(self) -> dict[str, Collection]:
+    def named(self) -> dict[str, Opening]:
         """Return the collections by name."""
         return self._collections
 
     @told
     def collections(self) -> dict[str, Any]:
-        """List the collections: documents, metadata columns with their types, stored runs and the answer threshold."""
-        return {"collections": [_described(name, each) for name, each in self._collections.items()]}
+        """List the collections: documents, metadata columns with their types, stored runs and the answer threshold.
+
+        A collection that cannot be used has an `error` instead, which says why.
+        """
+        return {"collections": [{"name": name} | _listed(each) for name, each in self._collections.items()]}
 
     @told
     def search(
@@ -259,7 +263,7 @@ class Tools:
         found = self._collections[known[0]] if name is None else self._collections.get(name.removesuffix(".sonde"))
         if found is None:
             raise UsageError(f"there is no collection {name!r}: {existing(known)}", field="collection", value=name)
-        return found
+        return found.collection
 
 
 def _checked(k: int) -> int:
@@ -268,10 +272,16 @@ def _checked(k: int) -> int:
     return k
 
 
-def _described(name: str, collection: Collection) -> dict[str, Any]:
+def _listed(opening: Opening) -> dict[str, Any]:
+    try:
+        return _described(opening.collection)
+    except UNREADABLE as error:
+        return {"error": opening.without_folder(error)}
+
+
+def _described(collection: Collection) -> dict[str, Any]:
     info = collection.info()
     return {
-        "name": name,
         "documents": info.documents,
         "columns": info.fields,
         "language": info.language,

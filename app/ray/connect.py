@@ -1,5 +1,6 @@
 """Ray started on this machine, or a connection to a running cluster."""
 
+import ctypes
 import logging
 import os
 import re
@@ -24,12 +25,18 @@ FOLDER = "sonde-ray-"
 """Begins the names of the folders of Ray on this machine."""
 LOCK = "sonde.lock"
 """A file in each of them that is locked as long as its command runs."""
+_GET_HANDLER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
+_SET_HANDLER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(("PyOS_setsig", ctypes.pythonapi))
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LOOPBACK = ("127.0.0.1", "::1")
 ATTEMPTS = 3
 """Connections tried to a cluster that answers, but does not complete them."""
 REACHING = 5.0
 """Seconds for a cluster to accept a connection. Ray itself would try for half a minute."""
+FRAME, SETTINGS = 9, 4
+"""Bytes of the head of a frame of HTTP/2, and the kind of the first one that a server sends."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
+"""What a client of HTTP/2 sends first (RFC 9113, section 3.4)."""
 OBJECT_STORE = 100_000_000
 """Bytes of shared memory for Ray started here: tasks, questions and their answers are small."""
 
@@ -53,19 +60,37 @@ def named(address: str) -> str:
 
 
 def reach(address: str, seconds: float = REACHING) -> None:
-    """Check that something listens where a cluster is to be; Ray on this machine is not started yet.
+    """Check that a cluster can be where it is to be; Ray on this machine is not started yet.
 
     Raises:
-        SondeError: Nothing does.
+        SondeError: Nothing listens there, or it does not speak HTTP/2, as Ray does.
     """
     if address == HERE:
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), seconds).close()
+        with socket.create_connection((host, int(port)), seconds) as there:
+            there.settimeout(seconds)
+            if not _speaks_http2(there):
+                raise SondeError(f"what answers at {address} is not Ray: give the port of the cluster's client server")
     except (OSError, OverflowError) as error:  # the port may be above the largest
         said = error.strerror if isinstance(error, OSError) and error.strerror else reason(error)
         raise SondeError(f"Ray does not answer at {address} ({said}): is the cluster running?") from error
+
+
+def _speaks_http2(there: socket.socket) -> bool:
+    """Whether a server answers as one of HTTP/2 must, with its settings; one of TLS, if Ray is to use it, is not asked.
+
+    Raises:
+        OSError: It does not answer.
+    """
+    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return True
+    there.sendall(HELLO)
+    answer = b""
+    while len(answer) < FRAME and (part := there.recv(FRAME - len(answer))):
+        answer += part
+    return len(answer) == FRAME and answer[3] == SETTINGS
 
 
 def reason(error: BaseException) -> str:
@@ -98,7 +123,8 @@ def connected(address: str) -> Iterator[ModuleType]:
                 raise SondeError(f"{said}: use a process that has not imported ray")
             yield ray
         finally:
-            ray.shutdown()
+            with _own_signals():
+                ray.shutdown()
 
 
 @contextmanager
@@ -155,15 +181,18 @@ def _init(ray: ModuleType, address: str, folder: str | None) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep what SIGTERM does here: Ray would end the process with a code of its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
+    """Keep what SIGTERM does here: Ray would end the process with a code of its own.
+
+    Ray sets a handler below Python's, from any thread, and removes every handler when it shuts down. Python sets its
+    own only from the main thread, so the one below is kept too.
+    """
+    before, below = signal.getsignal(signal.SIGTERM), _GET_HANDLER(signal.SIGTERM)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+        _SET_HANDLER(signal.SIGTERM, below)
 
 
 def _imported(address: str) -> ModuleType:

@@ -51,6 +51,8 @@ PLACES = {
     "verify": "Verify (Data page, Health)",
 }
 """Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
+_SETTING = re.compile(r"\bset (?:format(?: to (\w+))?|encoding)$")
+"""Settings of readers that no page has, at the end of messages about an uploaded file."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")
 _CODE = re.compile(r"(`[^`\n]*`)")
 _COMMAND = re.compile(r"`sonde (" + "|".join(PLACES) + r")\b[^`]*`")
@@ -68,10 +70,17 @@ def in_pages(sentence: str) -> str:
     Marked names and options of the command line become labels of widgets, and commands become pages. Control
     characters and what UTF-8 cannot express, such as broken bytes in a file's header, become escapes, as in a terminal.
     """
-    said = sentence.render(label) if isinstance(sentence, Message) else sentence
+    said = _SETTING.sub(_by_file, sentence.render(label)) if isinstance(sentence, Message) else sentence
     said = _COMMAND.sub(lambda found: PLACES[found[1]], said)
     parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(said)]
     return visible("".join(parts)).encode("utf-8", "backslashreplace").decode()
+
+
+def _by_file(found: re.Match[str]) -> str:
+    """Return what to do with the file instead of a setting that no page has."""
+    if found[0].endswith("encoding"):
+        return "save the file as text in UTF-8"
+    return f"give the file the ending .{found[1]}" if found[1] else "give the file the ending of its format"
 
 
 def _prose(text: str) -> str:

@@ -22,6 +22,9 @@ from collections.abc import Iterator
 SAMPLE_BYTES = 1 << 20
 COMPRESSED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_NAMED = {".gz": "gzip", ".zst": "Zstandard"}
+_BINARY = (b"PAR1", b"PK", b"\xd0\xcf\x11\xe0", b"%PDF")
+"""The first bytes of a Parquet file, a workbook, one of old Excel, and a PDF file."""
 
 
 _LARGEST_WINDOW = 1 << 27
@@ -47,6 +50,8 @@ class ByteStream:
         self.size = None if self.once or path is None else _size_of(path)
         if self.size == 0:
             raise SondeError(f"{name} is empty: give a file with content")
+        if not self.once:
+            self._check_named_truly()
         self._pipe = self._open_raw() if self.once else None
         self._prefix = _waited_for(self._pipe, SAMPLE_BYTES) if self._pipe else b""
         if self.once and not self._prefix:
@@ -90,6 +95,23 @@ class ByteStream:
             return self._prefix.startswith((_GZIP, _ZSTD))
         with self._open_raw() as file:
             return file.read(4).startswith((_GZIP, _ZSTD))
+
+    def _check_named_truly(self) -> None:
+        """Refuse bytes that are neither compressed, as their name says, nor anything that can be read as it is.
+
+        What a browser decompressed on its way is read, although it keeps its name.
+
+        Raises:
+            SondeError: They are so.
+        """
+        ending = self.name[self.name.rfind(".") :].lower()
+        if ending not in _NAMED:
+            return
+        with self._open_raw() as file:
+            head = file.read(4096)
+        if not head.startswith((_GZIP, _ZSTD, *_BINARY)) and not _is_text(head):
+            said = f"{self.name} is not a {_NAMED[ending]} file, although its name ends with {ending}"
+            raise SondeError(f"{said}: get a new copy, or give it the ending of its format")
 
     def _open_raw(self) -> BinaryIO:
         return sys.stdin.buffer if self._piped or self.path is None else cast(BinaryIO, self.path.open("rb"))
@@ -299,6 +321,15 @@ def _utf16_without_mark(sample: bytes) -> str | None:
     return "utf-16-le" if odd > even else "utf-16-be"
 
 
+def _is_text(head: bytes) -> bool:
+    """Whether bytes can be the beginning of a text in UTF-8, or in the encoding of their mark."""
+    encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
+    try:
+        return "\0" not in codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeError:
+        return False
+
+
 def _broken_utf8(sample: bytes) -> tuple[int, int]:
     """How many places are no UTF-8, and how many characters beyond ASCII are whole. A cut at the end is no fault."""
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
@@ -320,7 +351,7 @@ def _legacy(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
     best = from_bytes(lines, cp_isolation=_LEGACY).best()
-    return best.encoding if best else "utf-8"
+    return best.encoding if best and best.encoding in _LEGACY else "utf-8"
 
 
 def _lines_beyond_ascii(sample: bytes, limit: int = 1 << 16) -> Iterator[bytes]:

@@ -1,27 +1,27 @@
 """Documents that a caller gives to be put, held to the rules of every source."""
 
 import reprlib
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ..document import Document
 from ..errors import UsageError
 from .nested import NestedError
-from .python_objects import plain_metadata
+from .python_objects import kind_fault, plain_metadata
 from .reading import metadata_strings, string_fault
 from .source import ReadOptions
 
 
-def with_checked_metadata(document: Document) -> Document:
+def with_checked_fields(document: Document) -> Document:
     """Return a document with its metadata as every collection holds it; see `plain_metadata`.
 
     A source skips a row that cannot be stored. Here the caller is told, before anything is written.
 
     Raises:
-        UsageError: Its metadata is no mapping, or its id or metadata cannot be stored; the message names the document.
+        UsageError: A field has a value of the wrong type, or its id or metadata cannot be stored; the message names the
+            document.
     """
-    if not isinstance(document.metadata, Mapping):
-        raise _refused(document, f"the metadata is {reprlib.repr(document.metadata)}, not a mapping")
+    if fault := kind_fault(document):
+        raise _refused(document, fault)
     try:
         metadata = plain_metadata(document.metadata)
     except NestedError as error:

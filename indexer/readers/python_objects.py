@@ -1,5 +1,6 @@
 """Lists, generators, DataFrames, Arrow tables, Hugging Face datasets; none of their libraries is imported here."""
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -94,12 +95,25 @@ def plain_metadata(metadata: Mapping[Any, Any]) -> dict[str, Value]:
     return {str(name): natural(value) for name, value in flattened(metadata).items()}
 
 
+def kind_fault(given: Document) -> str:
+    """Return which field of a document has a value of the wrong type, and the value; empty if none has."""
+    strings = {"text": given.text, "title": given.title, "id": given.key or "", "language": given.language or ""}
+    wrong = next((name for name, value in strings.items() if not isinstance(value, str)), None)
+    if wrong:
+        return f"the {wrong} is {reprlib.repr(strings[wrong])}, not a string"
+    if not isinstance(given.metadata, Mapping):
+        return f"the metadata is {reprlib.repr(given.metadata)}, not a mapping"
+    return ""
+
+
 def _document(given: Document, origin: str) -> Document | Skipped:
+    if fault := kind_fault(given):
+        return Skipped(origin, fault)
     try:
         metadata = plain_metadata(given.metadata)
     except NestedError as error:
         return Skipped(origin, str(error))
-    return replace(given, text=given.text if isinstance(given.text, str) else "", metadata=metadata, origin=origin)
+    return replace(given, metadata=metadata, origin=origin)
 
 
 def _pandas(frame: Any, meter: Meter) -> Iterator[Item]:

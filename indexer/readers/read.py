@@ -9,6 +9,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..progress import Notify, silent
+from ..wording import shown_path
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
@@ -125,7 +126,7 @@ def present(path: Path) -> Path:
         where = "" if folder.is_dir() else f", there is no folder {folder}"
         raise SondeError(f"{path} does not exist{near}{where}: check the path") from None
     except (OSError, ValueError) as error:
-        raise SondeError(f"{path!s:.200} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise SondeError(f"{shown_path(path)} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return path
 
 

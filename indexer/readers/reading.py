@@ -268,7 +268,5 @@ def check_sample(source: Source, items: Sequence[Item]) -> None:
     broken = [item for item in items if isinstance(item, Skipped)]
     if len(broken) > _BROKEN_SHARE * len(items):
         first = f"the first is {broken[0].origin}: {broken[0].reason}"
-        raise SondeError(
-            f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}. "
-            f"Check the file, or set {arg('format')}"
-        )
+        advice = f". Check the file, or set {arg('format')}" if source.format else ""
+        raise SondeError(f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}{advice}")

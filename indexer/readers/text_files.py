@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
-from ..wording import counted
+from ..wording import counted, shown_path
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
 from .child_texts import TextReaders
 from .columns import Columns
@@ -317,7 +317,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _raise(error: OSError) -> None:
-    raise SondeError(f"{error.filename} cannot be read: {error.strerror}") from error
+    raise SondeError(f"{shown_path(error.filename)} cannot be read: {error.strerror}") from error
 
 
 def _size(file: Path) -> int:

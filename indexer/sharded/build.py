@@ -195,6 +195,8 @@ def _check(folder: Path, shards: int | None) -> None:
             said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave out {arg('shards')}"
             raise UsageError(said, code="conflict", field="shards", value=shards)
         return
+    if shards is None and (folder / "generations").is_dir():
+        raise no_collection(folder)
     if shards is None or not 1 <= shards <= MOST_SHARDS:
         raise out_of_range("shards", shards, f"give a whole number from 1 to {MOST_SHARDS:,}")
     if folder.is_dir() and (folder / "catalog.db").exists():

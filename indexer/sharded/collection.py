@@ -12,7 +12,7 @@ from ..store.catalog import Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
 from ..store.joined import JoinedCatalog
-from ..store.lock import refuse_links, writer_lock
+from ..store.lock import no_collection, refuse_links, writer_lock
 from ..store.numbers import Numbers
 from ..store.view import View
 from . import COLLECTION
@@ -251,16 +251,18 @@ class ShardedCollection(StoredCollection):
             missing = ""
             for _ in range(ATTEMPTS):
                 stored = committed_generation(self.path)
+                if stored is None and not (self.path / COLLECTION).exists():
+                    raise no_collection(self.path)
                 if stored is None:
                     raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
                 if len(stored.shards) != self._sharding.shards:
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
-                    raise SondeError(f"{said}, not {self._sharding.shards}: restore the collection from a backup")
+                    said += f", not {self._sharding.shards}: restore the collection from a backup"
+                    raise SondeError(said, code="damaged")
                 try:
                     self._newest = _Opened(self.path, stored, newest, self.device)
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename
-            raise SondeError(
-                f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
-            )
+            said = f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
+            raise SondeError(said, code="damaged")

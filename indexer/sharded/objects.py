@@ -118,7 +118,8 @@ class Objects:
 
     def damaged(self, name: str) -> SondeError:
         """Return the error for an object that is not what it should be."""
-        return SondeError(f"{name} in {self.address} is damaged: restore it from a backup, or index the sources again")
+        said = f"{name} in {self.address} is damaged: restore it from a backup, or index the sources again"
+        return SondeError(said, code="damaged")
 
 
 _METADATA = "169.254.169.254"

@@ -131,7 +131,7 @@ def _widen(fields: dict[str, str], document: Document) -> None:
         if (kind := wider_type(fields.get(name), type_of(value))) is not None:
             fields[name] = kind
     if len(fields) > MAX_FIELDS:
-        raise too_many_fields(list(fields)[-1])
+        raise too_many_fields(list(fields)[MAX_FIELDS])
 
 
 def read_spool(path: Path) -> Iterator[Document]:

@@ -47,7 +47,8 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
             raise SondeError(f"cannot {'write' if write else 'read'} {path} ({error}): {CHECK_DISK}") from None
         connection = _open(path, "ro&immutable=1")
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SondeError(f"{path.parent} is not a Sonde collection: its catalog.db is damaged ({error})") from None
+        said = f"{path.parent} is not a Sonde collection: its catalog.db is damaged ({error})"
+        raise SondeError(said, code="damaged") from None
     return connection
 
 

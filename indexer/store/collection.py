@@ -16,7 +16,7 @@ from ..progress import Notify, silent
 from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
-from .lock import no_collection, refuse_links, writer_lock
+from .lock import no_collection, refuse_links, whole_of, writer_lock
 from .view import Generation, View
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ class StoredCollection:
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise SondeError(f"{self.catalog_path} cannot be read ({error}): run `sonde verify {self.path}`") from None
+            said = f"{self.catalog_path} cannot be read ({error}): run `sonde verify {whole_of(self.path)}`"
+            raise SondeError(said, code="damaged") from None
 
     @contextmanager
     def writing(self) -> Iterator[Catalog]:
@@ -241,7 +242,7 @@ class StoredCollection:
             catalog.connection.execute("BEGIN")
             if generation and generation.number == catalog.get("generation", 0):
                 return generation
-        raise SondeError(f"{missing} is missing: run `sonde repair {self.path}`")
+        raise SondeError(f"{missing} is missing: run `sonde repair {whole_of(self.path)}`", code="damaged")
 
 
 def load_encoder_for(spec: ModelSpec, **options: Any) -> "Encoder":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
 from ..small_files import read_json
-from ..wording import on_one_line
+from ..wording import on_one_line, shown_path
 from .patience import PATIENCE, Patience
 
 if TYPE_CHECKING:
@@ -88,9 +88,11 @@ def refuse_links(folder: Path) -> None:
             mode = path.lstat().st_mode
         except FileNotFoundError:
             continue  # a writer replaces files while others read
+        except OSError as error:
+            raise SondeError(f"{shown_path(path)} cannot be checked: {error.strerror}; remove it first") from None
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             what = "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
-            raise SondeError(f"{path} is {what}: a collection holds only its own files, so remove it first")
+            raise SondeError(f"{shown_path(path)} is {what}: a collection holds only its own files, so remove it first")
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -126,10 +128,15 @@ def no_collection(folder: Path, why: str = "") -> SondeError:
     return SondeError(f"{folder} is not a Sonde collection: {why or _held(folder)}", code="no-collection")
 
 
+def whole_of(folder: Path) -> Path:
+    """Return the collection that a folder, such as that of a shard, is a part of; else the folder itself."""
+    return next((each for each in folder.parents if _is_part(folder, each)), folder)
+
+
 def _is_part(folder: Path, whole: Path) -> bool:
     """Whether a folder is one of those inside a collection."""
     known = any((whole / name).is_file() for name in (COLLECTION, "catalog.db"))
-    return known and folder.absolute().relative_to(whole).parts[0] in PARTS
+    return known and folder.absolute().relative_to(whole.absolute()).parts[0] in PARTS
 
 
 def _part_of(whole: Path, folder: Path) -> SondeError:

@@ -137,9 +137,8 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         objects = _objects(connection)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SondeError(
-            f"{path} is not a Sonde collection: its catalog.db is not a SQLite database ({error})"
-        ) from None
+        said = f"{path} is not a Sonde collection: its catalog.db is not a SQLite database ({error})"
+        raise SondeError(said, code="damaged") from None
     if version == 0 or "properties" not in objects:
         raise no_collection(path, "its catalog.db has no catalog; index into another folder")
     if version > FORMAT:
@@ -147,5 +146,6 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} has collection format {version}, and this Sonde reads formats 1 to {FORMAT}: upgrade Sonde"
         )
     if odd := _odd(objects, layout(version)):
-        raise SondeError(f"{path} is not a Sonde collection: its catalog.db {odd}, which no version of Sonde makes")
+        said = f"{path} is not a Sonde collection: its catalog.db {odd}, which no version of Sonde makes"
+        raise SondeError(said, code="damaged")
     return version

@@ -13,6 +13,7 @@ from ..ann import to_float32
 from ..arrays import reading_array
 from ..errors import SondeError
 from ..files import sha256, write_durably
+from .lock import whole_of
 
 SCATTERED = 1_024
 """Up to this many rows are read one by one, more through a mapping."""
@@ -148,4 +149,5 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def _damaged(path: Path, why: str) -> SondeError:
-    return SondeError(f"vector segment {path} is damaged ({why}): run `sonde repair {path.parent.parent}`")
+    said = f"vector segment {path} is damaged ({why}): run `sonde repair {whole_of(path.parent.parent)}`"
+    return SondeError(said, code="damaged")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..document import Document, Value
 from ..errors import TooManyFieldsError
+from ..wording import on_one_line
 from .catalog import Catalog, in_slices
 from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
 from .fields import Field, canonical, load_value, store, type_of, wider_type
@@ -73,18 +74,20 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
     for record in metadata:
         for name, value in record.items():
             known = wanted.get(name) or (fields[name].type if name in fields else None)
-            wanted[name] = wider_type(known, type_of(value))
+            if (kind := wider_type(known, type_of(value))) is not None:
+                wanted[name] = kind
     for name, kind in wanted.items():
-        if kind and name not in fields:
+        if name not in fields:
             fields[name] = _add_field(catalog, name, kind, len(fields))
-        elif kind and fields[name].type != kind:
+        elif fields[name].type != kind:
             fields[name] = _retype_field(catalog, fields[name], kind)
     return fields
 
 
 def too_many_fields(name: str) -> TooManyFieldsError:
     """Return the error for a field, named here, that a table cannot hold any more."""
-    return TooManyFieldsError(f"more than {MAX_FIELDS:,} metadata columns (the next is {name!r}): leave some out")
+    said = f"more than {MAX_FIELDS:,} metadata columns (the next is {on_one_line(name)!r}): leave some out"
+    return TooManyFieldsError(said)
 
 
 def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:

@@ -72,7 +72,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
         said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
-    if period is not None and period not in LENGTHS:
+    if period is not None and period not in get_args(Period):
         raise unknown_option("period", period, get_args(Period))
     if period is not None and (column not in view.fields or view.fields[column].type != "date"):
         raise UsageError(f"{arg('period')} is {period!r}, but {column!r} has no dates", field="period", value=period)

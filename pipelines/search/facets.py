@@ -2,12 +2,14 @@
 
 import json
 import math
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...indexer.document import Value
+from ...indexer.errors import UsageError, arg
 from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_of, value_counts
 from ...indexer.store.fields import Field, load_value
 from ...indexer.store.kinds import NAME_SUFFIX
@@ -64,7 +66,14 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
         view: The view that contains the documents.
         ids: Document ids.
         known: Facets of the collection; facets without choices, or without a value in the documents, are left out.
+
+    Raises:
+        UsageError: `known` has something else than facets.
     """
+    known = list(known) if isinstance(known, Iterable) else [known]
+    if other := [each for each in known if not isinstance(each, Facet)]:
+        said = f"{arg('known')} has {reprlib.repr(other[0])}: give facets, as `facets()` returns them"
+        raise UsageError(said, code="wrong-type", field="known", value=other[0])
     docs = list(numbers_by_id(view.catalog, ids).values())
     wanted = [facet for facet in known if facet.choices]
     rows = view.catalog.metadata(docs)

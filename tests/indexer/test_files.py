@@ -1,6 +1,7 @@
 """Files that the main process reads as a whole: a hostile one is one line, within bounds."""
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from sonde.indexer import files
 from sonde.indexer.errors import SondeError
 from sonde.indexer.files import text_of
+from sonde.indexer.readers import read_source
+from sonde.indexer.store.lock import refuse_links
 from sonde.pipelines.evaluate.search import read_qrels
 from sonde.pipelines.label.corrections import read_corrections
 from sonde.pipelines.label.labels import read_labels
@@ -83,3 +86,17 @@ def test_a_query_id_that_comes_again_after_many(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text("".join(f'{{"_id": "{id}", "text": "a"}}\n' for id in ids))
     with pytest.raises(SondeError, match=r"holds the query id '199999' more than once$"):
         read_queries(tmp_path / "q.jsonl")
+
+
+def test_a_path_that_is_too_long_is_cut_in_messages(tmp_path: Path) -> None:
+    at = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=at)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    for refused in (refuse_links, read_source):
+        with pytest.raises(SondeError, match=r"/d+… cannot be (checked|read): File name too long") as raised:
+            refused(tmp_path)
+        assert len(str(raised.value)) < 300

@@ -10,10 +10,11 @@ from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError, TooManyFieldsError
 from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
+from ...api.opening import UNREADABLE
 from ..answers import answering, json_answer, json_bytes
 from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
-from ..hosted import UNREADABLE, Hosted
-from ..problems import IN_THE_QUERY, ProblemError, busy
+from ..hosted import Hosted
+from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
 from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
@@ -137,10 +138,18 @@ async def health() -> dict[str, str]:
 
 @state_router.get("/ready", summary="Is the service ready to answer searches?", responses=OPEN | {503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
-    """Answer 200 once models and indexes are loaded, 503 before; no key is required."""
+    """Answer 200 once models and indexes are loaded, 503 before; no key is required.
+
+    `unavailable` has the collections that cannot be used, each with the code of the error, such as `damaged`. If none
+    can be used, the answer is 503.
+    """
     if not request.app.state.ready.is_set():
         return busy("models and indexes are being loaded")
-    return json_answer(json_bytes({"status": "ready"}))
+    hosts = request.app.state.context.hosts
+    if len(hosts.problems) < len(hosts.hosted):
+        return json_answer(json_bytes({"status": "ready", "unavailable": hosts.problems}))
+    named = ", ".join(f"{name} ({code})" for name, code in hosts.problems.items())
+    return problem(503, f"no collection can be used: {named}", headers=RETRY, code=next(iter(hosts.problems.values())))
 
 
 @state_router.get(
@@ -172,7 +181,8 @@ def _collections(hosted: dict[str, Hosted]) -> list[dict[str, Any]]:
 
 def _about(host: Hosted) -> dict[str, Any]:
     try:
-        info = host.collection.info().to_dict()
+        with host.looked_at():
+            info = host.collection.info().to_dict()
     except UNREADABLE as error:
-        return {"error": host.without_folder(error)}
+        return {"error": host.opening.without_folder(error)}
     return {key: value for key, value in info.items() if key != "path"}

@@ -224,7 +224,7 @@ def _known_failures(host: Hosted) -> Iterator[None]:
     """Turn what a call raises into problems.
 
     Raises:
-        ProblemError: The call failed (409).
+        ProblemError: The call failed (409), or the collection is damaged (500).
     """
     try:
         yield
@@ -233,10 +233,11 @@ def _known_failures(host: Hosted) -> Iterator[None]:
     except NothingToIndexError as error:
         raise ProblemError(409, _without_folders(str(error), host), "documents", code=NOTHING) from None
     except SondeError as error:
-        raise ProblemError(409, _without_folders(str(error), host), error.field, code=error.code) from None
+        status = 500 if error.code == "damaged" else 409
+        raise ProblemError(status, _without_folders(str(error), host), error.field, code=error.code) from None
 
 
 def _without_folders(message: str, host: Hosted) -> str:
     """Replace the collection's folder in a message with its name; replace the message if it names other folders."""
-    shown = message.replace(str(host.collection.path), host.name)
+    shown = message.replace(str(host.opening.folder), host.name)
     return FAILED if FOLDER.search(shown) else shown

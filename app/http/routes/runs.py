@@ -11,7 +11,7 @@ from ....pipelines.analysis.runs import RunDetails
 from ..answers import answering
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted
-from ..problems import ProblemError
+from ..problems import ON_DISK, ProblemError
 from ..route import CheckedRoute
 
 router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
@@ -72,6 +72,8 @@ def _found(host: Hosted, kind: RunKind, name: str | None) -> RunDetails:
     try:
         return host.collection.newest_run(kind, name)
     except SondeError as error:
+        if error.code in ON_DISK:
+            raise
         raise ProblemError.of(error, 404) from None
 
 

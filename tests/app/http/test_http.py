@@ -108,8 +108,10 @@ def test_one_wrong_query_does_not_spoil_those_beside_it(folder: Path) -> None:
     def first(results: Results) -> bytes:
         return results[0].id.encode()
 
-    [two] = _searcher(collection)([SearchJob("screen", wrong, first)])
-    one, three, four = _searcher(collection)([SearchJob(text, right, first) for text in ("battery", " ", "screen")])
+    [two] = _searcher(lambda: collection)([SearchJob("screen", wrong, first)])
+    one, three, four = _searcher(lambda: collection)(
+        [SearchJob(text, right, first) for text in ("battery", " ", "screen")]
+    )
     assert (one, four) == (b"1", b"a/b")
     assert "no_such_column" in str(two)
     assert "empty" in str(three)

@@ -3,13 +3,18 @@
 
 import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
 from http_service import ROWS, client_of, folder, refused  # noqa: F401  (a fixture)
 
 from sonde.app.api import index
+from sonde.app.http.client import RemoteCollection
+from sonde.indexer.errors import SondeError
 
 BAD = {"collection": "bad"}
 
@@ -31,7 +36,7 @@ def test_vectors_that_are_missing_leave_the_other_collections_listed(
         good, broken = client.get("/collections").json()
         text = client.get("/metrics").text
     own = vectors.parent.relative_to(tmp_path)
-    said = f"{own}/vectors/000001.npy is missing: run `sonde repair {own}`"
+    said = f"{own}/vectors/000001.npy is missing: run `sonde repair bad.sonde`"
     assert (good["name"], good["documents"]) == ("reviews", 3)
     assert broken == {"name": "bad", "error": said}
     assert 'sonde_documents{collection="reviews"} 3.0' in text
@@ -49,7 +54,7 @@ def test_a_catalog_that_is_cut_while_it_is_served(
         assert 'sonde_documents{collection="bad"} 3.0' in client.get("/metrics").text
         assert client.post("/search", json=asked).status_code == 200
         os.truncate(bad / "catalog.db", 5_000)
-        refused(client.post("/search", json=asked), 500, "the service failed: see its log")
+        refused(client.post("/search", json=asked), 500, "the collection is damaged: `GET /collections`")
         answer = client.get("/collections")
         text = client.get("/metrics").text
         assert client.post("/search", json={"query": "battery", "collection": "reviews"}).status_code == 200
@@ -70,3 +75,104 @@ def test_what_is_restored_is_counted_again(folder: Path, bad: Path, tmp_path: Pa
         text = client.get("/metrics").text
     assert 'sonde_documents{collection="bad"} 3.0' in text
     assert 'sonde_collection_damaged{collection="bad"} 0.0' in text
+
+
+def _until(answers: Callable[[], Any]) -> Any:
+    """Return the first true answer."""
+    for _ in range(200):
+        if answer := answers():
+            return answer
+        time.sleep(0.05)
+    raise AssertionError("no answer")
+
+
+def _unopenable(bad: Path) -> None:
+    (bad / "catalog.db").write_bytes(b"x" * 5_000)
+
+
+def _unreadable(bad: Path) -> None:
+    shutil.rmtree(bad / "vectors")
+
+
+@pytest.mark.parametrize("damage", [_unopenable, _unreadable])
+def test_the_others_are_warmed_and_ready_says_which_is_damaged(
+    folder: Path, bad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
+) -> None:
+    monkeypatch.setattr("sonde.app.http.service.AGAIN", 0.05)
+    kept = shutil.copytree(bad, tmp_path / "kept")
+    damage(bad)
+    with client_of(bad, folder) as client:
+        ready = _until(lambda: (answer := client.get("/ready")).status_code == 200 and answer)
+        assert ready.json() == {"status": "ready", "unavailable": {"bad": "damaged"}}
+        assert client.app.state.context.hosts.hosted["reviews"].warm  # type: ignore[attr-defined]
+        found = client.post("/search", json={"query": "battery", "collection": "reviews", "k": 1})
+        assert [hit["id"] for hit in found.json()["hits"]] == ["1"]
+        assert next(map(list, client.get("/collections").json())) == ["name", "error"]
+        assert 'sonde_collection_damaged{collection="bad"} 1.0' in client.get("/metrics").text
+        shutil.rmtree(bad)
+        kept.rename(bad)
+        _until(lambda: client.get("/ready").json()["unavailable"] == {})
+        assert client.post("/search", json=BAD | {"query": "battery"}).status_code == 200
+
+
+def test_a_service_of_which_nothing_can_be_used_is_not_ready(bad: Path) -> None:
+    _unreadable(bad)
+    with client_of(bad) as client:
+        answer = _until(lambda: "being loaded" not in (answer := client.get("/ready")).text and answer)
+    refused(answer, 503, "no collection can be used: bad (damaged)")
+    assert answer.json()["code"] == "damaged"
+
+
+def test_a_service_refuses_to_start_if_all_are_damaged_or_one_does_not_exist(folder: Path, bad: Path) -> None:
+    _unopenable(bad)
+    with pytest.raises(SondeError, match=r"bad\.sonde is not a Sonde collection: its catalog\.db is damaged"):
+        client_of(bad)
+    with pytest.raises(SondeError, match=r"there is no collection at .*none\.sonde"):
+        client_of(folder, folder.parent / "none.sonde")
+
+
+@pytest.mark.parametrize("damage", [_unopenable, _unreadable])
+def test_every_route_says_that_the_collection_is_damaged(
+    folder: Path, bad: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], None]
+) -> None:
+    damage(bad)
+    asks: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/search", {"json": BAD | {"query": "battery"}}),
+        ("POST", "/similar", {"json": BAD | {"id": "1"}}),
+        ("POST", "/similar", {"json": BAD | {"text": "battery"}}),
+        ("GET", "/documents/1", {"params": BAD}),
+        ("DELETE", "/documents/1", {"params": BAD}),
+        ("PUT", "/documents", {"json": BAD | {"documents": [{"id": "9", "text": "nine"}]}}),
+        ("POST", "/rerank", {"json": BAD | {"query": "battery", "texts": ["a text"]}}),
+        ("GET", "/runs", {"params": BAD}),
+        ("GET", "/clusters", {"params": BAD}),
+        ("GET", "/map", {"params": BAD}),
+        ("POST", "/read/search", {"json": BAD | {"options": {"query": "battery"}}}),
+        ("POST", "/read/info", {"json": BAD}),
+        ("POST", "/write/cluster", {"json": BAD | {"options": {"name": "c", "k": 2}}}),
+    ]
+    with client_of(folder, bad) as client:
+        answers = [client.request(method, path, **given) for method, path, given in asks]
+        assert client.post("/search", json={"query": "battery", "collection": "reviews"}).status_code == 200
+        with pytest.raises(SondeError, match=r"^bad(/| is not)") as raised:
+            RemoteCollection(client, "bad").runs()  # type: ignore[arg-type]
+    for (_, path, _), answer in zip(asks, answers, strict=True):
+        refused(answer, 500)
+        assert answer.json()["code"] == "damaged", path
+        assert str(tmp_path) not in answer.text and "\n" not in answer.json()["detail"]
+    assert raised.value.code == "damaged"
+    assert "Traceback" not in caplog.text
+
+
+def test_shards_that_are_deleted_while_they_are_served(folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.sonde"
+    index(ROWS, bad, id="id", encoder=FakeEncoder(), shards=2)  # type: ignore[arg-type]
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        shutil.rmtree(bad)
+        answer = client.post("/search", json=BAD | {"query": "battery"})
+        refused(answer, 503, "the collection is not available: its folder was moved or removed")
+        assert client.get("/collections").json()[1] == {
+            "name": "bad", "error": "there is no collection at bad.sonde: it was deleted or moved"}  # fmt: skip
+        assert client.get("/ready").json()["unavailable"] == {"bad": "no-collection"}
+    assert not bad.exists()

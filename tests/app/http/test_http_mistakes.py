@@ -88,6 +88,30 @@ def test_options_and_json_that_are_not_valid(client: TestClient, path: str, body
     assert answer.json()["detail"] == answer.json()["errors"][0]["problem"] == detail
 
 
+@pytest.mark.parametrize(
+    ("call", "options", "status", "words"),
+    [
+        (
+            "read/choices_among",
+            {"ids": ["1"], "known": None},
+            422,
+            "known has None: give facets, as `facets()` returns",
+        ),
+        ("read/choices_among", {"ids": ["1"], "known": ["stars"]}, 422, "known has 'stars': give facets"),
+        ("read/count_by", {"column": "stars", "period": ["year"]}, 422, "period is ['year']"),
+        ("write/correct", {"given": {"1": {"a": 1}}}, 422, "is not a valid"),
+    ],
+)
+def test_values_of_the_wrong_type_in_options(
+    client: TestClient, call: str, options: dict[str, Any], status: int, words: str
+) -> None:
+    refused(client.post(f"/{call}", json={"options": options}), status, words)
+
+
+def test_a_number_that_no_document_can_have(client: TestClient) -> None:
+    assert client.post("/read/numbered", json={"options": {"docs": [10**40, -1]}}).json() == {"result": []}
+
+
 def test_an_option_of_one_of_several_documents(client: TestClient) -> None:
     documents = [{"id": "8", "text": "a"}, {"id": "9", "text": "b", "titel": "c"}]
     answer = client.put("/documents", json={"documents": documents})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from http_service import ROWS, client_of, refused
 
 from sonde import Document
 from sonde.app.api import Collection, index
-from sonde.indexer.errors import TooManyFieldsError, UsageError
+from sonde.indexer.errors import SondeError, TooManyFieldsError, UsageError
 from sonde.indexer.store import writing
 
 HALF = "\ud800"
@@ -56,6 +57,27 @@ def test_what_cannot_be_stored_is_refused_and_nothing_changes(collection: Collec
     assert unchanged(collection)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("text", 5, "the text is 5, not a string"),
+        ("text", None, "the text is None, not a string"),
+        ("key", 5, "the id is 5, not a string"),
+        ("key", b"q", "the id is b'q', not a string"),
+        ("title", ["t"], r"the title is \['t'\], not a string"),
+        ("language", 7, "the language is 7, not a string"),
+        ("metadata", None, "the metadata is None, not a mapping"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused(collection: Collection, field: str, value: Any, fault: str) -> None:
+    bad = replace(Document("zed", key="z"), **{field: value})
+    with pytest.raises(UsageError, match=rf"^the document .+ cannot be stored: {fault}$"):
+        collection.put([Document("fine", key="good"), bad])
+    with pytest.raises(SondeError, match=rf"1 of the first 1 rows cannot be read; the first is row 1: {fault}$"):
+        index([bad], collection.path, encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert unchanged(collection)
+
+
 def test_a_name_that_is_no_string_becomes_text(collection: Collection) -> None:
     given = {"id": "z", "text": "zed", "metadata": {5: 1, None: 2}}
     assert collection.put([given]).added == 1
@@ -67,7 +89,7 @@ def test_a_name_that_is_no_string_becomes_text(collection: Collection) -> None:
 def test_more_columns_than_a_table_holds(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "MAX_FIELDS", 3)
     monkeypatch.setattr("sonde.indexer.sharded.spool.MAX_FIELDS", 3)
-    wide = {"id": "z", "text": "zed", "metadata": {f"c{number}": number for number in range(3)}}
+    wide = {"id": "z", "text": "zed", "metadata": {f"c{number}": number for number in range(5)}}
     with pytest.raises(
         TooManyFieldsError, match=r"^more than 3 metadata columns \(the next is 'c2'\): leave some out$"
     ):

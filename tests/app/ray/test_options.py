@@ -1,6 +1,10 @@
 """The option --on where Ray is not used: mistakes are found before anything is read."""
 
+import signal
+import socket
 import sys
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +65,43 @@ def test_a_cluster_where_nobody_listens(sonde: Command, tmp_path: Path, monkeypa
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers at {} is not Ray: give the port of the cluster's"),
+        (b"", "what answers at {} is not Ray"),
+        (None, "Ray does not answer at {} (timed out): is the cluster running?"),
+        (bytes([0, 0, 0, connect.SETTINGS, 0, 0, 0, 0, 0]), None),
+    ],
+)
+@pytest.mark.parametrize("command", ["index", "serve"])
+def test_where_something_else_listens(
+    sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes | None, said: str | None,
+    command: str,
+):  # fmt: skip
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    monkeypatch.setattr(connect.reach, "__defaults__", (0.5,))
+    source, folder = lines(tmp_path / "reviews.jsonl", ROWS), tmp_path / "c.sonde"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        threading.Thread(target=_answering, args=(server, answer), daemon=True).start()
+        if said is None:
+            connect.reach(address)
+            return
+        words = ("index", source, "--to", folder, "--shards", "2") if command == "index" else ("serve", folder)
+        ran = sonde(*words, "--on", address)
+    assert ran.code == 1 and ran.err.startswith(f"sonde: {said.format(address)}") and ran.err.count("\n") == 1
+    assert not folder.exists()
+
+
+def _answering(server: socket.socket, answer: bytes | None) -> None:
+    """Answer one client; None leaves it waiting for a second."""
+    there, _ = server.accept()
+    with there:
+        there.recv(100)
+        there.sendall(answer) if answer is not None else time.sleep(1)
+
+
 def test_ray_on_this_machine_leaves_no_folder(monkeypatch: pytest.MonkeyPatch):
     given: list[Path] = []
 
@@ -74,6 +115,28 @@ def test_ray_on_this_machine_leaves_no_folder(monkeypatch: pytest.MonkeyPatch):
     with connected("ray"):
         (given[0] / "session").write_text("of Ray's")
     assert ended and not given[0].exists()
+
+
+def test_ray_that_is_started_again_in_a_thread_leaves_the_handler_of_sigterm(monkeypatch: pytest.MonkeyPatch):
+    def lost(**_: object) -> None:
+        connect._SET_HANDLER(signal.SIGTERM, signal.SIG_DFL.value)
+
+    def again() -> None:
+        with connected("ray"):
+            seen.append(connect._GET_HANDLER(signal.SIGTERM))
+        seen.append(connect._GET_HANDLER(signal.SIGTERM))
+
+    util = SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=lost, util=util, shutdown=lost))
+    seen, before = list[object](), signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        own = connect._GET_HANDLER(signal.SIGTERM)
+        thread = threading.Thread(target=again)
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert own and seen == [own, own]
 
 
 def test_folders_of_killed_commands_go_with_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -34,6 +34,9 @@ PATIENCE = 60.0
     [
         (Message(f"{arg('min_size')} is 1: give 2 or more"), "Minimum size is 1: give 2 or more"),
         (Message(f"{arg('max_chars')} is 0"), "max chars is 0"),
+        (Message(f"repair it, or set {arg('format')} to jsonl"), "repair it, or give the file the ending .jsonl"),
+        (Message(f"Check it, or set {arg('format')}"), "Check it, or give the file the ending of its format"),
+        (Message(f"it is not text: set {arg('encoding')}"), "it is not text: save the file as text in UTF-8"),
         ("a run of this name exists: give --name NAME", "a run of this name exists: give Name"),
         ("cannot read /srv/data/reviews.csv: damaged", "cannot read reviews.csv: damaged"),
         ("'C:\\data\\reviews.csv' is empty", "'reviews.csv' is empty"),

@@ -42,6 +42,7 @@ def parquet_bytes():
 
 
 PARQUET = parquet_bytes()
+NAMED, NEW_COPY = "file, although its name ends with", "get a new copy, or give it the ending of its format"
 WHOLE = {
     "empty.csv": (b"", "empty.csv is empty: give a file with content"),
     "blank.csv": (b"\n\n", "blank.csv is empty"),
@@ -71,6 +72,12 @@ WHOLE = {
     ),
     "bad.csv.zst": (b"\x28\xb5\x2f\xfd junk junk junk", "bad.csv.zst cannot be decompressed: it is damaged"),
     "bad.csv.gz": (b"\x1f\x8b junk junk junk", "bad.csv.gz cannot be decompressed: it is damaged"),
+    "random.csv.gz": (b"\x9b\x81" * 99, rf"/random\.csv\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
+    "zeros.csv.gz": (bytes(99), rf"zeros\.csv\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
+    "marked.csv.gz": (b"\xfe\xff" + b"\xd8" * 99, rf"/marked\.csv\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
+    "random.json.gz": (b"\x9b\x81" * 99, rf"/random\.json\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
+    "random.parquet.zst": (b"\x9b" * 99, rf"/random\.parquet\.zst is not a Zstandard {NAMED} \.zst: {NEW_COPY}$"),
+    "inside.csv.gz": (gzip.compress(bytes(99)), r"inside\.csv\.gz is not a text file: it contains NUL bytes"),
     "broken.json": (b'[{"text": "a"}, {"text": ', "broken.json: broken JSON"),
     "no.jsonl": (
         b"this\nis\nno\nJSON\n",
@@ -174,6 +181,11 @@ def test_unknown_sheet(tmp_path):
         read_source(tmp_path / "b.xlsx", options=ReadOptions(sheet="Sheat"))
     with pytest.raises(SondeError, match=r"is empty: none of its sheets \(Sheet\) has a cell"):
         read_source(tmp_path / "b.xlsx")
+
+
+def test_a_file_that_was_decompressed_on_its_way_is_read(tmp_path):
+    for name, content in {"t.csv.gz": b"text\ngr\xc3\xbcn\n", "t.parquet.gz": PARQUET}.items():
+        assert next(iter(read_source(written(tmp_path, name, content)))).text in ("grün", "text number 0")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
