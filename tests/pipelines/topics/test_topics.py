@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("bertopic")
-
 from command_line import Command, command, contents, inject, problems
+from extras import needs
 from fake_encoder import FakeEncoder
 from other_threads import other_threads
 from themes import THEMES, collection, rows
@@ -24,6 +22,8 @@ from sonde.indexer.store.run_writing import delete_run, rename_item
 from sonde.indexer.store.runs import array_of, assignments_of, find_run, list_runs
 from sonde.pipelines.analysis.corpus import Corpus
 from sonde.pipelines.topics import Topics
+
+pytestmark = needs("bertopic")
 
 
 @pytest.fixture(scope="module")
