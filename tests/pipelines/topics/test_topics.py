@@ -108,7 +108,8 @@ def test_the_same_topics_and_places_in_any_process_with_any_number_of_threads(tm
     here = [digest(tmp_path / "here.sonde"), digest(tmp_path / "again.sonde")]
     told = json.loads(started.communicate()[0].splitlines()[-1])
     assert {*here, told["digest"]} == {here[0]}
-    assert (told["silenced"], told["handlers"]) == ([], 0)
+    assert (told["silenced"], told["handlers"], told["heavy"]) == ([], 0, False)
+    assert told["parts"] == ["MultiModalBackend", "TextGeneration", "ZeroShotClassification"]
 
 
 def test_new_documents_get_a_topic_and_nothing_else_changes(own: Collection) -> None:
