@@ -5,6 +5,7 @@ Sonde makes the static model out of the default one in half a minute. Workers th
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,14 +15,15 @@ from default_model import default_model
 from themes import collection, rows
 
 from sonde.indexer.encoder import load_encoder
+from sonde.indexer.errors import MissingExtraError
 
 
 def main() -> None:
-    """Compute topics, a map and a density clustering of 120 texts, and load the static model."""
+    """Compute topics, a map and a density clustering of 120 texts, and load the static model: what is installed."""
     with TemporaryDirectory() as folder, collection(Path(folder) / "themes.sonde", rows()) as made:
-        made.topics()
-        made.map()
-        made.cluster("density", method="density")
+        for compute in (made.topics, made.map, lambda: made.cluster("density", method="density")):
+            with suppress(MissingExtraError):
+                compute()
     if default_model():
         load_encoder("static")
 
