@@ -52,9 +52,9 @@ lint: .venv/.tested
 types: .venv/.tested build/types/sonde
 	@$(BIN)/pyright >build/types.txt 2>&1; ended=$$?; cat build/types.txt; exit $$ended
 
-# Two workers with one thread each, since most tests use one core; a file stays with one worker, so that its fixtures are
+# Workers with one thread each, since most tests use one core; a file stays with one worker, so that its fixtures are
 # made once.
-suite: .venv/.tested build/types/sonde
+suite: .venv/.compiled build/types/sonde
 	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 docs: .venv/.tested ## build the manual as a site in build/site, and check its links
@@ -98,6 +98,11 @@ constraints: .venv/.tested ## write constraints.txt again from .venv
 .venv/.tested: .venv/.installed
 	$(PIP) install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[$(EXTRAS),test]'
 	@mkdir -p build && touch $@
+
+# In `make test` this runs beside the types.
+.venv/.compiled: .venv/.tested
+	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python tests/support/compiled.py
+	@touch $@
 
 .venv/.versions: .venv/.tested
 	$(PIP) install --quiet uv

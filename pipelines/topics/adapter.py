@@ -2,7 +2,10 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,15 @@ from ..cluster.density import dense_groups
 
 SILENCED = (UserWarning, FutureWarning)
 """Which warnings BERTopic turns off, everywhere and for good, when it is imported."""
+UNUSED = {
+    "bertopic.backend": {"MultiModalBackend": "_multimodal"},
+    "bertopic.representation": {
+        "TextGeneration": "_textgeneration",
+        "VisualRepresentation": "_visual",
+        "ZeroShotClassification": "_zeroshot",
+    },
+}
+"""Parts of BERTopic that import transformers: seconds of each process. BERTopic works without them, as Sonde does."""
 
 
 def bertopic() -> Any:
@@ -28,7 +40,8 @@ def bertopic() -> Any:
     before = list(warnings.filters)
     with warnings.catch_warnings():  # its end makes Python forget which warnings it had decided to ignore
         try:
-            import bertopic as module
+            with _unused_later():
+                import bertopic as module
         except ImportError as error:
             raise MissingExtraError("BERTopic", "topics", "topics") from error
         after = [entry for entry in warnings.filters if entry in before or not _silences_all(entry)]
@@ -36,6 +49,31 @@ def bertopic() -> Any:
     filters[:] = after
     _restore_logger()
     return module
+
+
+@contextmanager
+def _unused_later() -> Iterator[None]:
+    """Import BERTopic without its unused parts, each of which is then imported when somebody asks for it."""
+    hidden: dict[str, Any] = {f"{package}.{part}": None for package, parts in UNUSED.items() for part in parts.values()}
+    sys.modules.update(hidden)
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+    for package, parts in UNUSED.items():
+        _import_later(sys.modules[package], parts)
+
+
+def _import_later(package: Any, parts: dict[str, str]) -> None:
+    def asked(name: str) -> Any:
+        if name not in parts:
+            raise AttributeError(f"module {package.__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package.__name__}.{parts[name]}"), name)
+
+    for name in parts:
+        delattr(package, name)
+    package.__getattr__ = asked
 
 
 def _silences_all(entry: Any) -> bool:

@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import WORDS
 from other_encoder import loaded
@@ -12,10 +14,17 @@ from sonde.app.api.collection import Collection
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.pipelines.search.settings import MODES
+from sonde.pipelines.tune import models
 
 QUERIES = ("apple river cloud", "engine paper silver", "number 17 winter letter")
 
 COUNT = 120
+
+
+@pytest.fixture(autouse=True)
+def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare models on 30 queries: what is tested is the change. tests/pipelines/tune compares on all."""
+    monkeypatch.setattr(models, "made", partial(models.made, count=30))
 
 
 def corpus(count: int = COUNT, salt: int = 0) -> list[Document]:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOTS = {"sonde": "src/sonde", "sonde.app": "app", "sonde.indexer": "indexer", "sonde.pipelines": "pipelines"}
@@ -17,19 +18,24 @@ def modules(checkout: Path) -> Iterator[tuple[str, Path]]:
             yield ".".join((package, *(part for part in parts if part != "__init__"))), file
 
 
-def sources(checkout: Path) -> Iterator[tuple[str, ast.Module, int]]:
-    """The path, the tree and the number of lines of every Python file, tests included."""
+def sources(checkout: Path) -> Iterator[tuple[str, str]]:
+    """The path and the text of every Python file, tests included."""
     for folder in (*ROOTS.values(), "tests", "benchmarks", "docs"):
         for file in sorted((checkout / folder).rglob("*.py")):
-            text = file.read_text(encoding="utf-8")
-            yield str(file.relative_to(checkout)), ast.parse(text), len(text.splitlines())
+            yield str(file.relative_to(checkout)), file.read_text(encoding="utf-8")
 
 
-def imports(module: str, file: Path, *, on_import: bool = False) -> Iterator[str]:
+@cache
+def imports(module: str, file: Path, *, on_import: bool = False) -> list[str]:
     """The full names that a file imports, relative ones resolved.
 
     Wherever in the file they are, also lazy and type-only ones; or, `on_import`, those that importing the file loads.
+    A file is read once, since several tests ask for every file of the product.
     """
+    return list(_imports(module, file, on_import))
+
+
+def _imports(module: str, file: Path, on_import: bool) -> Iterator[str]:
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     tree = ast.parse(file.read_bytes())
     for node in _run_on_import(tree) if on_import else ast.walk(tree):

@@ -1,5 +1,7 @@
 """Topics and a map of the themes, in a process of its own: prints a digest of both, and what BERTopic's import changed.
 
+Also whether it loaded transformers, and which of BERTopic's parts can be imported after it.
+
 usage: themes_run.py FOLDER
 """
 
@@ -30,9 +32,22 @@ def digest(folder: Path) -> str:
     return sha256(b"".join([*found, places.tobytes(), items.encode()])).hexdigest()
 
 
+def parts_of_bertopic() -> list[type]:
+    from bertopic.backend import MultiModalBackend
+    from bertopic.representation import TextGeneration, ZeroShotClassification
+
+    return [MultiModalBackend, TextGeneration, ZeroShotClassification]
+
+
 if __name__ == "__main__":
     found = digest(Path(sys.argv[1]))
     blanket = [entry for entry in warnings.filters if entry[0] == "ignore" and entry[1] is None and entry[3] is None]
     silenced = [entry[2].__name__ for entry in blanket if entry[2] in (UserWarning, FutureWarning, Warning)]
     logger = logging.getLogger("BERTopic")
-    print(json.dumps({"digest": found, "silenced": silenced, "handlers": len(logger.handlers)}))
+    told = {
+        "digest": found,
+        "silenced": silenced,
+        "handlers": len(logger.handlers),
+        "heavy": "transformers" in sys.modules,
+    }
+    print(json.dumps(told | {"parts": [each.__name__ for each in parts_of_bertopic()]}))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fake_encoder import FakeEncoder
 from kill_corpus import WORDS
-from model_change import corpus
+from model_change import corpus, few_queries  # noqa: F401  (fixture)
 from other_encoder import ContraryEncoder, OtherEncoder, loaded
 from two_ways import Row, TwoWays, differences, told
 

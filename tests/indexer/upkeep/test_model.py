@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
-from model_change import COUNT, QUERIES, built, corpus, fresh, hits
+from model_change import COUNT, QUERIES, built, corpus, few_queries, fresh, hits  # noqa: F401  (fixture)
 from other_encoder import OtherEncoder, changed_to, loaded
 
 from sonde.app.api.collection import Collection

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from model_change import fresh, hits
+from model_change import few_queries, fresh, hits  # noqa: F401  (fixture)
 from other_encoder import OtherEncoder
 
 from sonde.app.api.collection import Collection

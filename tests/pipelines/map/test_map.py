@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("umap")
-
 from clustered import clustered
 from command_line import Command, command, contents, inject, problems
+from extras import needs
 from fake_encoder import FakeEncoder
 from themes import THEMES, collection, rows
 
@@ -22,6 +20,8 @@ from sonde.pipelines.analysis.neighbours import place
 from sonde.pipelines.map import Map, MapSettings
 from sonde.pipelines.map.mapping import fit_places
 from sonde.pipelines.map.regions import find_regions
+
+pytestmark = needs("umap")
 
 MARKUP = "<b>battery</b> </script><script>alert(1)</script> & voltage"
 

@@ -9,9 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-
-pytest.importorskip("plotly")
-pytest.importorskip("matplotlib")
+from extras import needs
 
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.pipelines.plots import (
@@ -26,6 +24,8 @@ from sonde.pipelines.plots import (
     write_plot,
 )
 from sonde.pipelines.plots.colors import GREY, Coloring, hover, one_line
+
+pytestmark = needs("plotly", "matplotlib")
 
 NAMES = ["<i>prices</i> & $fees$", "日本語 topic", "late parcels"]
 TREE = TreePlot("a <tree>", NAMES, np.array([[0, 1, 0.2, 2], [2, 3, 0.5, 3]]), ["fees", "all"], cut=0.3)

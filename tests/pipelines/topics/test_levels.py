@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("bertopic")
-pytest.importorskip("evoc")
-
 from command_line import Command, command, inject, problems
+from extras import needs
 from fake_encoder import FakeEncoder
 from other_threads import other_threads
-from sklearn.metrics import adjusted_rand_score
 from themes import collection, rows
 
 from sonde.app.api import Collection
@@ -30,6 +26,8 @@ from sonde.pipelines.topics.grain import ALIKE, Contest, Grain, Suggestion
 from sonde.pipelines.topics.layers import Layer, evoc_layers
 from sonde.pipelines.topics.levels import _between, nested_levels, refined
 from sonde.pipelines.topics.model import Levels, nearest_leaf, nested_leaves
+
+pytestmark = needs("bertopic", "evoc")
 
 SUBJECTS, KINDS, EACH = 6, 4, 40
 
@@ -59,6 +57,8 @@ def sonde(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_levels_are_nested_and_find_the_subjects_and_their_kinds() -> None:
+    from sklearn.metrics import adjusted_rand_score
+
     vectors, kinds = clouds()
     found = nested_levels(vectors, seed=0)
     coarse, middle, fine = (row[found.leaves] for row in found.levels)
@@ -190,6 +190,8 @@ def test_scores_of_layers_and_of_kmeans_are_silhouette_times_root_of_stability(c
 
 
 def test_parts_stay_in_their_group_and_small_ones_are_given_up() -> None:
+    from sklearn.metrics import adjusted_rand_score
+
     vectors, kinds = clouds()
     groups = kinds // KINDS
     means = centroids(vectors, kinds, SUBJECTS * KINDS)

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("bertopic")
-
 from command_line import Command, command, contents, inject, problems
+from extras import needs
 from fake_encoder import FakeEncoder
 from other_threads import other_threads
 from themes import THEMES, collection, rows
@@ -24,6 +22,8 @@ from sonde.indexer.store.run_writing import delete_run, rename_item
 from sonde.indexer.store.runs import array_of, assignments_of, find_run, list_runs
 from sonde.pipelines.analysis.corpus import Corpus
 from sonde.pipelines.topics import Topics
+
+pytestmark = needs("bertopic")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,8 @@ def test_the_same_topics_and_places_in_any_process_with_any_number_of_threads(tm
     here = [digest(tmp_path / "here.sonde"), digest(tmp_path / "again.sonde")]
     told = json.loads(started.communicate()[0].splitlines()[-1])
     assert {*here, told["digest"]} == {here[0]}
-    assert (told["silenced"], told["handlers"]) == ([], 0)
+    assert (told["silenced"], told["handlers"], told["heavy"]) == ([], 0, False)
+    assert told["parts"] == ["MultiModalBackend", "TextGeneration", "ZeroShotClassification"]
 
 
 def test_new_documents_get_a_topic_and_nothing_else_changes(own: Collection) -> None:
