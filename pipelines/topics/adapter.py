@@ -72,7 +72,7 @@ def _import_later(package: Any, parts: dict[str, str]) -> None:
         return getattr(import_module(f"{package.__name__}.{parts[name]}"), name)
 
     for name in parts:
-        delattr(package, name)
+        vars(package).pop(name, None)
     package.__getattr__ = asked
 
 
