@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from types import FrameType
 
-GO_ON = ("index", "demo", "train", "model")
+GO_ON = ("index", "demo", "train", "model", "late")
 JUDGES = ("nli", "reranker", "ensemble")
 SERVERS = ("serve", "mcp", "ui")
-LEFT = {"repair": "what was repaired stays, and the same command repairs the rest"}
-
+LEFT = {
+    "repair": "what was repaired stays, and the same command repairs the rest",
+    "compact": "what was compacted stays, and the same command compacts the rest",
+}
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and after SIGTERM, as shells have them."""
@@ -52,7 +54,7 @@ def after_stop(words: Sequence[str]) -> str:
         return "stopped"
     if not goes_on(words):
         return f"stopped; {LEFT.get(command, 'nothing was stored or changed')}"
-    kept = {"train": "the last checkpoint", "label": "the last judgement"}
+    kept = {"train": "the last checkpoint", "label": "the last judgement", "late": "the last batch"}
     return f"stopped; the same command continues after {kept.get(command, 'the last commit')}, if there was one"
 
 

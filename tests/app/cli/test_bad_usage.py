@@ -216,6 +216,8 @@ def test_an_example_of_broken_bytes(
         ("label --text t --labels a,b --engine nli", "stopped; nothing was stored or changed"),
         ("cluster c", "stopped; nothing was stored or changed"),
         ("search c x", "stopped; nothing was stored or changed"),
+        ("late c", "stopped; the same command continues after the last batch, if there was one"),
+        ("compact c", "stopped; what was compacted stays, and the same command compacts the rest"),
         ("repair c", "stopped; what was repaired stays, and the same command repairs the rest"),
         ("serve c", "stopped"),
     ],
