@@ -33,6 +33,8 @@ DROP, DROP_OF_WORDS, MARGIN = 4.0, 5.5, 0.74
 """How fast the log odds fall with the fused score, the same if one hit has all words, and with the similarity."""
 MOST_WORDS = 4
 """The power of the share of words in one hit: the others are much less likely only if it has nearly all words."""
+SAME, SAME_STEEP = 1.55, 10.0
+"""The similarity of texts that say the same in other words, and the slope there: such a hit is as good as the best."""
 LEXICAL_MIDDLE, LEXICAL_STEEP = 0.43, 5.4
 """The same as `MIDDLE` and `STEEP` for a search by words alone: the share of the query's words in the best hit."""
 
@@ -135,7 +137,9 @@ def relevance(
     evidence = surroundings.evidence(float(words[np.argmax(standard)]))
     drop, margin = standing - standing[first], np.minimum(standard - standard[first], 0.0)
     odds = BASE + CLOSE * (evidence - USUAL) + (DROP + DROP_OF_WORDS * cover**MOST_WORDS) * drop + MARGIN * margin
-    return _chance(STEEP * (evidence - MIDDLE)) * _chance(odds)
+    chances = _chance(odds)
+    as_good = chances[first] * _chance(SAME_STEEP * (standard - SAME))
+    return _chance(STEEP * (evidence - MIDDLE)) * np.maximum(chances, as_good)
 
 
 def lexical_relevance(words: np.ndarray) -> np.ndarray:

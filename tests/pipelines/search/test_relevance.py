@@ -89,6 +89,15 @@ def test_relevance_is_the_chance_of_an_answer_times_that_of_the_hit() -> None:
     assert len(relevance(around, np.empty(0), np.empty(0), np.empty(0), 0.0)) == 0
 
 
+def test_a_hit_that_says_the_same_in_other_words_is_as_good_as_the_best() -> None:
+    """Otherwise, one exact match made "My card still hasn't been delivered" weak for "my card has not arrived"."""
+    cosines, standing, words = np.array([0.937, 0.867, 0.723]), np.array([1.0, 0.76, 0.69]), np.array([1.0, 0.2, 0.7])
+    found = relevance(Surroundings(1.5, 1.3), DEFAULT_SCALE.standard(cosines), standing, words, 1.0)
+    assert found[0] > found[1] > 0.9 * found[0] and found[2] < WEAK, found
+    far = relevance(Surroundings(0.1, 0.0), np.array([2.0, 2.0]), np.array([1.0, 0.5]), np.zeros(2), 0.0)
+    assert far[1] < far[0] < WEAK, "nor is it an answer if the best one is none"
+
+
 def test_the_best_hits_relevance_never_falls_as_similarities_rise() -> None:
     best = [
         relevance(Surroundings(s, 0.0), np.array([s]), np.array([1.0]), np.array([0.3]), 0.3)[0]
