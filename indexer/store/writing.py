@@ -74,12 +74,11 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
     for record in metadata:
         for name, value in record.items():
             known = wanted.get(name) or (fields[name].type if name in fields else None)
-            if (kind := wider_type(known, type_of(value))) is not None:
-                wanted[name] = kind
+            wanted[name] = wider_type(known, type_of(value))  # None keeps the place of a column without values so far
     for name, kind in wanted.items():
-        if name not in fields:
+        if kind and name not in fields:
             fields[name] = _add_field(catalog, name, kind, len(fields))
-        elif fields[name].type != kind:
+        elif kind and fields[name].type != kind:
             fields[name] = _retype_field(catalog, fields[name], kind)
     return fields
 
