@@ -233,7 +233,8 @@ def _run(
 ) -> dict[str, dict[str, float]]:
     """Return the first ten hits of every query by its number, with scores that keep their order."""
     found: dict[str, dict[str, float]] = {}
-    for n, results in enumerate(search_many(collection, list(asked.texts), SearchSettings(k=K, mode=mode))):
+    settings = SearchSettings(k=K, mode=mode)
+    for n, results in enumerate(search_many(collection, list(asked.texts), settings, excerpts=False)):
         found[str(n)] = {hit.id: -float(hit.rank) for hit in results}
         searched()
     return found
