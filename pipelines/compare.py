@@ -138,7 +138,8 @@ def compare_queries(collection: StoredCollection, queries: Sequence[str], k: int
     from .search.settings import SearchSettings
 
     found = [
-        [hit.id for hit in results] for results in search_many(collection, queries, SearchSettings(k=k, collapse=False))
+        [hit.id for hit in results]
+        for results in search_many(collection, queries, SearchSettings(k=k, collapse=False), excerpts=False)
     ]
     with collection.view() as view:
         numbers = [sorted(n for key in keys if (n := view.document_number(key)) is not None) for keys in found]

@@ -148,7 +148,7 @@ class Searching(Opened):
         Args:
             queries: A JSONL file with `_id` and `text`, plain or gzipped, or pairs of an id and a text.
             k: Number of documents to return for each query; None uses the value of `settings`.
-            run: The run file to write.
+            run: The run file to write. With it, the excerpt of a hit is its whole passage, which saves time.
             settings: Base settings; each option overrides the field of the same name.
             progress: Receives messages, such as the download of a reranker.
             **options: Any field of `sonde.SearchSettings`.

@@ -89,7 +89,8 @@ def tune_search(
         print_json(found.to_dict())
         return
     print(f"tuned on half of: {found.source}")
-    print(f"best on that half: {', '.join(_told(*each) for each in found.chosen.items())}")
+    if found.chosen:
+        print(f"best on that half: {', '.join(_told(*each) for each in found.chosen.items())}")
     for gain in found.gains:
         print(f"other half ({gain.examples}): {gain}")
     for note in found.notes:

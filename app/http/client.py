@@ -369,4 +369,5 @@ def _together(one: "BuildReport", two: "BuildReport") -> "BuildReport":
         for each in fields(one)
         if isinstance(getattr(one, each.name), int | float)
     }
-    return replace(two, **sums, skipped_rows=(*one.skipped_rows, *two.skipped_rows))
+    rows, fields_now = (*one.skipped_rows, *two.skipped_rows), (*one.became_text, *two.became_text)
+    return replace(two, **sums, skipped_rows=rows, became_text=fields_now)

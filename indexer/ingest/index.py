@@ -288,7 +288,9 @@ def _run(
             began = time.monotonic()
             for part in [batch] if settings.batch else pace.parts(batch):
                 committer.commit(part)
-                fields = _with_notes(fields, catalog.fields(), notify)
+                now = catalog.fields()
+                tally.became_text += _turned_into_text(fields, now, notify)
+                fields = now
                 done += part.read
                 notify(Progress("embedding", done, None, "documents"))
             if settings.batch is None:
@@ -300,13 +302,13 @@ def _run(
         _delete_vanished(catalog, seen, tally, settings)
 
 
-def _with_notes(before: Mapping[str, Field], now: dict[str, Field], notify: Notify) -> dict[str, Field]:
-    """Return the fields as they are now, after a sentence about each that a value has turned into text."""
-    for name, field in before.items():
-        if field.type != "text" and now[name].type == "text":
-            what = f"{name} changes from type {field.type} to text, because a value does not fit"
-            notify(f"{what}: filters now compare it as text")
-    return now
+def _turned_into_text(before: Mapping[str, Field], now: Mapping[str, Field], notify: Notify) -> tuple[str, ...]:
+    """Return the fields that a value has turned into text, after a sentence about each."""
+    turned = tuple(name for name, field in before.items() if field.type != "text" and now[name].type == "text")
+    for name in turned:
+        what = f"{name} changes from type {before[name].type} to text, because a value does not fit"
+        notify(f"{what}: filters now compare it as text")
+    return turned
 
 
 def _next_size(size: int, batch: Batch, seconds: float) -> int:

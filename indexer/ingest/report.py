@@ -174,6 +174,8 @@ class BuildReport:
 
     `duplicate_ids` counts documents whose id came more than once in the source: the last one is kept.
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
+    `became_text` names the fields that were of another type, and are text now because a value did not fit; always
+    empty for a sharded collection.
     """
 
     added: int
@@ -190,6 +192,7 @@ class BuildReport:
     cut_tokens: int
     cut_documents: int
     seconds: float
+    became_text: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -233,6 +236,7 @@ class Tally:
     cut_tokens: int = 0
     cut_documents: int = 0
     shown: list[Skipped] = field(default_factory=list)
+    became_text: tuple[str, ...] = ()
     languages: LanguagesMet = field(default_factory=LanguagesMet)
 
     def skip(self, rows: list[Skipped]) -> None:

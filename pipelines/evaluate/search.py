@@ -246,7 +246,7 @@ def _scores(
 ) -> tuple[dict[str, dict[str, float]], str | None]:
     """Return for every measure the score of every query, and the second stage that ran, in words."""
     deep = replace(settings, k=max(DEPTH, settings.k), collapse=False)
-    found = run_queries(collection, queries, deep)
+    found = run_queries(collection, queries, deep, excerpts=False)
     run = {key: {hit.id: hit.score for hit in results} for key, results in found}
     ir_measures, measures = _measures()
     scores: dict[str, dict[str, float]] = {name: dict.fromkeys(truth, 0.0) for name in NAMES.values()}

@@ -1,6 +1,6 @@
 """One page of ranked documents as hits, with notes for the user."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,8 +33,12 @@ def build_results(
     notes: tuple[str, ...],
     second: SecondStage | None = None,
     asked: bool = True,
+    excerpts: bool = True,
 ) -> Results:
-    """Return one page of ranked documents as hits, with notes for the user; `asked` is whether answers are wanted."""
+    """Return one page of ranked documents as hits, with notes for the user.
+
+    `asked` is whether answers are wanted. Without `excerpts`, the whole passage is the excerpt, which saves time.
+    """
     settings = stage.settings
     kept, reranking = _kept(stage, query, vector, ranked, second, asked)
     page = kept.ranked.take(np.arange(len(kept.ranked.rows))[settings.offset : settings.offset + settings.k])
@@ -42,12 +46,13 @@ def build_results(
     if settings.explain:
         reasons = explain(view, hits, query, vector, second.reranker if second else None)
         hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
-    excerpts = Excerpts.over(view, query)
+    chosen = Excerpts.over(view, query)
     own = languages_by_id(view.catalog, [hit.id for hit in hits])
-    hits = [replace(hit, excerpt=excerpts.choose(hit.passage, own[hit.id], _sentences(hit))) for hit in hits]
+    if excerpts:
+        hits = [replace(hit, excerpt=chosen.choose(hit.passage, own[hit.id], _sentences(hit))) for hit in hits]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
-    worded = [hit.id for hit in hits if excerpts.has_all_words(hit.passage, own[hit.id])]
-    nothing = _nothing(kept.ranked, stage.estimate.weak, len(worded)) if asked else ()
+    worded = (chosen.has_all_words(hit.passage, own[hit.id]) for hit in hits)  # counted only if a note needs it
+    nothing = _nothing(kept.ranked, stage.estimate.weak, worded) if asked else ()
     said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
     notes = nothing + _partial(stage) + notes + said
     if reranking and reranking.depth < reranking.wanted:
@@ -112,18 +117,19 @@ def _sentences(hit: Hit) -> Sequence[Sentence]:
     return hit.why.sentences if hit.why else ()
 
 
-def _nothing(kept: Ranked, weak: float, worded: int) -> tuple[str, ...]:
+def _nothing(kept: Ranked, weak: float, worded: Iterable[bool]) -> tuple[str, ...]:
     """Return the note that comes before all others if every hit is weak.
 
     Relevance is mostly similarity, and a static model often sees none between a few words and a long text. So the note
-    does not deny hits that have all words of the query; `worded` is how many have.
+    does not deny hits that have all words of the query; `worded` says of each hit whether it has.
     """
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
     figures = f"the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak"
-    if not worded or kept.dense is None:
+    having = sum(worded) if kept.dense is not None else 0
+    if not having:
         return (f"{NOTHING_ANSWERS}: {figures}",)
-    some = "1 hit has" if worded == 1 else f"{worded} hits have"
+    some = "1 hit has" if having == 1 else f"{having} hits have"
     return (f"{NOT_CLOSE}: {figures}. But {some} all words of the query",)
 
 

@@ -47,8 +47,11 @@ def search_many(
     queries: Texts,
     settings: SearchSettings = SearchSettings(),
     notify: Notify = silent,
+    excerpts: bool = True,
 ) -> Iterator[Results]:
     """Check all queries at once, then yield their results in order; they are encoded together. See `search`.
+
+    Without `excerpts`, the whole passage is the excerpt: for measures, which need ids and scores only.
 
     Raises:
         UsageError: A setting or the filter is not valid, or a query is empty or not valid.
@@ -60,7 +63,7 @@ def search_many(
         _check_query(query, f"query {number}" if len(asked) > 1 else "the query")
     check_filter(collection, settings.where)
     slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
-    return (found for some in slices for found in _search_together(collection, some, settings, notify))
+    return (found for some in slices for found in _search_together(collection, some, settings, notify, excerpts))
 
 
 def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +105,7 @@ def _check_query(query: str, which: str) -> None:
 
 
 def _search_together(
-    collection: StoredCollection, queries: Sequence[str], settings: SearchSettings, notify: Notify
+    collection: StoredCollection, queries: Sequence[str], settings: SearchSettings, notify: Notify, excerpts: bool
 ) -> list[Results]:
     loading = collection.load(encoder=settings.mode != "lexical")
     began = time.perf_counter()
@@ -113,7 +116,7 @@ def _search_together(
             vectors, notes = _encode(collection, queries, settings.mode)
             found = stage.run(queries, vectors, words)
         parts = zip(queries, vectors, found, notes, strict=True)
-        built = [build_results(view, stage, *each, second=second) for each in parts]
+        built = [build_results(view, stage, *each, second=second, excerpts=excerpts) for each in parts]
     spent = time.perf_counter() - began - seconds
     shares = {"seconds": spent / len(queries), "loading_seconds": (loading + seconds) / len(queries)}
     return [replace(results, **shares) for results in built]

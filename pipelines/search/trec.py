@@ -50,17 +50,19 @@ def run_queries(
     settings: SearchSettings,
     run: Path | None = None,
     notify: Notify = silent,
+    excerpts: bool = True,
 ) -> list[tuple[str, Results]]:
     """Search for every query and, if `run` is given, write the hits as a TREC run file.
 
-    A run file has every document, also those with the same text: judgements count them all.
+    A run file has every document, also those with the same text: judgements count them all. With a run file, or
+    without `excerpts`, the whole passage is the excerpt of a hit.
 
     Raises:
         UsageError: A setting, the filter or a query is not valid.
         SondeError: The collection's model, or the second stage's, is not available.
     """
     settings = replace(settings, collapse=settings.collapse and run is None)
-    results = search_many(collection, [text for _, text in queries], settings, notify)
+    results = search_many(collection, [text for _, text in queries], settings, notify, excerpts and run is None)
     found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]
     if run:
         write_trec(run, found, f"{settings.mode}-rerank" if settings.rerank else settings.mode)

@@ -180,7 +180,9 @@ def mine_negatives(
         found = [
             [
                 [int(hit.id) for hit in hits]
-                for hits in search_many(collection, asked, SearchSettings(k=DEPTH, mode=mode, collapse=False))
+                for hits in search_many(
+                    collection, asked, SearchSettings(k=DEPTH, mode=mode, collapse=False), excerpts=False
+                )
             ]
             for mode in ("dense", "lexical")
         ]

@@ -84,8 +84,7 @@ def change_model(
         comparison, notes = _compared(collection, beside, encoder, seed, notify)
         wanted = not dry_run and (anyway or comparison is None or not comparison.worse)
         if comparison and comparison.doubt and (wanted or not comparison.worse):  # else the refusal says it
-            advice = "`sonde model --undo` switches back" if wanted else "better keep the model that you have"
-            notes.insert(0, f"{comparison.doubt}: unless you need its languages, size or speed, {advice}")
+            notes.insert(0, f"{comparison.doubt}{_advice(comparison, wanted)}")
         if not wanted:
             return ModelChange(
                 before.name, encoder.spec.name, beside.embedded, beside.seconds, comparison, False, None, tuple(notes)
@@ -154,6 +153,16 @@ def _compared(
     except SondeError as error:
         return None, [f"the models were not compared: {error}"]
     return found, list(found.notes)
+
+
+def _advice(comparison: ModelComparison, switched: bool) -> str:
+    """Return what to do about a model that is not shown to be better."""
+    undo = "`sonde model --undo` switches back"
+    if comparison.blind:
+        return f"; {undo}" if switched else ""
+    return (
+        f": unless you need its languages, size or speed, {undo if switched else 'better keep the model that you have'}"
+    )
 
 
 def _switched(

@@ -26,7 +26,7 @@ from ..evaluate.search import Run, per_query, randomisation
 from ..search.results import Mode
 from ..search.search import search_many
 from ..search.settings import SearchSettings
-from .queries import FEWEST, KnownQuery, made
+from .queries import FEWEST, FINDS, KnownQuery, made
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense")
 """What is compared: hybrid search, whose nDCG@10 decides, and the embeddings alone."""
@@ -119,12 +119,24 @@ class ModelComparison:
     @property
     def worse(self) -> bool:
         """Whether hybrid searches are significantly worse with the other model."""
-        return self.gains[0].worse
+        return self.gains[0].worse and not self.blind
+
+    @property
+    def blind(self) -> bool:
+        """Whether queries made of the texts find almost nothing with either model, so that they compare nothing."""
+        made_of_texts = self.before.judged is None
+        return made_of_texts and max(self.gains[0].before, self.gains[0].after) < FINDS
 
     @property
     def doubt(self) -> str | None:
         """That the other model is not shown to be better, in words; None if it is."""
         gain = self.gains[0]
+        if self.blind:
+            return (
+                "the queries made from these texts find almost nothing with either model "
+                f"({gain.mode} {gain.measure} {gain.before:.3f} and {gain.after:.3f}), so they cannot compare them: "
+                f"judge the hits of {JUDGED} queries with `sonde judge`"
+            )
         if gain.better:
             return None
         how = f"{'significantly worse' if gain.worse else 'not significantly better'} with {self.after.model}"
@@ -221,7 +233,8 @@ def _run(
 ) -> dict[str, dict[str, float]]:
     """Return the first ten hits of every query by its number, with scores that keep their order."""
     found: dict[str, dict[str, float]] = {}
-    for n, results in enumerate(search_many(collection, list(asked.texts), SearchSettings(k=K, mode=mode))):
+    settings = SearchSettings(k=K, mode=mode)
+    for n, results in enumerate(search_many(collection, list(asked.texts), settings, excerpts=False)):
         found[str(n)] = {hit.id: -float(hit.rank) for hit in results}
         searched()
     return found

@@ -23,6 +23,8 @@ QUERIES = 300
 """Queries that are made of a collection's own texts."""
 CORPUS = 2_000
 """Documents among which made queries are searched."""
+FINDS = 0.1
+"""nDCG@10 that made queries must reach in some way of searching: those that find almost nothing compare nothing."""
 WORDS = 8
 """Words at most of a query that is made of a sentence: its rarest."""
 _SHORTEST = 100

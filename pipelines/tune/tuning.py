@@ -28,7 +28,7 @@ from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
 from ..search.rerank.stored import StoredPassages
 from ..search.settings import DEPTH, MODEL_CHANGED, SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from .queries import FEWEST, KnownQuery, check_seed, checked, clicked, judged, made
+from .queries import FEWEST, FINDS, KnownQuery, check_seed, checked, clicked, judged, made
 
 K = 10
 
@@ -196,7 +196,19 @@ def tune_search(
                     TuneTrial(view, found.halves[0], found.vectors[0]),
                     TuneTrial(view, found.halves[1], found.vectors[1]),
                 )
+    if given is None and max(found.gains[0].before, found.gains[0].after) < FINDS:
+        return _blind(asked, found)
     return _stored(collection, asked, found, settings, spec)
+
+
+def _blind(asked: KnownQuery, found: "_Tuning") -> TuneReport:
+    """Return the report of made queries that find almost nothing: no setting is chosen by them."""
+    note = (
+        f"the queries made from these texts find almost nothing (ndcg@10 {found.gains[0].after:.3f}), so they cannot "
+        f"choose settings, and nothing was stored: give at least {FEWEST} queries whose answers you know, with "
+        f"{arg('queries')} and {arg('qrels')}, or judge hits with `sonde judge`"
+    )
+    return TuneReport(asked.source, {}, tuple(found.gains), None, (note,))
 
 
 @contextmanager

@@ -30,6 +30,7 @@ SUPPORTED = (
     "a filter takes fields compared with values by =, !=, <, <=, >, >=, IN, BETWEEN, LIKE, ILIKE and IS NULL, "
     "joined by AND, OR, NOT and parentheses, and the functions LOWER, UPPER, LENGTH and CONTAINS"
 )
+_UNQUOTED_DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?")
 _DATES = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.DATETIME)
 
 
@@ -116,6 +117,8 @@ class Operands:
             return only(node, "this", "to").this.name
         if isinstance(node, exp.Column) and not self._names.has(node.name):
             raise unquoted(node)
+        if isinstance(node, exp.Sub) and _UNQUOTED_DATE.fullmatch(text := node.sql("sqlite").replace(" ", "")):
+            raise UsageError(f"{text} without quotes is a subtraction: put dates in single quotes, as in: '{text}'")
         words = [] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
         if words and isinstance(node, exp.Binary) and not any(self._names.has(word.name) for word in words):
             raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: put text in single quotes")

@@ -86,7 +86,7 @@ def _retrieval(
     modes: tuple[tuple[Mode, str], ...] = (("dense", ""), ("hybrid", "hybrid "))
     for mode, prefix in modes:
         asked = [(number, query) for query, number in numbers.items()]
-        run = run_of(run_queries(collection, asked, SearchSettings(k=10, mode=mode, collapse=False)))
+        run = run_of(run_queries(collection, asked, SearchSettings(k=10, mode=mode, collapse=False), excerpts=False))
         found |= {prefix + name: values for name, values in per_query(run, truth).items()}
     collection.close()
     return found

@@ -83,7 +83,8 @@ def test_a_value_that_turns_a_field_into_text_is_reported(tmp_path: Path) -> Non
     index([Document(f"text {number}", key=str(number), metadata={"stars": number}) for number in range(4)], folder)
     said: list[object] = []
     odd = [Document("text 3", key="3", metadata={"stars": "many"})]
-    index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
+    report = index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
+    assert report.became_text == ("stars",)
     what = "stars changes from type integer to text, because a value does not fit"
     assert [sentence for sentence in said if "filters now compare" in str(sentence)] == [
         f"{what}: filters now compare it as text"

@@ -1,5 +1,7 @@
 """Excerpts show the sentence that has the query's words, whatever the passage begins with."""
 
+from pathlib import Path
+
 import pytest
 from fake_encoder import FakeEncoder
 from hypothesis import given
@@ -85,3 +87,17 @@ def test_excerpts_are_the_same_at_every_door(manual: sonde.Collection) -> None:
         "start": results[0].excerpt.start, "end": results[0].excerpt.end, "text": results[0].excerpt.text,
     }  # fmt: skip
     assert results[0].shown in results._repr_html_()
+
+
+def test_batches_for_measures_choose_no_excerpts_and_find_the_same(
+    manual: sonde.Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [("a", "why does the pump leak"), ("b", "zeppelin")]
+    shown = manual.search_queries(asked, k=5, collapse=False)
+    monkeypatch.setattr(Excerpts, "choose", lambda *_: pytest.fail("an excerpt was chosen"))
+    found = manual.search_queries(asked, k=5, run=tmp_path / "run.trec")
+    for (_, before), (_, after) in zip(shown, found, strict=True):
+        assert [(hit.id, hit.score) for hit in before] == [(hit.id, hit.score) for hit in after]
+        assert before.notes == after.notes
+        assert all(hit.excerpt == hit.passage for hit in after)
+    manual.evaluate_search(asked, {"a": {"pump": 1}})

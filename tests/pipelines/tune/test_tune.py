@@ -122,6 +122,18 @@ def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy
     assert "titles" in queries.source
 
 
+def test_made_queries_that_find_almost_nothing_choose_no_settings(tmp_path: Path) -> None:
+    encoder: Any = Noise()
+    lines = [{"id": str(n), "title": f"aa{n} bb{n}", "text": f"c{n} d{n} e{n} f{n} g{n} h{n}"} for n in range(120)]
+    collection: Any = package.index(lines, tmp_path / "c.sonde", title="title", id="id", encoder=encoder).stored
+    found = tune_search(collection)
+    assert max(found.gains[0].before, found.gains[0].after) < 0.1
+    assert (found.chosen, found.stored, stored_defaults(collection).empty) == ({}, None, True)
+    [note] = found.notes
+    assert note.startswith("the queries made from these texts find almost nothing (ndcg@10 0.0")
+    assert "so they cannot choose settings, and nothing was stored: give at least 20 queries" in note
+
+
 def test_titles_of_short_texts_ask_for_them(tmp_path: Path) -> None:
     encoder: Any = FakeEncoder()
     short = [
