@@ -84,7 +84,7 @@ def change_model(
         comparison, notes = _compared(collection, beside, encoder, seed, notify)
         wanted = not dry_run and (anyway or comparison is None or not comparison.worse)
         if comparison and comparison.doubt and (wanted or not comparison.worse):  # else the refusal says it
-            advice = "`sonde model --undo` switches back" if wanted else "better keep the model that you have"
+            advice = "switch back with `sonde model --undo`" if wanted else "keep the current model"
             notes.insert(0, f"{comparison.doubt}: unless you need its languages, size or speed, {advice}")
         if not wanted:
             return ModelChange(
