@@ -1,4 +1,4 @@
-"""Collections that a server offers: one that is damaged does not keep the others from being used."""
+"""The collections of a server: if one is damaged, the others can still be used."""
 
 import os
 import re
@@ -55,10 +55,10 @@ class Opening:
 
 
 def open_sound(openings: Sequence[Opening]) -> dict[str, SondeError]:
-    """Open collections; return those that are damaged by name, with the error.
+    """Open collections; return the errors of damaged ones, by name.
 
     Raises:
-        SondeError: One cannot be opened for another reason, such as that it does not exist; or all are damaged.
+        SondeError: A collection does not exist or cannot be opened for another reason, or all are damaged.
     """
     damaged = dict[str, SondeError]()
     for each in openings:

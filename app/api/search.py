@@ -290,7 +290,7 @@ class Searching(Opened):
             known: Facets of this collection; facets without choices are ignored.
 
         Raises:
-            UsageError: `known` has something else than facets.
+            UsageError: `known` contains something other than facets.
 
         Example:
             >>> shop.tag("cheap", where="stars < 3").documents

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS = range(1 << 63)
-"""The numbers that a document may have: SQLite takes no others."""
+"""The numbers that a document may have: SQLite has no larger integers."""
 
 
 class Selecting(Opened):

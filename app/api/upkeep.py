@@ -115,7 +115,7 @@ class Upkeep(Opened):
     def compact(self, *, progress: Notify = silent) -> "CompactReport":
         """Rewrite the collection without tombstones and with its segments merged.
 
-        Nothing of a deleted document's text stays, also not among the embeddings that are kept of a previous model.
+        No text of a deleted document remains, not even with the embeddings that are kept of a previous model.
 
         Raises:
             SondeError: Another process is writing, or the disk is full; the collection is then unchanged.

@@ -204,15 +204,15 @@ def ask(
 
 
 def _refusal(found: "Answer") -> str:
-    """Return why there is no answer, with the one figure that decided: relevance or, with a threshold, similarity."""
+    """Return why there is no answer, with the number that decided: similarity if there is a threshold, else relevance."""
     from ..api.functions import NOTHING_ANSWERS
 
     if found.similarity is None:
         return NO_ANSWER
     if found.threshold is not None:
-        return f"{NO_ANSWER}: the best has similarity {found.similarity:.3f}, below the threshold {found.threshold:g}"
+        return f"{NO_ANSWER}: the best similarity is {found.similarity:.3f}, below the threshold {found.threshold:g}"
     weak = next((note for note in found.notes if note.startswith(NOTHING_ANSWERS)), "")
-    return f"{NO_ANSWER}{weak.removeprefix(NOTHING_ANSWERS)} (relevance: the estimated chance, 0 to 1, of an answer)"
+    return f"{NO_ANSWER}{weak.removeprefix(NOTHING_ANSWERS)} (relevance: the estimated chance, 0 to 1, that it answers)"
 
 
 def _warn(collection: "Collection") -> None:

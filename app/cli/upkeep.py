@@ -138,9 +138,9 @@ def repair(collection: CollectionPath, device: Device = "auto", json: Json = Fal
 def compact(collection: CollectionPath, device: Device = "auto", json: Json = False) -> None:
     """Give back the space of deleted documents: in the catalog, the embeddings and all indexes. Files are merged.
 
-    Afterwards, the collection holds no text of a deleted document, also not among the embeddings that are kept for
-    `sonde model --undo`. It can be searched at the same time. For a while, this needs up to twice the space on disk. A
-    catalog that cannot be rewritten for lack of space stays as it is, and a message says so.
+    Afterwards, the collection holds no text of a deleted document, not even with the embeddings that are kept for
+    `sonde model --undo`. You can search it meanwhile. For a while, this needs up to twice the space on disk. If there
+    is too little space to rewrite the catalog, the catalog keeps its size, and a message says so.
 
     \b
     Examples:

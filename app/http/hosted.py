@@ -88,7 +88,7 @@ class Hosted:
         name: Its name in requests.
         searches: Its searches.
         writes: The lane in which its writes run one at a time.
-        problem: The code of the error that kept it from being used when it was last looked at; empty if there was none.
+        problem: The code of the error if it could not be used when it was last checked; otherwise empty.
         warm: Whether its model and its indexes were loaded.
     """
 
@@ -110,7 +110,7 @@ class Hosted:
 
     @contextmanager
     def looked_at(self) -> Iterator[None]:
-        """Note in `problem` whether the work inside could use the collection. A new problem is logged once."""
+        """Record in `problem` whether the work inside could use the collection. A new problem is logged once."""
         try:
             yield
         except Exception as error:
@@ -120,7 +120,7 @@ class Hosted:
             self.problem = self._said = ""
 
     def note(self, error: Exception) -> None:
-        """Note why it cannot be used."""
+        """Record why it cannot be used."""
         self.problem = getattr(error, "code", SondeError.code)
         if str(error) != self._said:
             known = isinstance(error, UNREADABLE)
@@ -128,7 +128,7 @@ class Hosted:
         self._said = str(error)
 
     def load(self) -> None:
-        """Load its model and indexes, or note why that is not possible."""
+        """Load its model and indexes, or record why that is not possible."""
         with suppress(Exception), self.looked_at():
             list(self.collection.search_many("warm", k=1))
             self.warm = True
@@ -153,7 +153,7 @@ class Hosts:
 
     @classmethod
     def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
-        """Open collections; the name of each is its folder's name without `.sonde`. One that is damaged is kept.
+        """Open collections; the name of each is its folder's name without `.sonde`. Damaged ones are kept.
 
         Raises:
             SondeError: A collection does not exist, or all are damaged.
@@ -211,7 +211,7 @@ class Hosts:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The collections that could not be used when they were last looked at, with the code of the error."""
+        """The collections that could not be used when they were last checked, with the code of the error."""
         return {name: host.problem for name, host in self.hosted.items() if host.problem}
 
     async def close(self) -> None:

@@ -57,7 +57,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _warm(app: FastAPI, hosts: Hosts) -> None:
-    """Load what each collection needs, then try again with those for which that failed: they may be restored."""
+    """Load what each collection needs. Those for which this failed are tried again later: they may be restored."""
     all_warm = False
     while not all_warm:
         with suppress(BusyError):

@@ -17,13 +17,13 @@ def server_of(*collections: Collection | Opening, edit: bool = False) -> "MCPSer
     """Return a server with the tools of `Tools`.
 
     Args:
-        collections: What it offers. Of those that are damaged, it only says so.
+        collections: What it offers. For damaged ones, it only reports the damage.
         edit: Whether it also offers the tools that edit taxonomies.
 
     Raises:
         MissingExtraError: The MCP SDK is not installed.
         UsageError: Two collections have the same name.
-        SondeError: A collection cannot be opened and is not just damaged, or all are damaged.
+        SondeError: A collection does not exist or cannot be opened for another reason, or all are damaged.
     """
     try:
         from mcp.types import ToolAnnotations

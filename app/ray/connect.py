@@ -60,10 +60,10 @@ def named(address: str) -> str:
 
 
 def reach(address: str, seconds: float = REACHING) -> None:
-    """Check that a cluster can be where it is to be; Ray on this machine is not started yet.
+    """Check that a Ray cluster may run at an address. Ray on this machine is not started yet, so nothing is checked.
 
     Raises:
-        SondeError: Nothing listens there, or it does not speak HTTP/2, as Ray does.
+        SondeError: Nothing listens there, or the server does not speak HTTP/2, as Ray does.
     """
     if address == HERE:
         return
@@ -72,14 +72,16 @@ def reach(address: str, seconds: float = REACHING) -> None:
         with socket.create_connection((host, int(port)), seconds) as there:
             there.settimeout(seconds)
             if not _speaks_http2(there):
-                raise SondeError(f"what answers at {address} is not Ray: give the port of the cluster's client server")
+                raise SondeError(
+                    f"the server at {address} is not Ray: give the port of the Ray client server, usually 10001"
+                )
     except (OSError, OverflowError) as error:  # the port may be above the largest
         said = error.strerror if isinstance(error, OSError) and error.strerror else reason(error)
         raise SondeError(f"Ray does not answer at {address} ({said}): is the cluster running?") from error
 
 
 def _speaks_http2(there: socket.socket) -> bool:
-    """Whether a server answers as one of HTTP/2 must, with its settings; one of TLS, if Ray is to use it, is not asked.
+    """Whether a server answers with settings, as every HTTP/2 server does; if Ray uses TLS, this is not checked.
 
     Raises:
         OSError: It does not answer.

@@ -51,7 +51,7 @@ def show() -> None:
         st.Page(_page(name, shelf), title=title, icon=icon, url_path=name) for name, (title, icon) in PAGES.items()
     ]
     start = st.Page(lambda: _start(shelf), title="Sonde", default=True, visibility="hidden")
-    # The page was once called Map, and addresses of it are kept; who types its present name finds it, too.
+    # The page was once called Map, and links to it must keep working. Its present name works as well.
     explore = st.Page(_explore, title=PAGES["map"][0], url_path="explore", visibility="hidden")
     chosen = st.navigation([start, *pages, explore])
     _choose(shelf)

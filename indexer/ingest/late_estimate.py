@@ -1,4 +1,4 @@
-"""What building a late index will take, reported before a long run, as an index run does."""
+"""Estimate of the time and disk space that a late index takes, reported before a long run."""
 
 import time
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ BYTES_PER_ROW, BYTES_PER_PASSAGE = 49, 32
 
 
 def report_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder: Encoder, notify: Notify) -> None:
-    """Report what embedding the tokens of passages will take, if that is long.
+    """Report the time and disk space that embedding the tokens of passages will take, if it takes long.
 
     Args:
         catalog: Of the passages.

@@ -97,12 +97,12 @@ class ByteStream:
             return file.read(4).startswith((_GZIP, _ZSTD))
 
     def _check_named_truly(self) -> None:
-        """Refuse bytes that are neither compressed, as their name says, nor anything that can be read as it is.
+        """Refuse a file that is not compressed, although its name says so, and cannot be read as it is either.
 
-        What a browser decompressed on its way is read, although it keeps its name.
+        A file that a browser decompressed while downloading it is read, although it kept its name.
 
         Raises:
-            SondeError: They are so.
+            SondeError: The file is neither.
         """
         ending = self.name[self.name.rfind(".") :].lower()
         if ending not in _NAMED:

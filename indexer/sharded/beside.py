@@ -92,7 +92,7 @@ def take_embeddings(task: "ShardTask", folder: Path) -> dict[str, int]:
 def compact_beside(parts: Mapping[int, StoredCollection], other: Path) -> None:
     """Remove documents that the shards lack, or have with another text, from the folder of a model, and compact it.
 
-    If it is killed, the next call, or `--undo`, brings it to an end.
+    If it is killed, the next call or `--undo` completes it.
     """
     for path in other.glob(f"shards/*/{_VERSION}"):
         shard = int(path.parent.name)

@@ -67,7 +67,7 @@ def compacted_runs(folder: Path, base: ShardedGeneration) -> Published | None:
     """Publish the runs of a generation without the space of what was deleted; the caller holds the writer lock.
 
     Returns:
-        The new version; the one before if that is as small, or the disk too full.
+        The new version, or the current one if that is as small or the disk is too full.
     """
     if base.runs is None:
         return None

@@ -116,9 +116,9 @@ def build_shard(task: ShardTask, encoder: Encoder | None = None, notify: Notify 
 
 
 def _found(task: ShardTask, final: Path) -> ShardDone:
-    """Return a version that a stopped run has published: of its documents, this run counts none as its own work.
+    """Return a version that a stopped run has published. This run counts its documents as unchanged.
 
-    They are unchanged, as those that a stopped run of one collection has committed.
+    Documents that a stopped run committed to a collection without shards are counted in the same way.
     """
     done = published(task, final)
     if task.action != "index":

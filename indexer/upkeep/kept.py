@@ -1,4 +1,4 @@
-"""Compact the embeddings of other models, which hold a copy of the texts: nothing of a deleted document stays there."""
+"""Compact the embeddings of other models: they come with a copy of the texts, and deleted texts must not stay there."""
 
 from collections.abc import Callable
 from contextlib import closing, nullcontext

@@ -36,8 +36,8 @@ class Facet:
         high: The largest number or the latest date; None if the field has neither.
         choices: (value, documents) of a text, list or boolean field with few distinct values, most frequent first.
             Groups of a taxonomy come in the order of the tree, most frequent first among those of one group.
-        paths: Of the groups of a taxonomy, the path of each choice, such as "cards > lost"; a name that several groups
-            have stands alone. Else empty.
+        paths: For the groups of a taxonomy, the path of each choice, such as "cards > lost"; only the name if several
+            groups have it. Otherwise empty.
         run: Whether the field belongs to a run rather than to the metadata.
         same: The field of the run that this run is a part of, such as the topics of a level, if both have groups of the
             same names and sizes: views show only that one. Else empty.
@@ -68,7 +68,7 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
         known: Facets of the collection; facets without choices, or without a value in the documents, are left out.
 
     Raises:
-        UsageError: `known` has something else than facets.
+        UsageError: `known` contains something other than facets.
     """
     known = list(known) if isinstance(known, Iterable) else [known]
     if other := [each for each in known if not isinstance(each, Facet)]:

@@ -157,11 +157,11 @@ def _compared(
 
 def _advice(comparison: ModelComparison, switched: bool) -> str:
     """Return what to do about a model that is not shown to be better."""
-    undo = "`sonde model --undo` switches back"
+    undo = "switch back with `sonde model --undo`"
     if comparison.blind:
         return f"; {undo}" if switched else ""
     return (
-        f": unless you need its languages, size or speed, {undo if switched else 'better keep the model that you have'}"
+        f": unless you need its languages, size or speed, {undo if switched else 'keep the current model'}"
     )
 
 

@@ -129,7 +129,7 @@ class ModelComparison:
 
     @property
     def doubt(self) -> str | None:
-        """That the other model is not shown to be better, in words; None if it is."""
+        """The sentence that the other model is not significantly better; None if it is."""
         gain = self.gains[0]
         if self.blind:
             return (

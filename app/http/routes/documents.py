@@ -140,7 +140,7 @@ async def health() -> dict[str, str]:
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required.
 
-    `unavailable` has the collections that cannot be used, each with the code of the error, such as `damaged`. If none
+    `unavailable` lists the collections that cannot be used, each with the code of the error, such as `damaged`. If none
     can be used, the answer is 503.
     """
     if not request.app.state.ready.is_set():

@@ -68,8 +68,8 @@ def test_a_cluster_where_nobody_listens(sonde: Command, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers at {} is not Ray: give the port of the cluster's"),
-        (b"", "what answers at {} is not Ray"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the server at {} is not Ray: give the port of the Ray client server"),
+        (b"", "the server at {} is not Ray"),
         (None, "Ray does not answer at {} (timed out): is the cluster running?"),
         (bytes([0, 0, 0, connect.SETTINGS, 0, 0, 0, 0, 0]), None),
     ],

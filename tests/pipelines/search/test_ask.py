@@ -159,7 +159,7 @@ def test_the_commands(
     nothing = sonde("ask", faq.path, "who wrote the novel about whales")
     below = re.escape(f"below the threshold {threshold:g}")
     assert nothing.code == 0
-    assert re.fullmatch(rf"nothing similar enough: the best has similarity 0\.\d{{3}}, {below}\n", nothing.out)
+    assert re.fullmatch(rf"nothing similar enough: the best similarity is 0\.\d{{3}}, {below}\n", nothing.out)
     assert "relevance" not in nothing.err
     said = json.loads(sonde("ask", faq.path, "how to return a shoe", "--json").out)
     assert (said["answer"], said["hit"]["id"], said["threshold"]) == ("Send the shoe back.", "11", threshold)
@@ -172,7 +172,7 @@ def test_a_refusal_without_a_threshold_shows_the_relevance_and_says_what_it_is(
     refused = sonde("ask", faq.path, "zzz qqq")
     assert re.fullmatch(
         r"nothing similar enough: the highest relevance is 0\.\d\d, and hits below 0\.\d\d are weak "
-        r"\(relevance: the estimated chance, 0 to 1, of an answer\)\n", refused.out,
+        r"\(relevance: the estimated chance, 0 to 1, that it answers\)\n", refused.out,
     )  # fmt: skip
     assert "nothing here seems to answer this" not in refused.err, "it is said once"
     assert json.loads(sonde("ask", faq.path, "zzz qqq", "--json").out)["notes"][0].startswith("nothing here seems")
