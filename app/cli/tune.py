@@ -204,7 +204,7 @@ def ask(
 
 
 def _refusal(found: "Answer") -> str:
-    """Return why there is no answer, with the number that decided: similarity if there is a threshold, else relevance."""
+    """Return why there is no answer, with the number that decided: similarity with a threshold, else relevance."""
     from ..api.functions import NOTHING_ANSWERS
 
     if found.similarity is None:

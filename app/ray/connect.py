@@ -75,7 +75,7 @@ def reach(address: str, seconds: float = REACHING) -> None:
                 raise SondeError(
                     f"the server at {address} is not Ray: give the port of the Ray client server, usually 10001"
                 )
-    except (OSError, OverflowError) as error:  # the port may be above the largest
+    except (OSError, OverflowError, UnicodeError) as error:  # a port above the largest, or no name of a host
         said = error.strerror if isinstance(error, OSError) and error.strerror else reason(error)
         raise SondeError(f"Ray does not answer at {address} ({said}): is the cluster running?") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
-from ..errors import Message, NothingToIndexError, OtherModelError, SondeError, UsageError, WriterBusyError, arg
+from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, Progress, silent
@@ -364,8 +364,7 @@ def refuse_to_delete_most(vanished: int, before: int, added: int = 0) -> None:
 def _refuse_nothing(tally: Tally) -> None:
     """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
     if not (tally.added or tally.replaced or tally.unchanged):
-        first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
-        raise NothingToIndexError(f"there is nothing to index: no usable documents ({tally.skipped:,} skipped{first})")
+        raise tally.nothing()
 
 
 def _holds_documents(folder: Path) -> bool:

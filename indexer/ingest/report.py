@@ -11,7 +11,7 @@ from ..ann import AnnSettings
 from ..ann.kinds import bytes_needed, choose_kind
 from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
-from ..errors import UsageError, out_of_range, unknown_option
+from ..errors import NothingToIndexError, UsageError, out_of_range, unknown_option
 from ..languages import normalise
 from ..wording import counted, size
 from .chunker import Chunker
@@ -249,6 +249,15 @@ class Tally:
                 stream.write(json.dumps({"origin": row.origin, "reason": row.reason}, ensure_ascii=False) + "\n")
         self.skipped += len(rows)
         self.shown.extend(rows[: SHOWN - len(self.shown)])
+
+    def nothing(self) -> NothingToIndexError:
+        """Return the error for a source without a usable document; a document from Python may have no origin."""
+        first = (
+            "; the first: " + ": ".join(filter(None, (self.shown[0].origin, self.shown[0].reason)))
+            if self.shown
+            else ""
+        )
+        return NothingToIndexError(f"there is nothing to index: no usable documents ({self.skipped:,} skipped{first})")
 
     def finish(self, seconds: float) -> BuildReport:
         """Return the finished report; a file left by an earlier run is removed when this one skipped nothing."""

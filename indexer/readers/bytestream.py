@@ -22,7 +22,7 @@ from collections.abc import Iterator
 SAMPLE_BYTES = 1 << 20
 COMPRESSED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_NAMED = {".gz": "gzip", ".zst": "Zstandard"}
+_NAMED = {".gz": "gzip", ".gzip": "gzip", ".zst": "Zstandard", ".zstd": "Zstandard"}
 _BINARY = (b"PAR1", b"PK", b"\xd0\xcf\x11\xe0", b"%PDF")
 """The first bytes of a Parquet file, a workbook, one of old Excel, and a PDF file."""
 
@@ -62,9 +62,9 @@ class ByteStream:
     def sample(self) -> bytes:
         """The first bytes, decompressed; looking at them takes nothing away from `open`."""
         if self.once:
-            return _readable_part(_decompressed(io.BufferedReader(io.BytesIO(self._prefix))))
+            return not_compressed(self.name, _readable_part(_decompressed(io.BufferedReader(io.BytesIO(self._prefix)))))
         with self.open(Meter()) as file:
-            return file.read(SAMPLE_BYTES)
+            return not_compressed(self.name, file.read(SAMPLE_BYTES))
 
     def open(self, meter: Meter) -> BinaryIO:
         """The decompressed bytes; `meter` follows the stored bytes that were taken."""
@@ -238,6 +238,17 @@ def _decompressed(file: io.BufferedReader) -> BinaryIO:
     if magic.startswith(_ZSTD):
         return cast(BinaryIO, io.BufferedReader(_Zstandard(file)))
     return cast(BinaryIO, file)
+
+
+def not_compressed(name: str, data: bytes) -> bytes:
+    """Return decompressed bytes as they are.
+
+    Raises:
+        SondeError: They are compressed once more.
+    """
+    if data.startswith((_GZIP, _ZSTD)):
+        raise SondeError(f"{name} was compressed twice: decompress it once")
+    return data
 
 
 def _readable_part(file: BinaryIO) -> bytes:

@@ -247,6 +247,8 @@ def sample_lines(stream: ByteStream, encoding: str) -> list[str]:
     sample = stream.sample
     text = codecs.getincrementaldecoder(encoding)("surrogateescape").decode(sample)
     if text.count("\0", 0, _BEGINNING) > _MOST_NULS:
+        if sample.startswith(b"PK\3\4"):
+            raise SondeError(f"{stream.name} is a ZIP archive, not a text file: unpack it")
         raise SondeError(f"{stream.name} is not a text file: it contains NUL bytes; save it as text in UTF-8")
     lines = list(io.StringIO(text, newline=""))
     if len(sample) < SAMPLE_BYTES:

@@ -33,4 +33,5 @@ def with_checked_fields(document: Document) -> Document:
 
 
 def _refused(document: Document, fault: str) -> UsageError:
-    return UsageError(f"the document {reprlib.repr(document.key)} cannot be stored: {fault}", field="documents")
+    named = "a document without an id" if document.key is None else f"the document {reprlib.repr(document.key)}"
+    return UsageError(f"{named} cannot be stored: {fault}", field="documents")

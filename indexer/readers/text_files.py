@@ -16,7 +16,7 @@ from typing import BinaryIO
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
 from ..wording import counted, shown_path
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding, not_compressed
 from .child_texts import TextReaders
 from .columns import Columns
 from .source import Meter, Place, ReadOptions, Source, source_errors
@@ -225,7 +225,7 @@ def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Ski
     try:
         with source_errors(key, Place()):
             with ByteStream(key, file).open(Meter()) as stream:
-                data = _bounded(stream, format, options)
+                data = not_compressed(key, _bounded(stream, format, options))
                 status = file.stat()
             content = read_content(data, format, options.encoding)
     except (UnreadableError, SondeError) as error:
@@ -253,7 +253,7 @@ class TextStream(Source):
         """
         try:
             with self._stream.open(meter) as file:
-                data = _bounded(file, self._format, self._options)
+                data = not_compressed(self.name, _bounded(file, self._format, self._options))
             content = read_content(data, self._format, self._options.encoding)
         except UnreadableError as error:
             raise SondeError(f"{self.name} cannot be read: {error}") from error

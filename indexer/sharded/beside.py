@@ -14,7 +14,7 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..errors import SondeError
-from ..files import write_durably
+from ..files import sync_folder, write_durably
 from ..ingest.index import encoder_of
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
@@ -22,7 +22,7 @@ from ..store.collection import StoredCollection
 from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, take_over
 from ..store.models import HISTORY, PREVIOUS, History, model_folder
 from ..upkeep.delete import compact
-from ..upkeep.kept import leave_out
+from ..upkeep.kept import holds_something, leave_out
 from ..upkeep.model import catch_up
 from . import COLLECTION
 from .generations import generation_number, newest_generation
@@ -66,6 +66,7 @@ def embed_shard(task: "ShardTask", encoder: Encoder | None, notify: Notify = sil
         if state is None or not state.documents:
             shutil.rmtree(place, ignore_errors=True)
             return {"differed": 0, "embedded": 0}
+        _settle_order(place)
         part = StoredCollection(shard_folder(task.folder, task.shard) / state.version, device=task.settings.device)
 
         def load() -> Encoder:
@@ -98,7 +99,7 @@ def compact_beside(parts: Mapping[int, StoredCollection], other: Path) -> None:
         shard = int(path.parent.name)
         if shard not in parts:
             shutil.rmtree(path)
-        elif (path / "catalog.db").is_file():
+        elif holds_something(path):
             leave_out(parts[shard].catalog_path, path)
             _compact(path, other)
     if newest := newest_generation(LocalTruth(other), other):
@@ -106,11 +107,31 @@ def compact_beside(parts: Mapping[int, StoredCollection], other: Path) -> None:
 
 
 def _compact(place: Path, other: Path) -> None:
+    _settle_order(place)
     with closing(Catalog.open(place / "catalog.db")) as catalog:
-        order, live = _known_order(other, place, catalog), catalog.document_of_row() >= 0
-    if live.sum() < len(order):  # else a call that was killed has written the order already
-        write_order(place / ORDER, order[live[: len(order)]])
+        order, live, epoch = _known_order(other, place, catalog), catalog.document_of_row() >= 0, catalog.epoch()
+    if not live.all():
+        write_order(_compacted_order(place, epoch + 1), order[live[: len(order)]])
     compact(place)
+    _settle_order(place)
+
+
+def _compacted_order(place: Path, epoch: int) -> Path:
+    """Return the file with the order that holds from an epoch on, which the commit of `compact` begins."""
+    return place / f"order-{epoch}.npy"
+
+
+def _settle_order(place: Path) -> None:
+    """Give the order of a compacted shard its name, or remove it if `compact` was killed before its commit."""
+    if not holds_something(place):
+        return
+    with closing(Catalog.open(place / "catalog.db")) as catalog:
+        compacted = _compacted_order(place, catalog.epoch())
+    if compacted.is_file():
+        compacted.replace(place / ORDER)
+        sync_folder(place)
+    for left in place.glob("order-*.npy"):
+        left.unlink()
 
 
 def keep_shards(parts: Mapping[int, StoredCollection], other: Path, sharding: Sharding, read: int) -> None:
@@ -171,9 +192,11 @@ def order_passages(other: Path, shards: int, floor: int, docs: np.ndarray) -> in
 
 def _known_order(other: Path, place: Path, catalog: Catalog) -> np.ndarray:
     """Return when the passages came of which that is known, the first ones of a shard."""
-    if not (place / ORDER).is_file():
+    compacted = _compacted_order(place, catalog.epoch())
+    path = compacted if compacted.is_file() else place / ORDER
+    if not path.is_file():
         return np.empty(0, np.int64)
-    return read_order(place / ORDER, catalog.rows(), AGAIN.format(other))
+    return read_order(path, catalog.rows(), AGAIN.format(other))
 
 
 def check_orders(other: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from ..encoder import Encoder
 from ..errors import (
     Message,
-    NothingToIndexError,
     OtherModelError,
     SondeError,
     UsageError,
@@ -262,8 +261,7 @@ def _sharding(
 
 def _refuse_nothing(spool: Spool, tally: Tally) -> None:
     if not spool.documents:
-        first = f"; the first: {tally.shown[0].origin}: {tally.shown[0].reason}" if tally.shown else ""
-        raise NothingToIndexError(f"there is nothing to index: no usable documents ({tally.skipped:,} skipped{first})")
+        raise tally.nothing()
 
 
 def _index_tasks(

@@ -29,7 +29,7 @@ TAGGED = f"EXISTS (SELECT 1 {_OF})"
 """SQL of whether the run names document `d`."""
 
 SEPARATOR = " > "
-"""Between the names of a path; no name of a group holds it."""
+"""Between the names of a path. No name of a group holds it, but one may begin or end with its sign."""
 DEEPEST = 100
 """Levels of a tree of items, at most."""
 _TREE = (
@@ -84,10 +84,16 @@ def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
     return found
 
 
-def paths_of(catalog: Catalog, run: Run) -> dict[int, str]:
-    """Return the path of each item, such as "cards > lost", by its number."""
-    sql = f"{_TREE.format(run.number)}SELECT item, name FROM up WHERE next IS NULL"
-    return dict(catalog.runs.connection.execute(sql))
+def lineages(catalog: Catalog, run: Run) -> dict[int, tuple[str, ...]]:
+    """Return the names from the top of the tree down to each item, by its number."""
+    found: dict[int, tuple[str, ...]] = {}
+    sql = (
+        f"{_TREE.format(run.number)}SELECT up.item, i.name FROM up "
+        "JOIN run_items i ON i.run = ? AND i.item = up.above ORDER BY up.depth DESC"
+    )
+    for item, name in catalog.runs.connection.execute(sql, (run.number,)):
+        found[item] = (*found.get(item, ()), name)
+    return found
 
 
 def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import SondeError
 from ..progress import Notify, silent
-from ..store.catalog import Catalog
+from ..store.catalog import Catalog, is_unborn
 from ..store.disk import disk_bytes
 from ..store.documents import ids_by_number, numbers_by_id
 from ..store.exchange import differing
@@ -25,7 +25,7 @@ def compact_with_kept(folder: Path, notify: Notify = silent) -> CompactReport:
     report = compact(folder, notify=notify)
 
     def each(other: Path) -> None:
-        if (other / "catalog.db").is_file():
+        if holds_something(other):
             leave_out(folder / "catalog.db", other)
             compact(other)
 
@@ -42,6 +42,12 @@ def compact_kept(folder: Path, compact_one: Callable[[Path], None], notify: Noti
                 compact_one(other)
     except SondeError as error:
         notify(f"the embeddings of other models still hold deleted texts: {error}; then compact again")
+
+
+def holds_something(other: Path) -> bool:
+    """Whether the folder of another model has a catalog; a change of model may have been killed before it wrote one."""
+    path = other / "catalog.db"
+    return path.is_file() and not is_unborn(path)
 
 
 def leave_out(catalog_path: Path, other: Path) -> None:

@@ -13,7 +13,7 @@ from ...indexer.errors import UsageError, arg
 from ...indexer.store.documents import list_item_counts, numbers_by_id, summary_of, value_counts
 from ...indexer.store.fields import Field, load_value
 from ...indexer.store.kinds import NAME_SUFFIX
-from ...indexer.store.members import SEPARATOR, item_name_counts, names_above, paths_of
+from ...indexer.store.members import SEPARATOR, item_name_counts, lineages, names_above
 from ...indexer.store.runs import Run, RunColumns, items_by_document, list_runs, run_columns
 from ...indexer.store.view import View
 
@@ -129,7 +129,7 @@ def _runs(view: View) -> Iterable[Facet]:
         kind = {"texts": "list"}.get(types[name], types[name])
         choices, paths = _ordered(found)[:LISTED], ()
         if run.kind.nested:
-            choices, paths = _in_tree(choices, paths_of(view.catalog, run).values())
+            choices, paths = _in_tree(choices, lineages(view.catalog, run).values())
         facet = Facet(name, kind, run.documents, choices=tuple(choices), run=True, paths=paths)
         found_of[run.kind, run.name] = run, facet
     for run, facet in found_of.values():
@@ -138,19 +138,21 @@ def _runs(view: View) -> Iterable[Facet]:
         yield replace(facet, same=whole.name) if whole and same else facet
 
 
-def _in_tree(choices: list[tuple[Any, int]], every: Iterable[str]) -> tuple[list[tuple[Any, int]], tuple[str, ...]]:
+def _in_tree(
+    choices: list[tuple[Any, int]], every: Iterable[tuple[str, ...]]
+) -> tuple[list[tuple[Any, int]], tuple[str, ...]]:
     """Return choices in the order of the tree, with the path of each."""
     counts = dict(choices)
-    known: dict[str, list[str]] = {}
-    for path in every:
-        known.setdefault(path.rsplit(SEPARATOR, 1)[-1], []).append(path)
-    path_of = {name: paths[0] if len(paths) == 1 else name for name, paths in known.items()}
+    known: dict[str, list[tuple[str, ...]]] = {}
+    for lineage in every:
+        known.setdefault(lineage[-1], []).append(lineage)
+    found = {name: each[0] if len(each) == 1 else (name,) for name, each in known.items()}
 
     def place(name: str) -> list[tuple[int, str]]:
-        return [(-counts.get(each, 0), each) for each in path_of[name].split(SEPARATOR)]
+        return [(-counts.get(each, 0), each) for each in found[name]]
 
     names = sorted(counts, key=place)
-    return [(name, counts[name]) for name in names], tuple(path_of[name] for name in names)
+    return [(name, counts[name]) for name in names], tuple(SEPARATOR.join(found[name]) for name in names)
 
 
 def _values(cells: Iterable[Any]) -> Iterable[Any]:

@@ -9,8 +9,9 @@ from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.documents import frequent_texts
 from ....indexer.store.kinds import NAME_SUFFIX
-from ....indexer.store.members import SEPARATOR, item_name_counts, paths_of
+from ....indexer.store.members import SEPARATOR, item_name_counts, lineages
 from ....indexer.store.runs import Run, list_runs, run_columns
+from ....indexer.wording import on_one_line
 from .compile import parse, run_operands
 from .conditions import Operands, Test, condition
 from .sql import FieldNames, Operand, shown
@@ -60,11 +61,12 @@ def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     else:  # a document is also in the groups above its own
         texts = [name for name, _ in sorted(item_name_counts(catalog, run), key=lambda pair: (-pair[1], pair[0]))]
     values = [" ".join(each.split()) for each in texts if each.strip()]
-    known = paths_of(catalog, run).values() if run and SEPARATOR in value else values
+    known = [*map(SEPARATOR.join, lineages(catalog, run).values())] if run and SEPARATOR in value else values
     lowered = {each.casefold(): each for each in reversed([*known])}
     near = get_close_matches(value.strip().casefold(), lowered, 1)
     meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
-    few = "" if len(values) >= MOST_VALUES or not values else f" values: {', '.join(values[:VALUES_SHOWN])}"
+    listed = ", ".join(map(on_one_line, values[:VALUES_SHOWN]))
+    few = "" if len(values) >= MOST_VALUES or not values else f" values: {listed}"
     more = ", …" if few and len(values) > VALUES_SHOWN else ""
     return f"{meant}{';' if few and not meant else ''}{few}{more}"
 

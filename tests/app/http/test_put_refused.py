@@ -57,6 +57,12 @@ def test_what_cannot_be_stored_is_refused_and_nothing_changes(collection: Collec
     assert unchanged(collection)
 
 
+def test_a_document_without_an_origin_is_refused_without_a_gap(collection: Collection) -> None:
+    with pytest.raises(SondeError, match=r"no usable documents \(1 skipped; the first: \w"):
+        collection.put([Document(" ", key="z")])
+    assert unchanged(collection)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "fault"),
     [
@@ -73,6 +79,9 @@ def test_a_field_of_the_wrong_type_is_refused(collection: Collection, field: str
     bad = replace(Document("zed", key="z"), **{field: value})
     with pytest.raises(UsageError, match=rf"^the document .+ cannot be stored: {fault}$"):
         collection.put([Document("fine", key="good"), bad])
+    if field != "key":
+        with pytest.raises(UsageError, match=rf"^a document without an id cannot be stored: {fault}$"):
+            collection.put([replace(bad, key=None)])
     with pytest.raises(SondeError, match=rf"1 of the first 1 rows cannot be read; the first is row 1: {fault}$"):
         index([bad], collection.path, encoder=FakeEncoder())  # type: ignore[arg-type]
     assert unchanged(collection)

@@ -94,6 +94,12 @@ def test_where_something_else_listens(
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("host", ["a" * 300, "ä..b"])
+def test_a_name_that_no_host_can_have(host: str):
+    with pytest.raises(SondeError, match=r"^Ray does not answer at ray://.* \(.+\): is the cluster running\?$"):
+        connect.reach(f"ray://{host}:1")
+
+
 def _answering(server: socket.socket, answer: bytes | None) -> None:
     """Answer one client; None leaves it waiting for a second."""
     there, _ = server.accept()

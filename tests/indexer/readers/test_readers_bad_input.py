@@ -77,6 +77,12 @@ WHOLE = {
     "marked.csv.gz": (b"\xfe\xff" + b"\xd8" * 99, rf"/marked\.csv\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
     "random.json.gz": (b"\x9b\x81" * 99, rf"/random\.json\.gz is not a gzip {NAMED} \.gz: {NEW_COPY}$"),
     "random.parquet.zst": (b"\x9b" * 99, rf"/random\.parquet\.zst is not a Zstandard {NAMED} \.zst: {NEW_COPY}$"),
+    "random.csv.gzip": (b"\x9b\x81" * 99, rf"/random\.csv\.gzip is not a gzip {NAMED} \.gzip: {NEW_COPY}$"),
+    "twice.csv.gz": (
+        gzip.compress(gzip.compress(b"text\nhello\n")),
+        r"/twice\.csv\.gz was compressed twice: decompress it once$",
+    ),
+    "zip.csv.gz": (b"PK\x03\x04" + bytes(99), r"/zip\.csv\.gz is a ZIP archive, not a text file: unpack it$"),
     "inside.csv.gz": (gzip.compress(bytes(99)), r"inside\.csv\.gz is not a text file: it contains NUL bytes"),
     "broken.json": (b'[{"text": "a"}, {"text": ', "broken.json: broken JSON"),
     "no.jsonl": (
@@ -108,6 +114,13 @@ def test_a_source_that_cannot_be_read(tmp_path, name):
     with pytest.raises(SondeError, match=message) as caught:
         read_source(written(tmp_path, name, content))
     assert "\n" not in str(caught.value)
+
+
+def test_a_text_that_was_compressed_twice_is_refused(tmp_path):
+    twice = written(tmp_path, "twice.txt.gz", gzip.compress(zstandard.compress(b"hello\n")))
+    [skipped] = read_source(twice)
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason.endswith("twice.txt.gz was compressed twice: decompress it once")
 
 
 def test_a_program_is_no_text_even_without_a_name(tmp_path):

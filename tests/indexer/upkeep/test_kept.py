@@ -1,5 +1,6 @@
 """Compacting what is kept of other models: no text of a deleted document stays, and `--undo` still works."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from other_encoder import OtherEncoder, loaded
 from sonde.app.api import index
 from sonde.app.api.collection import Collection
 from sonde.indexer.sharded.generations import generation_number
+from sonde.indexer.upkeep.delete import compact
 from sonde.indexer.upkeep.model import changing
 
 SECRET = b"xylophone"
@@ -80,21 +82,46 @@ def test_while_the_model_is_being_changed_compact_says_what_it_leaves(switched: 
     assert holders(switched.path) == []
 
 
+@pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize("shards", [3], indirect=True)
-def test_a_compact_that_was_killed_between_two_files_of_a_shard_is_ended_by_the_next(
-    switched: Collection, monkeypatch: pytest.MonkeyPatch
+def test_a_compact_that_was_killed_between_two_files_of_a_shard(
+    switched: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
 ):
-    switched.delete(["d7", "d8"])
+    gone = ["d7", "d8", "d9", "d10", "d21"]
+    switched.delete(gone)
 
-    def killed(_: Path) -> None:
+    def killed(place: Path) -> None:
+        if committed:
+            compact(place)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr("sonde.indexer.sharded.beside.compact", killed)
         with pytest.raises(KeyboardInterrupt):
             switched.compact()
-    switched.compact()
-    assert (holders(switched.path), switched.verify()) == ([], [])
+    assert switched.verify() == []
+    shutil.copytree(switched.path, tmp_path / "again.sonde")
+    switched.undo_model()
+    fresh = made(tmp_path / "fresh.sonde", [each for each in rows() if each["id"] not in gone], FakeEncoder(), 3)
+    assert (hits(switched), switched.verify()) == (hits(fresh), [])
+    again = Collection.open(tmp_path / "again.sonde", loader=loaded)  # type: ignore[arg-type]
+    again.compact()
+    assert (holders(again.path), again.verify(), list(again.path.rglob("order-*"))) == ([], [], [])
+    again.undo_model()
+    assert hits(again) == hits(fresh)
+
+
+def test_a_change_of_model_that_was_killed_before_it_wrote_anything_does_not_disturb_compact(
+    switched: Collection, shards: int | None
+):
+    place = switched.path / "models" / ("e" * 16)
+    place = place / "shards/01/000001-beside" if shards else place
+    place.mkdir(parents=True)
+    (place / "catalog.db").touch()
+    switched.delete("d7")
+    told: list[str] = []
+    switched.compact(progress=lambda event: told.append(str(event)))
+    assert not [line for line in told if "still hold" in line]
 
 
 @pytest.mark.parametrize("shards", [3], indirect=True)

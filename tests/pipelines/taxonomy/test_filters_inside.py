@@ -224,3 +224,25 @@ def test_choices_of_a_filter_are_in_the_order_of_the_tree_with_their_paths(desk:
 )
 def test_a_misspelt_group_above_others_is_found(desk: Collection, value: str, said: str) -> None:
     assert said in desk.explain_filter(f"\"taxonomy:taxonomy name\" = '{value}'")
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_names_may_look_like_parts_of_paths(tmp_path: Path, shards: int | None) -> None:
+    rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(5)]
+    made = index(rows, tmp_path / "c.sonde", shards=shards, encoder=FakeEncoder())  # type: ignore[arg-type]
+    table = "number,name,parent\n0,top,\n1,> x,0\n2,> >,0\n3,a >,0\n4,b,3\n"
+    made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{n}\n" for n in range(5)))
+    facet = next(each for each in made.facets() if each.paths)
+    assert list(zip(facet.choices, facet.paths, strict=True)) == [
+        (("top", 5), "top"), (("a >", 2), "top > a >"), (("b", 1), "top > a > > b"),
+        (("> >", 1), "top > > >"), (("> x", 1), "top > > x"),
+    ]  # fmt: skip
+    [note] = made.search("text", where="\"taxonomy:taxonomy name\" = 'top > a > > c'").notes
+    assert "did you mean 'top > a > > b'" in note
+
+
+def test_a_note_shows_the_beginning_of_long_names(tmp_path: Path) -> None:
+    made = index([{"id": "d", "text": "text"}], tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    made.import_taxonomy(f"number,name,parent\n0,{'long ' * 30},\n", "csv", documents="id,group\nd,0\n")
+    [note] = made.search("text", where="\"taxonomy:taxonomy name\" = 'other'").notes
+    assert note.endswith(f"values: {('long ' * 30)[:80]}…")
