@@ -1,5 +1,6 @@
 """Rows of Parquet files, Arrow tables and worksheets."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1000
+_INDEX = re.compile(r"__index_level_\d+__")
+"""How pandas calls the columns of an index without a name."""
 
 
 def rows_of(batches: Iterable["pa.RecordBatch"], meter: Meter) -> Iterator[Item]:
@@ -68,6 +71,10 @@ class Parquet(Source):
                 f"{self.name} is not a valid Parquet file, or is truncated: get a new copy ({_line(error)})"
             ) from error
         self._rows = self.items_total = metadata.num_rows
+        chosen = {options.id, options.id_hint, options.title, *options.texts}
+        self._left = [name for name in metadata.schema.to_arrow_schema().names if _INDEX.fullmatch(name)]
+        self._left = [name for name in self._left if name not in chosen]
+        self.note = f"without pandas' index {', '.join(self._left)}" if self._left else ""
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """The rows in file order; "row 1" is the first."""
@@ -78,7 +85,8 @@ class Parquet(Source):
         try:
             # Read ahead, Arrow would keep all that it has read until the file is closed.
             with pq.ParquetFile(str(self._stream.path), buffer_size=1 << 20, pre_buffer=False) as file:
-                for row in rows_of(file.iter_batches(BATCH_ROWS), counted):
+                batches = file.iter_batches(BATCH_ROWS)
+                for row in rows_of((batch.drop_columns(self._left) for batch in batches), counted):
                     meter.done = (self.total or 0) * counted.done // max(self._rows, 1)
                     yield row
         except MemoryError:  # Arrow's own is one of its other errors too

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -196,3 +197,17 @@ def test_numbers_with_commas_are_numbers_where_only_one_reading_fits(tmp_path, c
     path.write_text("text;price\n" + "".join(f"Text {n} is here.;{cell}\n" for n, cell in enumerate(cells)))
     found = [document.metadata.get("price") for document in documents(read_source(path))]
     assert found == expected
+
+
+def test_the_unnamed_index_of_pandas_is_left_out_of_parquet_files(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(
+        pa.table({"text": ["a b", "c d"], "stars": [1, 2], "__index_level_0__": [5, 9]}), tmp_path / "a.parquet"
+    )
+    found = read_source(tmp_path / "a.parquet")
+    assert found.columns.note == "without pandas' index __index_level_0__"
+    assert [document.metadata for document in documents(found)] == [{"stars": 1}, {"stars": 2}]
+    chosen = read_source(tmp_path / "a.parquet", options=ReadOptions(id="__index_level_0__"))
+    assert [document.key for document in documents(chosen)] == ["5", "9"]
