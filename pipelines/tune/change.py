@@ -160,9 +160,7 @@ def _advice(comparison: ModelComparison, switched: bool) -> str:
     undo = "switch back with `sonde model --undo`"
     if comparison.blind:
         return f"; {undo}" if switched else ""
-    return (
-        f": unless you need its languages, size or speed, {undo if switched else 'keep the current model'}"
-    )
+    return f": unless you need its languages, size or speed, {undo if switched else 'keep the current model'}"
 
 
 def _switched(

@@ -83,16 +83,16 @@ def test_without_judgements_they_are_compared_on_queries_made_of_the_texts(colle
 
 
 def test_made_queries_that_find_almost_nothing_compare_nothing() -> None:
-    sides = (models.ModelSide(name, 8, 40, 640, 9.0, None) for name in ("old", "new"))
+    old, new = (models.ModelSide(name, 8, 40, 640, 9.0, None) for name in ("old", "new"))
     gain = models.ModelGain("hybrid", "ndcg@10", 0.031, 0.028, 0.01)
-    found = models.ModelComparison("40 queries made of sentences", 40, (gain,), *sides, ())
+    found = models.ModelComparison("40 queries made of sentences", 40, (gain,), old, new, ())
     assert found.blind
     assert not found.worse
     assert found.doubt == (
         "the queries made from these texts find almost nothing with either model (hybrid ndcg@10 0.031 and 0.028), so "
         "they cannot compare them: judge the hits of 10 queries with `sonde judge`"
     )
-    assert change._advice(found, True) == "; `sonde model --undo` switches back"
+    assert change._advice(found, True) == "; switch back with `sonde model --undo`"
     assert change._advice(found, False) == ""
     judged = replace(found, before=replace(found.before, judged=0.5))
     assert (judged.blind, judged.worse) == (False, True)
