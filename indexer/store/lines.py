@@ -14,8 +14,6 @@ JUDGEMENTS = "judgements.jsonl"
 LONGEST = 1 << 20
 """Bytes of a line; a longer one is damaged."""
 CHECKSUM = "checksum"
-OWN = {"query", "id", "grade", "at", "content"}
-"""The fields of a judgement, which older versions wrote without a checksum."""
 
 
 def sealed_line(values: Mapping[str, Any]) -> bytes:
@@ -68,9 +66,7 @@ def _values(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict):
         return None
-    checksum = found.pop(CHECKSUM, None)
-    sound = set(found) == OWN if checksum is None else checksum == _checksum(found)
-    return found if sound else None
+    return found if found.pop(CHECKSUM, None) == _checksum(found) else None
 
 
 def _checksum(values: Mapping[str, Any]) -> str:

@@ -254,3 +254,16 @@ def test_judgements_are_read_line_by_line(reviews: Path) -> None:
     lines = list(sealed_lines(path))
     assert (lines[0] and lines[0]["query"], len(lines)) == ("battery", 51)
     assert lines[1:] == [None] * 50
+
+
+def test_two_lines_that_became_one_valid_object_are_damaged(reviews: Path) -> None:
+    """The bytes that were lost began in the first line's last value and ended in the checksum of the second."""
+    path = reviews / "judgements.jsonl"
+    first, second = (
+        sealed_line({"query": "battery", "id": id, "grade": 1, "at": "now", "content": "A4268F96"}) for id in "12"
+    )
+    checksum = second.rindex(b'"', 0, -3) + 5
+    path.write_bytes(first[: first.index(b"F96")] + second[checksum:])
+    assert json.loads(path.read_text())["id"] == "1"
+    assert list(sealed_lines(path)) == [None]
+    assert problems(reviews) == ["judgements: 1 judgement damaged or cut off, and not counted"]
