@@ -13,7 +13,7 @@ BAD_FILES = {
     "of,my's.parquet": (b"PAR1", "of,my's.parquet is not a valid Parquet file, or is truncated: get a new copy"),
     "page.html": (
         b"<p></p>",
-        "page.html: 1 of the first 1 rows cannot be read; the first is page.html: no text in it.",
+        "page.html: 1 of the first 1 rows cannot be read; the first is page.html: no text in it",
     ),
     "notes.docx": (b"zz", "cannot tell the format of notes.docx: use one of the suffixes .csv"),
     "cut.csv.gz": (gzip.compress(b"id,text\n" * 99)[:-20], "cut.csv.gz cannot be decompressed: it is damaged or cut"),
