@@ -218,7 +218,7 @@ CUT = "x" * 500 + "…"
         ("search tickets.sonde {} {}", f"put the words in quotes: sonde search tickets.sonde '{CUT}'"),
         ("search tickets.sonde a --where {} = 3",
          f'put the filter in quotes: sonde search tickets.sonde a --where "{CUT}"'),
-        ("search {} tickets.sonde", f"File name too long: {CUT}/collection.json"),
+        ("search {} tickets.sonde", f"File name too long: {'x' * 200}…"),
         ("taxonomy tickets.sonde moev {}",
          "there is no command 'moev' of `sonde taxonomy`: did you mean 'move'? "
          f"sonde taxonomy move tickets.sonde '{CUT}'"),
