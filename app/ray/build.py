@@ -1,7 +1,9 @@
 """Build the shards of a collection on Ray: a task for each shard, on this machine or on a cluster."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 
@@ -16,6 +18,8 @@ from .connect import check_address, connected, named, reach, reason
 
 RETRIES = 3
 """How often a shard's task is started again if its process or its machine dies. It continues from its own commits."""
+TASKS_ON_A_GPU = 8
+"""A core reads, tokenises and stores fewer passages than a GPU embeds; each task takes about 1 GB of its memory."""
 
 
 def on_ray(address: str) -> Runner:
@@ -46,7 +50,8 @@ def on_ray(address: str) -> Runner:
 
 def _done(ray: ModuleType, tasks: Sequence[ShardTask], notify: Notify) -> Iterator[ShardDone]:
     """Run the tasks, and yield what each did, the first that has ended first."""
-    started = ray.remote(max_retries=RETRIES, num_cpus=1)(_built)
+    share = gpu_share(ray.cluster_resources().get("GPU", 0), tasks)
+    started = ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=share)(_built)
     waiting = {started.remote(task): task for task in tasks}
     while waiting:
         [ready], _ = ray.wait(list(waiting))
@@ -54,10 +59,26 @@ def _done(ray: ModuleType, tasks: Sequence[ShardTask], notify: Notify) -> Iterat
         notify(Progress("shards", len(tasks) - len(waiting), len(tasks), "shards"))
 
 
+def gpu_share(gpus: float, tasks: Sequence[ShardTask]) -> float:
+    """Return the part of a GPU that Ray sets aside for each task, so that the tasks are spread over all GPUs.
+
+    Args:
+        gpus: How many the cluster has.
+        tasks: Of one run; a run with the device "cpu" leaves the GPUs alone.
+    """
+    if not gpus or not tasks or tasks[0].settings.device == "cpu":
+        return 0
+    on_one = min(TASKS_ON_A_GPU, max(1, math.ceil(len(tasks) / gpus)))
+    return math.floor(10_000 / on_one) / 10_000  # Ray takes four decimal places
+
+
 def _built(task: ShardTask) -> ShardDone:
     """Build one shard in a process of Ray's, which may have built another one before."""
     needs = task.documents > 0 or task.action in ("late", "embed beside")
-    return build_shard(task, _encoder(json.dumps(task.sharding.model), task.settings.device) if needs else None)
+    # Ray shows a task only the GPU that it has a share of, whatever its number on the machine.
+    device = task.settings.device.partition(":")[0]
+    task = replace(task, settings=replace(task.settings, device=device))
+    return build_shard(task, _encoder(json.dumps(task.sharding.model), device) if needs else None)
 
 
 @lru_cache(maxsize=1)

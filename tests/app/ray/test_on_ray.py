@@ -90,6 +90,23 @@ def test_the_collection_is_the_same_and_nothing_listens_beyond_this_machine(tmp_
     assert newest_generation(LocalTruth(tmp_path / "c.sonde"), tmp_path).number == 1  # type: ignore[union-attr]
 
 
+def test_tasks_take_a_share_of_the_gpus(tmp_path: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ray believes what it is told: no GPU is needed for it to plan with one."""
+    import ray
+
+    begun, given, shares = ray.init, ray.remote, []
+
+    def noted(**options: object) -> object:
+        shares.append(options["num_gpus"])
+        return given(**options)
+
+    monkeypatch.setattr(ray, "init", lambda **options: begun(**options, num_gpus=2))
+    monkeypatch.setattr(ray, "remote", noted)
+    index_sharded(rows(COUNT), tmp_path / "c.sonde", 4, settings=STATIC, runner=on_ray("ray"))
+    assert shares == [0.5]
+    same(undisturbed, tmp_path / "c.sonde")
+
+
 def test_a_killed_worker_is_started_again(tmp_path: Path, undisturbed: Path):
     folder, killed = tmp_path / "c.sonde", []
 
@@ -148,7 +165,7 @@ def test_a_cluster_that_does_not_answer(tmp_path: Path):
 class _Lost:
     """Ray as it is when the connection has been lost."""
 
-    def remote(self, **_: object) -> None:
+    def cluster_resources(self) -> None:
         raise ConnectionError("Client is shutting down.")
 
 

@@ -14,8 +14,10 @@ from filelock import FileLock
 from small_reviews import ROWS, lines
 
 from sonde.app.ray import connect
+from sonde.app.ray.build import gpu_share
 from sonde.app.ray.connect import FOLDER, LOCK, connected, named, reason
 from sonde.indexer.errors import SondeError
+from sonde.indexer.ingest import BuildSettings
 
 
 def test_on_needs_shards(sonde: Command, tmp_path: Path):
@@ -48,6 +50,17 @@ def test_ray_that_does_not_start_on_this_machine(monkeypatch: pytest.MonkeyPatch
     said = r"Ray does not start on this machine \(The port is taken\): try again, or work without Ray"
     with pytest.raises(SondeError, match=said), connected("ray"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tasks", "device", "share"),
+    [(0, 4, "auto", 0), (1, 4, "cpu", 0), (1, 4, "auto", 0.25), (1, 6, "cuda:0", 0.1666), (1, 40, "cuda", 0.125),
+     (4, 2, "auto", 1), (2.0, 3, "auto", 0.5)],
+)  # fmt: skip
+def test_tasks_share_the_gpus(gpus: float, tasks: int, device: str, share: float):
+    """All tasks of a run fit on the GPUs at once, unless there are more than eight for each."""
+    given = SimpleNamespace(settings=BuildSettings(device=device))
+    assert gpu_share(gpus, [given] * tasks) == share  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("command", ["index", "serve"])
