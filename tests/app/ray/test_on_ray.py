@@ -1,5 +1,6 @@
 """Shards built on Ray: the same collection as without it, also after kills; nothing listens beyond this machine."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -92,8 +93,7 @@ def test_the_collection_is_the_same_and_nothing_listens_beyond_this_machine(tmp_
 
 def test_tasks_take_a_share_of_the_gpus(tmp_path: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch):
     """Ray believes what it is told: no GPU is needed for it to plan with one."""
-    import ray
-
+    ray = importlib.import_module("ray")  # the type checker runs without it
     begun, given, shares = ray.init, ray.remote, []
 
     def noted(**options: object) -> object:
