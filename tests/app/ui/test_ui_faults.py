@@ -89,8 +89,10 @@ def test_a_lost_server_is_told_in_our_words(visit: Visit, shelf: Server) -> None
         expect(dialog).not_to_contain_text("streamlit")
         expect(dialog.get_by_text("The server does not answer.")).to_be_visible()
     finally:
-        shelf.start()
+        with page.expect_event("load"):  # a page that is closed while it loads can keep Chromium waiting for ever
+            shelf.start()
     expect(dialog).to_have_count(0)
+    visit.settle()
 
 
 @pytest.mark.parametrize(
