@@ -86,8 +86,9 @@ class Committer:
     ) -> None:
         segment = self._segment(vectors) if len(vectors) else None
         with self.catalog.transaction(write=True):
-            existing = set(numbers_by_id(self.catalog, [planned.key for planned in documents]))
-            numbers = put_documents(self.catalog, [(p.key, p.document, p.identity) for p in documents], self.numbers)
+            existing = numbers_by_id(self.catalog, [planned.key for planned in documents])
+            put = [(p.key, p.document, p.identity) for p in documents]
+            numbers = put_documents(self.catalog, put, existing, self.numbers)
             pairs = list(zip(documents, numbers, strict=True))
             bury(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
             if segment:
@@ -115,7 +116,7 @@ class Committer:
         add_segment(self.catalog, segment)
         add_passages(self.catalog, rows)
 
-    def _count(self, documents: list[PlannedDocument], existing: set[str]) -> None:
+    def _count(self, documents: list[PlannedDocument], existing: Mapping[str, int]) -> None:
         for planned in documents:
             self.tally.added += planned.key not in existing
             self.tally.replaced += planned.key in existing and not planned.again

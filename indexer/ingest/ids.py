@@ -1,6 +1,5 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
-from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..document import Document, Skipped
+from ..document import Document
 from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
@@ -92,14 +91,17 @@ def id_hint(folder: Path) -> str | None:
 
 def _lost(reading: Reading) -> str:
     """Return which ids repeat with other content, "" if none does; reads the source once, or twice if ids repeat."""
-    hashes = np.fromiter((hash(each.key) for each in _keyed(reading)), np.int64)
-    values, counts = np.unique(hashes, return_counts=True)
+    values, counts = np.unique(np.fromiter(map(hash, reading.ids()), np.int64), return_counts=True)
     repeated = set(values[counts > 1].tolist())
     if not repeated:
         return ""
     seen: dict[str, list[bytes]] = {}
-    for each in _keyed(reading):
-        if hash(each.key) in repeated and each.key is not None:
+    total = 0
+    for each in reading:
+        if not isinstance(each, Document) or each.key is None:
+            continue
+        total += 1
+        if hash(each.key) in repeated:
             identity = Identity.of(each)
             seen.setdefault(each.key, []).append(identity.content + identity.extra)
     differ = {key: found for key, found in seen.items() if len(set(found)) > 1}
@@ -107,9 +109,5 @@ def _lost(reading: Reading) -> str:
     if not rows:
         return ""
     first = ", ".join(map(shown_id, list(differ)[:SHOWN])) + (", …" if len(differ) > SHOWN else "")
-    would = f"{counted(rows, 'row')} of {len(hashes):,} would replace another row with the same id"
+    would = f"{counted(rows, 'row')} of {total:,} would replace another row with the same id"
     return f"{would}; the first repeated ids are {first}"
-
-
-def _keyed(reading: Iterable[Document | Skipped]) -> Iterable[Document]:
-    return (each for each in reading if isinstance(each, Document) and each.key is not None)

@@ -35,6 +35,15 @@ class DocumentMaker:
         reason = self._fault(document)
         return Skipped(document.origin, reason) if reason else document
 
+    def key(self, item: Item) -> str | None:
+        """Return the id of a row; None if it has none or cannot be read."""
+        if isinstance(item, Row):
+            try:
+                return self._string(item.values, self._columns.id)
+            except NestedError:
+                return None
+        return item.key if isinstance(item, Document) else None
+
     def _document(self, row: Row) -> Document:
         columns, values = self._columns, row.values
         texts = [_prose(natural(values.get(name))) for name in columns.text]
@@ -68,6 +77,10 @@ class DocumentMaker:
 
 def string_fault(strings: Iterable[tuple[str, str]], max_chars: int) -> str | None:
     """Return what is wrong with the first string that cannot be stored, each given with its name; None if all can."""
+    strings = list(strings)
+    together = "".join([text for _, text in strings])
+    if len(together) <= max_chars and "\0" not in together and not broken_byte(together):
+        return None
     for name, text in strings:
         if len(text) > max_chars:
             return f"the {name} has {len(text):,} characters, more than the limit of {max_chars:,}"
@@ -136,6 +149,10 @@ class Part:
         """Each document or skipped row with how far the source had come."""
         for done, item in self._rest if self._rest is not None else self._items():
             yield done, self._maker.make(item)
+
+    def ids(self) -> Iterator[str | None]:
+        """Each row's id, that of a row which will be skipped too; quicker than its document."""
+        return (self._maker.key(item) for _, item in self._items())
 
     def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
         if self.source.columns is not None:
@@ -216,6 +233,10 @@ class Reading:
         while len(found) < n and (item := next(items, None)) is not None:
             found += [item] if isinstance(item, Document) else []
         return found
+
+    def ids(self) -> Iterator[str]:
+        """Start a pass over the ids alone, those of rows that cannot be used among them; not for a single pass."""
+        return (key for part in self._parts for key in part.ids() if key is not None)
 
     def progress(self) -> ReadProgress:
         """How far the latest pass, or `head`, has come."""

@@ -28,6 +28,8 @@ def type_of(value: Value) -> str | None:
     """Return the field type of one value, None for a missing one (None, NaN)."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
+    if isinstance(value, str):
+        return "text"
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -61,6 +63,8 @@ def store(value: Value, kind: str) -> str | int | float | None:
 
 def stored_text(value: Value) -> str:
     """Return the text form of a value: ISO 8601 in UTC for times, JSON for lists, true and false for booleans."""
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

@@ -71,10 +71,10 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
         TooManyFieldsError: There would be more fields than a table can hold.
     """
     fields, wanted = catalog.fields(), {}
-    for record in metadata:
-        for name, value in record.items():
-            known = wanted.get(name) or (fields[name].type if name in fields else None)
-            wanted[name] = wider_type(known, type_of(value))  # None keeps the place of a column without values so far
+    met = dict.fromkeys((name, type_of(value)) for record in metadata for name, value in record.items())
+    for name, kind in met:
+        known = wanted.get(name) or (fields[name].type if name in fields else None)
+        wanted[name] = wider_type(known, kind)  # None keeps the place of a column without values so far
     for name, kind in wanted.items():
         if kind and name not in fields:
             fields[name] = _add_field(catalog, name, kind, len(fields))
@@ -110,27 +110,45 @@ def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
 
 
 def put_documents(
-    catalog: Catalog, documents: Sequence[tuple[str, Document, Identity]], new: Mapping[str, int] = {}
-) -> list[int]:
+    catalog: Catalog, documents: Sequence[tuple[str, Document, Identity]], known: Mapping[str, int],
+    new: Mapping[str, int] = {},
+) -> list[int]:  # fmt: skip
     """Insert documents, or update those whose key exists; return their numbers in the same order.
 
-    `new` says which number a document gets if it is inserted, by key; any other gets the next one.
+    Args:
+        catalog: In a write transaction.
+        documents: Key, document and identity, no two with the same key.
+        known: The numbers of those that exist, by key.
+        new: The numbers that others get, by key; any other gets the next one.
     """
-    fields = widen_fields(catalog, (document.metadata for _, document, _ in documents))
-    columns = list(fields.values())
-    marks = ", ".join(["?"] * (2 + len(columns)))
-    into = ", ".join(["doc", "checksum", *(field.column for field in columns)])
+    columns = list(widen_fields(catalog, (document.metadata for _, document, _ in documents)).values())
     numbers, unused = [], 1 + _last_number(catalog)
+    rows, metadata = [], []
     for key, document, identity in documents:
-        doc = _put_document(catalog, new.get(key, unused), key, document, identity)
+        doc = known.get(key) or new.get(key, unused)
         unused += doc == unused
+        rows.append(_row(doc, key, document, identity))
         values = [store(document.metadata.get(field.name), field.type) for field in columns]
         named = ((field.name, field.type, value) for field, value in zip(columns, values, strict=True))
-        checksum = document_checksum(key, identity.content, identity.extra, named)
-        sql = f"INSERT OR REPLACE INTO metadata({into}) VALUES ({marks})"
-        catalog.connection.execute(sql, [doc, checksum, *values])
+        metadata.append([doc, document_checksum(key, identity.content, identity.extra, named), *values])
         numbers.append(doc)
+    catalog.connection.executemany(_PUT, rows)
+    marks = ", ".join(["?"] * (2 + len(columns)))
+    into = ", ".join(["doc", "checksum", *(field.column for field in columns)])
+    catalog.connection.executemany(f"INSERT OR REPLACE INTO metadata({into}) VALUES ({marks})", metadata)
     return numbers
+
+
+_PUT = (
+    "INSERT INTO documents(doc, key, title, text, length, language, content, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT(key) DO UPDATE SET title = excluded.title, text = excluded.text, length = excluded.length, "
+    "language = excluded.language, content = excluded.content, extra = excluded.extra"
+)
+
+
+def _row(doc: int, key: str, document: Document, identity: Identity) -> tuple[object, ...]:
+    title, text = document.title, document.text
+    return doc, key, title, text, len(text), document.language, identity.content, identity.extra
 
 
 LAST_NUMBER = "last_document"
@@ -141,26 +159,6 @@ def _last_number(catalog: Catalog) -> int:
     """Return the highest number that any document has or had; 0 if there was none."""
     highest = catalog.connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()[0]
     return max(highest, catalog.get(LAST_NUMBER, 0))
-
-
-def _put_document(catalog: Catalog, number: int, key: str, document: Document, identity: Identity) -> int:
-    values = (
-        number,
-        key,
-        document.title,
-        document.text,
-        len(document.text),
-        document.language,
-        identity.content,
-        identity.extra,
-    )
-    return catalog.connection.execute(
-        "INSERT INTO documents(doc, key, title, text, length, language, content, extra) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(key) DO UPDATE SET "
-        "title = excluded.title, text = excluded.text, length = excluded.length, "
-        "language = excluded.language, content = excluded.content, extra = excluded.extra RETURNING doc",
-        values,
-    ).fetchone()[0]
 
 
 def bury(catalog: Catalog, docs: Sequence[int]) -> None:

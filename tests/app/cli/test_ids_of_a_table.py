@@ -102,3 +102,14 @@ def test_the_last_of_repeated_ids_is_kept_if_asked(sonde: Command, tmp_path: Pat
     sonde(*words, "first").refused("--keep is 'first': use last", code=2)
     ran = sonde(*words, "last")
     assert ran.code == 0 and "10 added, 2 with a repeated id (the last one was kept)" in ran.out
+
+
+def test_a_row_that_is_left_out_repeats_no_id(sonde: Command, tmp_path: Path) -> None:
+    rows = [{"id": f"r{n}", "text": f"Parcel {n} came late"} for n in range(5)] + [{"id": "r2", "text": ""}]
+    ran = sonde("index", csv(tmp_path / "rows.csv", rows), "--to", tmp_path / "new.sonde", "--json")
+    assert ran.code == 0
+    assert (json.loads(ran.out)["added"], json.loads(ran.out)["skipped"]) == (5, 1)
+    rows[-1]["text"] = "Another text"
+    ran = sonde("index", csv(tmp_path / "rows.csv", rows), "--to", tmp_path / "other.sonde")
+    assert ran.code == 2
+    assert "1 row of 6 would replace another row with the same id; the first repeated ids are 'r2'" in ran.err
