@@ -11,36 +11,32 @@ from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_enc
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import disk_error, make_folder
 from ..languages import detect, normalise
-from ..progress import Notify, Progress, silent
+from ..progress import Notify, silent
 from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
-from ..store.derived import LexicalFollower, update_derived
+from ..store.derived import update_derived
 from ..store.documents import document_ids
 from ..store.export import ORIGIN
-from ..store.fields import Field
 from ..store.integrity import sweep
-from ..store.late import is_wanted, want
-from ..store.lock import writer_lock
+from ..store.late import want
+from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
 from ..store.writing import declare_fields, delete_documents
 from ..wording import counted
-from .chunker import Chunker
-from .commit import Committer
-from .late import LateFollower
-from .pace import Pace
-from .plan import Ahead, Batch, Planner, key_of, unfit
+from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
+from .run import Run
 
 ID_COLUMN = "id_column"
 """Property of a collection: the column of the ids, where it does not have the name of one."""
-FIRST_BATCH, LARGEST_BATCH = 256, 16_384
-FAST_COMMIT_SECONDS = 4.0
+AGAIN = Patience(600.0)
+"""How long a run that made room for another writer waits for its own next turn."""
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
 FEW = 20
 """`sync` deletes this many documents or fewer even if they are most of the collection."""
-LOCKS = {"writer.lock", "writer.json"}
+LOCKS = {"writer.lock", "writer.json", QUEUE}
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
 
@@ -60,7 +56,8 @@ def index_documents(
     """Bring a collection up to date with `documents`; make it if it does not exist.
 
     A commit comes every few seconds: killed at any moment, the same call goes on after the last one. Documents whose
-    key and content are unchanged cost a look-up; equal texts are embedded once.
+    key and content are unchanged cost a look-up; equal texts are embedded once. Between two commits, a writer that
+    waits gets its turn.
 
     Args:
         documents: What to index; read once, as a stream.
@@ -81,21 +78,61 @@ def index_documents(
     began = time.monotonic()
     # The model is loaded before the lock is taken, so that others can write meanwhile.
     loaded = None if encoder and _checked(folder, settings, encoder) else encoder_for(folder, settings, notify)
-    with _made(folder, Patience(settings.wait, notify)):
-        encoder = _still(folder, settings, encoder, loaded, notify)
-        with closing(_open(folder, encoder, settings, sample, id_column, origin, notify)) as catalog:
-            sweep(folder, catalog)
-            if fields:
-                declare_fields(catalog, fields)
-            if settings.late:
-                want(catalog, True)
-            tally = Tally(folder / "skipped.jsonl")
-            _run(documents, folder, catalog, encoder, settings, tally, notify, numbers)
-            update_derived(folder, catalog, settings.ann, notify)
-            usual, given = catalog.get("language"), settings.language is not None
-            if note := tally.languages.note(encoder.spec, folder, usual, given):
-                notify(note)
-            return tally.finish(time.monotonic() - began)
+    run: Run | None = None
+    with ExitStack() as whole:
+        while True:
+            with _made(folder, Patience(settings.wait, notify) if run is None else AGAIN):
+                if run is not None:
+                    _refuse_another(folder, run.encoder)
+                encoder = _still(folder, settings, encoder, loaded, notify)
+                with closing(_open(folder, encoder, settings, sample, id_column, origin, notify)) as catalog:
+                    sweep(folder, catalog)
+                    if run is None:
+                        declare_fields(catalog, fields or {})
+                        if settings.late:
+                            want(catalog, True)
+                        run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
+                    if run.turn(catalog):
+                        return _completed(folder, catalog, settings, run, notify, began)
+            _let_in(folder, run.encoder)
+
+
+def _completed(
+    folder: Path, catalog: Catalog, settings: BuildSettings, run: Run, notify: Notify, began: float
+) -> BuildReport:
+    """Delete what vanished, bring both indexes up to date, and return the report."""
+    if settings.sync:
+        _delete_vanished(catalog, run.seen, run.tally, settings)
+    update_derived(folder, catalog, settings.ann, notify)
+    usual, given = catalog.get("language"), settings.language is not None
+    if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
+        notify(note)
+    return run.tally.finish(time.monotonic() - began)
+
+
+def _let_in(folder: Path, encoder: Encoder) -> None:
+    """Wait for the writer that was next, and check that it has left the collection there."""
+    try:
+        let_in(folder, AGAIN)
+    except FileNotFoundError:
+        raise _moved(folder) from None
+    _refuse_another(folder, encoder)
+
+
+def _refuse_another(folder: Path, encoder: Encoder) -> None:
+    """Check that a collection is still there with its model, after others have written to it during a run.
+
+    Raises:
+        SondeError: It is not.
+    """
+    if is_new(folder):
+        raise _moved(folder)
+    if _spec(folder).fingerprint != encoder.spec.fingerprint:
+        raise OtherModelError(f"the model of {folder} was changed during the run: run the same command again")
+
+
+def _moved(folder: Path) -> SondeError:
+    return SondeError(f"{folder} was moved or removed while it was being written: put it back and run the same command")
 
 
 @contextmanager
@@ -110,9 +147,7 @@ def _made(folder: Path, patience: Patience) -> Iterator[None]:
             yield
         except BaseException as error:
             if isinstance(error, SondeError) and not folder.exists():
-                raise SondeError(
-                    f"{folder} was moved or removed while it was being written: put it back and run the same command"
-                ) from error
+                raise _moved(folder) from error
             if new and not _holds_documents(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -261,61 +296,6 @@ def usual_language(settings: BuildSettings, sample: Sequence[Document], notify: 
     return language
 
 
-def _run(
-    documents: Iterable[Document | Skipped],
-    folder: Path,
-    catalog: Catalog,
-    encoder: Encoder,
-    settings: BuildSettings,
-    tally: Tally,
-    notify: Notify,
-    numbers: Mapping[str, int] | None,
-) -> None:
-    seen, reading = Seen(), Catalog.open(folder / "catalog.db")
-    planner = Planner(reading, Chunker(encoder), seen, catalog.get("language"), settings.batch or FIRST_BATCH)
-    done, pace = 0, Pace()
-    with (
-        closing(reading),
-        LexicalFollower(folder, catalog) as lexical,
-        Ahead(planner.batches(documents)) as batches,
-    ):
-        lexical.follow()
-        late = LateFollower(folder, catalog, encoder) if is_wanted(catalog) else None
-        committer, fields = Committer(folder, catalog, lexical, encoder, tally, late, numbers), catalog.fields()
-        for batch in batches:
-            if batch.documents and not done:
-                notify(Progress("embedding", 0, None, "documents"))  # the first commit can take a while
-            began = time.monotonic()
-            for part in [batch] if settings.batch else pace.parts(batch):
-                committer.commit(part)
-                now = catalog.fields()
-                tally.became_text += _turned_into_text(fields, now, notify)
-                fields = now
-                done += part.read
-                notify(Progress("embedding", done, None, "documents"))
-            if settings.batch is None:
-                planner.size = _next_size(planner.size, batch, time.monotonic() - began)
-        if late:
-            late.finish()
-    _refuse_nothing(tally)
-    if settings.sync:
-        _delete_vanished(catalog, seen, tally, settings)
-
-
-def _turned_into_text(before: Mapping[str, Field], now: Mapping[str, Field], notify: Notify) -> tuple[str, ...]:
-    """Return the fields that a value has turned into text, after a sentence about each."""
-    turned = tuple(name for name, field in before.items() if field.type != "text" and now[name].type == "text")
-    for name in turned:
-        what = f"{name} changes from type {before[name].type} to text, because a value does not fit"
-        notify(f"{what}: filters now compare it as text")
-    return turned
-
-
-def _next_size(size: int, batch: Batch, seconds: float) -> int:
-    full = batch.read >= size and seconds < FAST_COMMIT_SECONDS
-    return min(size * 2, LARGEST_BATCH) if full else size
-
-
 def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings) -> None:
     vanished = seen.missing(document_ids(catalog))
     if not settings.delete_most:
@@ -359,12 +339,6 @@ def refuse_to_delete_most(vanished: int, before: int, added: int = 0) -> None:
             f"check the source; if it is the right one, give {arg('delete_most')}",
             code="deletes-most", field="delete_most",
         )  # fmt: skip
-
-
-def _refuse_nothing(tally: Tally) -> None:
-    """Fail where the source gave no document, before `sync` would take it for an empty one and delete everything."""
-    if not (tally.added or tally.replaced or tally.unchanged):
-        raise tally.nothing()
 
 
 def _holds_documents(folder: Path) -> bool:

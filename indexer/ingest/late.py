@@ -107,6 +107,11 @@ class LateFollower:
         if self._writer.codec:
             self._add_waiting()
 
+    @property
+    def waits(self) -> bool:
+        """Whether committed passages wait for the codec."""
+        return bool(self._waiting)
+
     def finish(self) -> None:
         """Add what waits for the codec; if there is too little to learn one from, it stays uncovered."""
         if self._waiting and self._tokens >= LEAST * self._dimension:

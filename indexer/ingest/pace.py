@@ -25,13 +25,13 @@ class Pace:
         A document is not divided. What was skipped or is unchanged belongs to the first part.
         """
         others = batch.read - len(batch.documents)
-        part, tokens = Batch([], batch.skipped, batch.unchanged, batch.duplicate_ids, others), 0
+        part, tokens = Batch([], batch.skipped, batch.unchanged, batch.duplicate_ids, others, batch.turn), 0
         for planned in batch.documents:
             if tokens >= self._tokens:
                 began = time.monotonic()
                 yield part
                 self._measure(tokens, time.monotonic() - began)
-                part, tokens = Batch(), 0
+                part, tokens = Batch(turn=batch.turn), 0
             part.documents.append(planned)
             part.read += 1
             tokens += _tokens(planned)

@@ -4,7 +4,9 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..document import Document, Skipped, is_blank
@@ -40,17 +42,21 @@ class Batch:
     unchanged: int = 0
     duplicate_ids: int = 0
     read: int = 0
+    turn: int = 0
 
 
 class Planner:
-    """Turns documents into batches; `size` is the number of documents in the next one and may change between two."""
+    """Turns documents into batches; `size` is the number of documents in the next one and may change between two.
 
-    def __init__(self, catalog: Catalog, chunker: Chunker, seen: Seen, language: str | None, size: int) -> None:
+    `turn` is the run's turn in which a batch is planned: before the next one, others may have written.
+    """
+
+    def __init__(self, catalog: Path, chunker: Chunker, seen: Seen, size: int) -> None:
         self.catalog = catalog
         self.chunker = chunker
         self.seen = seen
-        self.language = language
         self.size = size
+        self.turn = 0
 
     def batches(self, documents: Iterable[Document | Skipped]) -> Iterator[Batch]:
         """Yield one planned batch after the other."""
@@ -67,7 +73,7 @@ class Planner:
 
     def plan(self, gathered: list[Document | Skipped]) -> Batch:
         """Sort a slice of the source into what is to be written, what is unchanged and what is skipped."""
-        batch = Batch(read=len(gathered))
+        batch = Batch(read=len(gathered), turn=self.turn)
         keyed: dict[str, tuple[Document, bool]] = {}
         for document in gathered:
             if isinstance(document, Skipped):
@@ -82,8 +88,15 @@ class Planner:
         self._classify(keyed, batch)
         return batch
 
+    def again(self, part: Batch) -> Batch:
+        """Plan what is to be written of a part once more, after others have written."""
+        anew = replace(part, documents=[])
+        self._classify({planned.key: (planned.document, planned.again) for planned in part.documents}, anew)
+        return anew
+
     def _classify(self, keyed: dict[str, tuple[Document, bool]], batch: Batch) -> None:
-        known = identities_by_id(self.catalog, list(keyed))
+        with closing(Catalog.open(self.catalog)) as catalog:  # whose file another writer may have replaced
+            known = identities_by_id(catalog, list(keyed))
         changed: list[tuple[str, Document, Identity, bool]] = []
         for key, (document, again) in keyed.items():
             identity, before = Identity.of(document), known.get(key)

@@ -12,7 +12,7 @@ from .generations import read_note
 from .layout import DIGITS, shard_folder, work_folder
 from .manifest import MANIFEST
 
-LEFT_OUT = ("writer.lock", "writer.json", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
+LEFT_OUT = ("writer.lock", "writer.json", "writer.queue", "catalog.db-wal", "catalog.db-shm", MANIFEST, "skipped.jsonl")
 """Files of a collection that are not part of a published version."""
 ORPHANS = 300.0
 """Seconds to wait for another process that builds the shard: on Ray, tasks outlive their command for a while."""

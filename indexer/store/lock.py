@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 POLL_SECONDS = 0.05
+QUEUE = "writer.queue"
+"""A second lock: who waits for the first holds it, and so a long run knows that somebody waits."""
 COLLECTION = "collection.json"
 """The file of a sharded collection that never changes; see `indexer/sharded/layout.py`."""
 PARTS = ("vectors", "ann", "lexical", "late", "models", "shards", "generations", "runs", "work")
@@ -64,7 +67,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
 
 
 def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
-    from filelock import Timeout
+    from filelock import FileLock, Timeout
 
     try:
         lock.acquire(timeout=0)
@@ -72,7 +75,37 @@ def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
         if not patience.seconds:
             raise
         patience.notify(f"{note.parent} is being written to by {holder_of(note)}: waiting up to {patience.seconds:g} s")
-        lock.acquire(timeout=patience.seconds, poll_interval=POLL_SECONDS)
+        end = time.monotonic() + patience.seconds
+        with FileLock(note.parent / QUEUE).acquire(timeout=patience.seconds, poll_interval=POLL_SECONDS):
+            lock.acquire(timeout=max(0.0, end - time.monotonic()), poll_interval=POLL_SECONDS)
+
+
+def is_awaited(folder: Path) -> bool:
+    """Return whether another writer waits for the lock of a collection, which the caller holds."""
+    from filelock import FileLock, Timeout
+
+    try:
+        if (folder / QUEUE).exists():
+            with FileLock(folder / QUEUE).acquire(timeout=0):
+                pass
+    except Timeout:
+        return True
+    return False
+
+
+def let_in(folder: Path, wait: Patience) -> None:
+    """Wait, without the lock, until the writer that is next has it or has given up.
+
+    Raises:
+        WriterBusyError: Neither happens in time.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(folder / QUEUE).acquire(timeout=wait.seconds, poll_interval=POLL_SECONDS):
+            pass
+    except Timeout:
+        raise WriterBusyError(f"other processes keep {folder} busy: run the same command again later") from None
 
 
 def refuse_links(folder: Path) -> None:

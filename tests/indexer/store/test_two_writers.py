@@ -93,6 +93,7 @@ def test_the_second_first_run_waits_says_for_whom_and_adds_its_documents(tmp_pat
     first, second = Writer(folder, "ab").started(), Writer(folder, "cd", wait=60)
     second.start()
     assert second.waits.wait(30)
+    second.go.set()  # the first makes room for the second after each commit
     assert first.ended() is None
     assert second.ended() is None
     (said,) = (str(event) for event in second.said if "is being written" in str(event))

@@ -81,11 +81,11 @@ def around(name: str, kind: str) -> None:
 def patch() -> None:
     """Note what is embedded, and make batches small, as soon as the modules are there."""
     global patched
-    encoder, index = (sys.modules.get(f"sonde.indexer.{each}") for each in ("encoder.encoder", "ingest.index"))
-    if patched or not encoder or not index:
+    encoder, run = (sys.modules.get(f"sonde.indexer.{each}") for each in ("encoder.encoder", "ingest.run"))
+    if patched or not encoder or not run:
         return
     patched = True
-    index.FIRST_BATCH = index.LARGEST_BATCH = BATCH  # type: ignore[attr-defined]
+    run.FIRST_BATCH = run.LARGEST_BATCH = BATCH  # type: ignore[attr-defined]
     real = encoder.Encoder.encode
 
     def encode(self: Any, tokens: Any, **options: Any) -> Any:

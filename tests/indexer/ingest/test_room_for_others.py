@@ -1,0 +1,158 @@
+"""A long index run makes room for writers that wait, between two commits; what they wrote stays, and so does its own."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_encoder import FakeEncoder
+
+from sonde.app.api import Collection
+from sonde.indexer.document import Document
+from sonde.indexer.errors import OtherModelError, SondeError
+from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.ingest.report import BuildReport
+from sonde.indexer.store.catalog import Catalog
+from sonde.indexer.store.lock import is_awaited
+from sonde.indexer.store.patience import Patience, patience
+
+COUNT = 12
+WAIT = 60.0
+
+
+class Slow(FakeEncoder):
+    """Waits at the second commit until another writer waits, so that the run has to make room after it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder, self.reached, self.calls = folder, threading.Event(), 0
+
+    def encode(self, tokens: object, **options: object):  # type: ignore[override]
+        self.calls += 1
+        if self.calls == 2:
+            self.reached.set()
+            while not is_awaited(self.folder):
+                threading.Event().wait(0.01)
+        return super().encode(tokens, **options)  # type: ignore[arg-type]
+
+
+def documents(text: str = "text", **metadata: int) -> Iterator[Document]:
+    return (Document(f"{text} {n}", key=f"d{n}", metadata=dict(metadata)) for n in range(COUNT))
+
+
+def beside(
+    folder: Path, other: Callable[[Collection], object], given: Iterator[Document] | None = None, **settings: object
+) -> BuildReport:
+    """Index in two documents a commit, while another writer does its work after the second commit."""
+    encoder, failed = Slow(folder), []
+
+    def wait_and_write() -> None:
+        assert encoder.reached.wait(WAIT)
+        try:
+            with patience(Patience(WAIT)):
+                other(Collection.open(folder, encoder=FakeEncoder()))  # type: ignore[arg-type]
+        except BaseException as error:
+            failed.append(error)
+
+    writer = threading.Thread(target=wait_and_write)
+    writer.start()
+    try:
+        building = BuildSettings(batch=2, **settings)  # type: ignore[arg-type]
+        return index_documents(given or documents(), folder, settings=building, encoder=encoder)  # type: ignore[arg-type]
+    finally:
+        encoder.reached.set()
+        writer.join(WAIT)
+        assert failed == []
+
+
+def texts(folder: Path) -> dict[str, str]:
+    with Collection.open(folder, encoder=FakeEncoder()) as collection:  # type: ignore[arg-type]
+        assert collection.verify() == []
+    with closing(Catalog.open(folder / "catalog.db")) as catalog:
+        return dict(catalog.connection.execute("SELECT key, text FROM documents"))
+
+
+OWN = {f"d{n}": f"text {n}" for n in range(COUNT)}
+
+
+def test_a_document_that_is_put_during_a_run_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    report = beside(folder, lambda collection: collection.put([Document("put meanwhile", key="new")]))
+    assert (report.added, report.replaced, report.unchanged) == (COUNT, 0, 0)
+    assert texts(folder) == OWN | {"new": "put meanwhile"}
+
+
+def test_the_run_goes_on_from_where_it_was(tmp_path: Path) -> None:
+    """What the other writer changes is as if it had come between two commits: before it, or after."""
+    folder = tmp_path / "c.sonde"
+
+    def change(collection: Collection) -> None:
+        collection.put([Document("changed", key="d0"), Document("too early", key=f"d{COUNT - 1}")])
+
+    report = beside(folder, change)
+    assert (report.added, report.replaced) == (COUNT - 1, 1)
+    assert texts(folder) == OWN | {"d0": "changed"}
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_documents_that_are_deleted_during_a_run(tmp_path: Path, compacted: bool) -> None:
+    """The run was about to change their metadata only, and finds them gone: it embeds them again."""
+    folder = tmp_path / "c.sonde"
+    index_documents(documents(), folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+
+    def delete(collection: Collection) -> None:
+        collection.delete(["d0", *(f"d{n}" for n in range(6, COUNT))])
+        if compacted:
+            collection.compact()
+
+    # Documents 0 to 3 are new texts, so that the encoder is asked for them; the others get another value.
+    given = (replace(each, text=f"new {each.text}") if n < 4 else each for n, each in enumerate(documents(stars=3)))
+    report = beside(folder, delete, given)
+    assert (report.replaced, report.added) == (6, 6)
+    expected = {key: f"new {text}" if key in ("d1", "d2", "d3") else text for key, text in OWN.items() if key != "d0"}
+    assert texts(folder) == expected
+    with Collection.open(folder, encoder=FakeEncoder()) as collection:  # type: ignore[arg-type]
+        assert collection.search("text 9", k=1)[0].id == "d9"
+        assert [*collection.count_by("stars").values] == [(3, COUNT - 1)]
+
+
+def test_two_runs_into_one_collection_take_turns(tmp_path: Path) -> None:
+    folder, others = tmp_path / "c.sonde", []
+
+    def run(_: Collection) -> None:
+        given = (Document(f"other {n}", key=f"e{n}") for n in range(COUNT))
+        settings = BuildSettings(batch=2, wait=WAIT)
+        others.append(index_documents(given, folder, settings=settings, encoder=FakeEncoder()))  # type: ignore[arg-type]
+
+    assert beside(folder, run).added == COUNT
+    assert others[0].added == COUNT
+    assert texts(folder) == OWN | {f"e{n}": f"other {n}" for n in range(COUNT)}
+
+
+def test_a_collection_that_is_removed_during_a_run_is_not_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+
+    def remove(collection: Collection) -> None:
+        with collection.stored.writing():
+            pass
+        shutil.rmtree(folder)
+
+    with pytest.raises(SondeError, match="was moved or removed while it was being written"):
+        beside(folder, remove)
+    assert not folder.exists()
+
+
+def test_another_model_ends_the_run(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+
+    def switch(collection: Collection) -> None:
+        with collection.stored.writing() as catalog:
+            catalog.set("model", replace(FakeEncoder.spec, name="other", digest="1" * 64).to_dict())
+
+    with pytest.raises(OtherModelError, match=r"the model of .*c.sonde was changed during the run: run the same"):
+        beside(folder, switch)
+    with closing(Catalog.open(folder / "catalog.db")) as catalog:
+        assert catalog.counts()[0] == 4
