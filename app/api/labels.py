@@ -15,7 +15,7 @@ from .options import LabelOptions
 if TYPE_CHECKING:
     from ...pipelines.analysis.corpus import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
-    from ...pipelines.label import Classified, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
+    from ...pipelines.label import Classified, Corrected, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
     from ...pipelines.label.examples import LabelledExample
 
 
@@ -35,7 +35,9 @@ class Labelling(Opened):
         progress: Notify = silent,
         **options: Unpack[LabelOptions],
     ) -> "LabelReport":
-        """Label every document, using only the names of the labels, and store the result as a run.
+        """Label every document, using only the names of the labels, and store the result as a run named "labels".
+
+        `name` gives the run another name; the report has it too.
 
         Args:
             labels: Names, "name: description" texts, or a mapping of names to descriptions.
@@ -124,8 +126,10 @@ class Labelling(Opened):
         check_classify(texts, labels, given)
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
-    def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> int:
+    def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> "Corrected":
         """Store corrections to the labels of documents; the next labelling with the run's name applies them.
+
+        The result names the run that was corrected.
 
         Args:
             given: One or several labels for each document id; "none of these" means that no label fits.
@@ -138,7 +142,7 @@ class Labelling(Opened):
 
         Example:
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
-            1
+            Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
 
@@ -187,7 +191,7 @@ class Labelling(Opened):
             SondeError: A document does not exist, the run has no corrections, or another process is writing.
 
         Example:
-            >>> fruit.correct({"1": "fruit"}, run="kinds")
+            >>> fruit.correct({"1": "fruit"}, run="kinds").total
             2
             >>> fruit.forget_corrections("1", run="kinds")
             1
@@ -216,15 +220,16 @@ class Labelling(Opened):
     def to_confirm(self, run: str | None = None, k: int = 10) -> "list[Unsure]":
         """Return the documents whose correct labels teach a label run most: uncertain, and unlike each other.
 
-        Store their labels with `correct`, label again with the run's name, and ask for more.
+        Store their labels with `correct`, label again with the run's name, and ask for more. Without a name, the newest
+        label run is used; each document names it.
 
         Raises:
             SondeError: The run does not exist.
             UsageError: k is below 1.
 
         Example:
-            >>> [found.id for found in fruit.to_confirm("kinds", k=1)]
-            ['1']
+            >>> [(found.run, found.id) for found in fruit.to_confirm(k=1)]
+            [('kinds', '1')]
         """
         from ...pipelines.label import to_confirm
 

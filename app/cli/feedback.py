@@ -86,14 +86,15 @@ def correct(
             raise out_of_range("k", k, "show 1 document or more")
         for found in opened.unsure(run, k):
             print_json(found.to_dict()) if json else print_unsure(found)
+        say(f"run {run}")
         return
     if forget:
         say(f"{counted(opened.forget_corrections(ids or (), run), 'correction')} kept")
     elif label or file is not None:
         run = opened.corrected_run(run, [name for names in corrections.values() for name in names])
-        count = opened.correct(corrections, run)
-        say(f"{run}: {counted(len(corrections), 'document')} corrected, {counted(count, 'correction')} kept")
-        _say_missing(opened, run)
+        found = opened.correct(corrections, run)
+        say(f"{found.run}: {counted(found.documents, 'document')} corrected, {counted(found.total, 'correction')} kept")
+        _say_missing(opened, found.run)
     elif to is not None:
         say(f"{counted(opened.save_corrections(to, run, lambda event: say(str(event))), 'correction')} written to {to}")
     else:

@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
-from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, snippet
+from .output import Device, Json, LabelsFile, collections_in, in_options, print_json, progress, say, snippet
 from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
@@ -193,8 +193,6 @@ def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) ->
 
 
 def _print_report(report: "LabelReport") -> None:
-    from ..api.functions import NONE_NAME
-
     width = max(len(name) for name in report.counts)
     for name, count in sorted(report.counts.items(), key=lambda pair: -pair[1]):
         print(f"{snippet(name, 60):<{min(width, 60)}}  {count:>9,}  {count / max(report.documents, 1):6.1%}")
@@ -209,14 +207,8 @@ def _print_report(report: "LabelReport") -> None:
         f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
     )
-    for name in report.doubtful:
-        say(f"note: {name!r} takes a third of all documents or more, mostly by narrow margins")
-    if report.likely_none and NONE_NAME not in report.counts:
-        share = report.likely_none / report.documents
-        many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
-        say(f"note: {many} ({share:.1%}) probably {verb} no label: see --none")
-    if report.changed:
-        say(f"note: {counted(report.changed, 'document')} left out: changed during the run")
+    for note in report.notes:
+        say(f"note: {in_options(note)}")
 
 
 def _print_text(found: "Classified") -> None:

@@ -166,7 +166,8 @@ def merge(
         _merge(opened, run, group_numbers(numbers or [], "NUMBER"), kind)
         return
     _check_topics(opened, run, kind, "--reduce-to")
-    left = opened.topic_run(run).reduce(reduce_to)
+    with progress() as notify:
+        left = opened.topic_run(run, progress=notify).reduce(reduce_to)
     say(f"{run}: {counted(len(left), 'topic')} left")
 
 

@@ -76,15 +76,15 @@ def show(
         raise UsageError("--kind and --replace need --from: name the run to make a taxonomy from")
     opened = open_collection(collection)
     if source is None:
-        print_taxonomy(opened.taxonomy(name), json)
+        print_taxonomy(opened.taxonomy(name), json, collection)
         return
     free = free_name(opened, TAXONOMY, name or str(TAXONOMY), replace)
     found = opened.make_taxonomy(source, free, kind=kind, replace=replace)
     say_name(TAXONOMY, name or str(TAXONOMY), free)
-    print_taxonomy(found, json)
+    print_taxonomy(found, json, collection)
 
 
-def print_taxonomy(found: "Taxonomy", json: bool) -> None:
+def print_taxonomy(found: "Taxonomy", json: bool, collection: Path) -> None:
     """Print the groups of a taxonomy."""
     if json:
         print_json(found.to_dict())
@@ -95,9 +95,16 @@ def print_taxonomy(found: "Taxonomy", json: bool) -> None:
     said += f", {found.outside:,} in no group" if found.outside else ""
     said += f", {counted(found.locked, 'document')} locked" if found.locked else ""
     say(said)
+    if found.outside:
+        say(_outside(collection, found.name))
     if found.unknown:
         filled = found.outside < found.documents
         say(f"{counted(found.unknown, 'document')} not in it yet" + (": run `sonde taxonomy update`" if filled else ""))
+
+
+def _outside(collection: Path, name: str) -> str:
+    """Say how to list the documents that are in no group."""
+    return f"to list the documents in no group: sonde runs show {quote(str(collection))} {quote(name)} -1"
 
 
 def _marks(group: "TaxonomyGroup") -> str:
@@ -123,7 +130,7 @@ def update(
 
     with progress(quiet=json) as notify:
         found = open_collection(collection, device=device).update_taxonomy(name, seed=seed, progress=notify)
-    _print_update(found, json)
+    _print_update(found, json, collection)
 
 
 def refit(
@@ -148,14 +155,14 @@ def refit(
 
     with progress(quiet=json) as notify:
         found = open_collection(collection, device=device).refit_taxonomy(name, k=k, seed=seed, progress=notify)
-    _print_update(found, json)
+    _print_update(found, json, collection)
     if found.moved:
         chosen = f" --name {quote(found.taxonomy)}" if name is not None else ""
         said = f"{counted(found.moved, 'document')} in another group than before; to undo this: "
         say(f"{said}sonde taxonomy undo {quote(str(collection))}{chosen}")
 
 
-def _print_update(found: "TaxonomyUpdate", json: bool) -> None:
+def _print_update(found: "TaxonomyUpdate", json: bool, collection: Path) -> None:
     if json:
         print_json(found.to_dict())
         return
@@ -165,7 +172,10 @@ def _print_update(found: "TaxonomyUpdate", json: bool) -> None:
         say(f"note: {conflict.said}")
     kept, of = found.kept
     said = f"{found.taxonomy}: {found.said}; {kept:,} of {counted(of, 'group')} kept most of their documents"
-    say(said + (f", {found.outside:,} new documents are in no group" if found.outside else ""))
+    verb = "is" if found.outside == 1 else "are"
+    say(said + (f", {counted(found.outside, 'new document')} {verb} in no group" if found.outside else ""))
+    if found.outside:
+        say(_outside(collection, found.taxonomy))
 
 
 def log(
@@ -294,7 +304,7 @@ def import_(
     with progress(quiet=json) as notify:
         opened = open_collection(collection, device=device)
         found = opened.import_taxonomy(text, form, name, documents=table, label=label, replace=replace, progress=notify)
-    print_taxonomy(found, json)
+    print_taxonomy(found, json, collection)
     if not found.documents and not label:
         label_them = "add --label to label the documents by the groups"
         if form not in ("json", "csv"):

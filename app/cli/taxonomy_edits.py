@@ -167,6 +167,8 @@ def move(
 ) -> None:
     """Move groups under another group, or documents to a group. Documents that you move are locked there.
 
+    With --where, documents in locked groups stay, and the output says how many.
+
     \b
     Examples:
       sonde taxonomy move desk.sonde 3 5 --to Shipping

@@ -86,8 +86,9 @@ def watch(
         write_output(html, lambda stream: stream.write(page))
     for note in found.notes:
         say(f"note: {note}")
-    compared = f"{counted(found.new, 'new document')} and {found.old:,} old"
-    say(f"{found.name}: {counted(len(found.changes), 'change')} · {compared} · {found.seconds:,.1f} s")
+    if found.new:
+        compared = f"{counted(found.new, 'new document')} and {found.old:,} old"
+        say(f"{found.name}: {counted(len(found.changes), 'change')} · {compared} · {found.seconds:,.1f} s")
     if alert and found.changes:
         raise typer.Exit(ALERT)
 
@@ -99,4 +100,4 @@ def _print(found: "Watched", k: int) -> None:
         for example in change.examples[:k]:
             print(f"{'':8}{snippet(example.id, ID)} · {snippet(example.text, TEXT)}")
     if not found.changes:
-        print("no significant change")
+        print("no significant change" if found.new else f"no new documents since {found.since!r}")

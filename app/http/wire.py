@@ -35,7 +35,7 @@ TYPES = {
     "pipelines.duplicates.finding": ("Duplicate", "Duplicates", "Group"),
     "pipelines.evaluate.groups": ("ClassQuality", "ClusterQuality", "LabelQuality"),
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
-    "pipelines.label.corrections": ("Correction",),
+    "pipelines.label.corrections": ("Corrected", "Correction"),
     "pipelines.search.counts": ("Counts",),
     "pipelines.search.facets": ("Facet",),
     "pipelines.label": ("Classified", "Entailment", "Label", "LabelReport", "Unsure"),

@@ -16,6 +16,8 @@ from ...indexer.progress import Notify, Progress, silent
 from ..analysis.neighbours import neighbours, sample_rows
 
 FOLDS = 5
+ROUNDS = 3
+"""How often a classifier is fitted for each fold: once in the first round, twice in the second."""
 FEWEST = FOLDS
 """Texts of a label, below which it is not judged."""
 SOFT, SHARP = 1.0, 3.0
@@ -80,14 +82,11 @@ def doubts(vectors: np.ndarray, labels: np.ndarray, seed: int = 0, notify: Notif
     names, given = np.unique(labels[judged], return_inverse=True)
     if len(names) < 2:
         return Doubts(doubt, suggested, relative)
-    judge = _Judge(vectors[judged], given, len(names), seed)
-    notify(Progress("checking labels", 0, 4, "rounds"))
+    judge = _Judge(vectors[judged], given, len(names), seed, notify)
     votes = judge.votes()
     first = (1 - VOTE) * judge.classified(SHARP) + VOTE * votes
-    notify(Progress("checking labels", 2, 4, "rounds"))
     kept = _of(first, given) > DROPPED * first.max(axis=1)
     found = [np.log(judge.classified(scale, kept) + 1e-9) for scale in (SOFT, SHARP)]
-    notify(Progress("checking labels", 4, 4, "rounds"))
     chances = np.exp((found[0] + found[1] + np.log(votes + FLOOR)) / 3)  # their geometric mean
     own = _of(chances, given)
     doubt[judged], relative[judged] = 1 - np.minimum(own, 1), own / chances.max(axis=1)
@@ -108,15 +107,21 @@ def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 class _Judge:
-    """Judges texts by the labels of the others."""
+    """Judges texts by the labels of the others, and reports each classifier, so that the time left can be told."""
 
-    def __init__(self, vectors: np.ndarray, given: np.ndarray, count: int, seed: int) -> None:
-        self.vectors, self.given, self.count, self.seed = vectors, given, count, seed
+    def __init__(self, vectors: np.ndarray, given: np.ndarray, count: int, seed: int, notify: Notify = silent) -> None:
+        self.vectors, self.given, self.count, self.seed, self.notify = vectors, given, count, seed, notify
         self.folds = _folds(given, seed)
+        self.classifier = _classifier()
+        self.fitted = 0
+
+    def _report(self) -> None:
+        self.notify(Progress("checking labels", self.fitted, ROUNDS * FOLDS, "classifiers"))
 
     def classified(self, scale: float, kept: np.ndarray | None = None) -> np.ndarray:
         """Return float64 [n, labels]: the chances of the labels by classifiers that were not fitted on the text."""
         chances = np.zeros((len(self.given), self.count))
+        self._report()
         for fold in range(FOLDS):
             inside = self.folds == fold
             rows = np.flatnonzero(~inside if kept is None else ~inside & kept)
@@ -124,10 +129,12 @@ class _Judge:
             known = np.unique(self.given[rows])
             if len(known) < 2:
                 chances[np.ix_(inside, known)] = 1
-                continue
-            model = _classifier()(C=max(1.0, ENOUGH / len(rows)), max_iter=ITERATIONS)
-            model.fit(self.vectors[rows] * scale, self.given[rows])
-            chances[np.ix_(inside, model.classes_)] = model.predict_proba(self.vectors[inside] * scale)
+            else:
+                model = self.classifier(C=max(1.0, ENOUGH / len(rows)), max_iter=ITERATIONS)
+                model.fit(self.vectors[rows] * scale, self.given[rows])
+                chances[np.ix_(inside, model.classes_)] = model.predict_proba(self.vectors[inside] * scale)
+            self.fitted += 1
+            self._report()
         return chances
 
     def votes(self) -> np.ndarray:

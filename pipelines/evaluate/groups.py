@@ -1,14 +1,14 @@
 """How good clusters and labels are: against a column that holds the truth, and without one."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers
@@ -16,7 +16,7 @@ from ...indexer.store.kinds import CORRECTION, LABEL, group_kind_names
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
-from ...indexer.wording import counted, existing
+from ...indexer.wording import counted, existing, on_one_line
 from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
 from ..analysis.describe import languages, silhouettes
@@ -234,8 +234,9 @@ class LabelQuality:
 def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
     """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
 
-    Documents whose label a person has corrected do not count, if the run has applied the corrections. If the run
-    refused texts, "none of these" is the true label of documents whose class the run has no label for.
+    Documents whose label a person has corrected do not count, if the run has applied the corrections. Documents without
+    a value in the column do not count either. If the run refused texts, "none of these" is the true label of documents
+    whose class the run has no label for. If it refused none, these documents are wrong.
 
     Args:
         collection: The collection.
@@ -243,7 +244,7 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         truth: A metadata column: a text, or a list of texts for a run with several labels per text.
 
     Raises:
-        UsageError: There is no such column.
+        UsageError: There is no such column, or the run has none of its values as a label.
         SondeError: There is no such run, or no document has both.
     """
     with collection.view() as view:
@@ -259,6 +260,7 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
         applied = bool(found.report.get("corrected"))
         by_hand = set(documents_named_by(view.catalog, CORRECTION, found.name) if applied else ())
     known = [doc for doc in docs if doc in true and doc in given]
+    _check_shared(truth, {name for doc in known for name in true[doc]}, found.name, names)
     both = [doc for doc in known if doc not in by_hand]
     if not both:
         more = ", apart from those that you corrected" if known else ""
@@ -268,10 +270,31 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
     quality = _quality(
         found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several, names.get(-1)
     )
-    if len(both) == len(known):
-        return quality
-    note = f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out"
-    return replace(quality, notes=(*quality.notes, note))
+    notes = list(quality.notes)
+    if empty := len([doc for doc in docs if doc in given and doc not in true]):
+        notes.append(f"{counted(empty, 'document')} without a value in {truth!r} left out")
+    if len(both) < len(known):
+        notes.append(f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out")
+    return replace(quality, notes=tuple(notes))
+
+
+def _check_shared(truth: str, classes: set[str], run: str, names: Mapping[int, str]) -> None:
+    """Check that a column and a run of labels have a name in common.
+
+    Raises:
+        UsageError: They have none.
+    """
+    labels = set(names.values())
+    if classes and not classes & labels:
+        said = f"no value of {truth!r} is a label of the run {run!r}: the values are {_some(classes)}; the labels are "
+        said += f"{_some(labels)}; choose another {arg('truth')} or {arg('run')}"
+        raise UsageError(said, code="not-found", field="truth", value=truth)
+
+
+def _some(names: Collection[str]) -> str:
+    """Return the first names in order, each shortened."""
+    shown = [repr(on_one_line(name, 40)) for name in sorted(names)[:3]]
+    return ", ".join(shown) + (", …" if len(names) > 3 else "")
 
 
 def _matching_run(catalog: Catalog, classes: set[str], name: str | None) -> Run:
@@ -308,6 +331,8 @@ def _quality(
     if missing and none is not None and [none] in guessed:
         true = [[none] if set(names) <= set(missing) else names for names in true]
         note += f"; {none!r} counts as right for them"
+    elif missing:
+        note += "; documents with these values count as wrong"
     classes = sorted({name for names in (*true, *guessed) for name in names})
     told, said = (Counter(name for names in part for name in set(names)) for part in (true, guessed))
     both = Counter(name for one, two in zip(true, guessed, strict=True) for name in {*one} & {*two})

@@ -1,6 +1,6 @@
 """Zero-shot labelling: label texts by the names of the labels, without training data."""
 
-from .corrections import Correction, correct, corrections, forget_corrections
+from .corrections import Corrected, Correction, correct, corrections, forget_corrections
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels, read_labels
 from .outcome import Classified, LabelReport
@@ -16,6 +16,7 @@ __all__ = [
     "NONE",
     "NONE_NAME",
     "Classified",
+    "Corrected",
     "Correction",
     "Entailment",
     "Judge",

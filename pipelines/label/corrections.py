@@ -10,7 +10,7 @@ import io
 import json
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,25 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class Corrected:
+    """What `correct` stored.
+
+    Attributes:
+        run: The label run that was corrected.
+        documents: Number of documents that were corrected.
+        total: Number of corrections that the run has now.
+    """
+
+    run: str
+    documents: int
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Truths:
     """The corrections that a labelling can use.
 
@@ -62,8 +81,8 @@ class Truths:
     unknown: tuple[str, ...] = ()
 
 
-def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> int:
-    """Store corrections, which the next labelling with the run's name applies; return how many are stored in total.
+def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> Corrected:
+    """Store corrections, which the next labelling with the run's name applies.
 
     Args:
         collection: The collection of the documents.
@@ -89,7 +108,8 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
         kept = _kept(catalog, old) | {docs[id]: names for id, names in spelled.items()}
         return _run(run, kept, several or any(len(names) > 1 for names in kept.values()))
 
-    return int(change_run(collection, CORRECTION, run, changed).report["documents"])
+    total = int(change_run(collection, CORRECTION, run, changed).report["documents"])
+    return Corrected(run, len(said), total)
 
 
 def forget_corrections(collection: StoredCollection, ids: Ids, run: str = "labels") -> int:

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -138,6 +138,7 @@ class Margins:
         judged: Number of texts that were judged.
         agreement: Share of held-back texts that get the judge's label, if a sample was judged.
         held_back: Number of held-back texts.
+        before: float [n, labels], the margins before they were adjusted to the corrections; the same if None.
     """
 
     margins: np.ndarray
@@ -145,6 +146,7 @@ class Margins:
     judged: int = 0
     agreement: float | None = None
     held_back: int = 0
+    before: np.ndarray | None = None
 
 
 def label_corpus(
@@ -167,13 +169,13 @@ def label_corpus(
     adapt = len(corpus) >= ENOUGH and not settings.multi_label
     similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
     if judge is None:
-        return Margins(learned(similar, corpus, settings.multi_label))
+        return Margins(learned(similar, corpus, settings.multi_label), before=similar)
     asking = _Asking(corpus, labels, judge, settings, shortlist(similar, settings), journal, notify)
     found = asking.run(similar)
     if engine != "ensemble":
         return found
-    joined = together(similar, found.margins, settings.multi_label)
-    return Margins(joined, found.calls, found.judged, found.agreement, found.held_back)
+    before = None if found.before is None else together(similar, found.before, settings.multi_label)
+    return replace(found, margins=together(similar, found.margins, settings.multi_label), before=before)
 
 
 def learned(margins: np.ndarray, corpus: LabelTexts, multi_label: bool) -> np.ndarray:
@@ -228,12 +230,13 @@ class _Asking:
         if self.total == len(self.corpus):
             margins = self.ask(np.arange(len(self.corpus)))
             if len(margins) == len(self.corpus):
-                margins = learned(margins, self.corpus, self.settings.multi_label)
-                return Margins(margins, self.judged * self.cost, self.judged)
+                adjusted = learned(margins, self.corpus, self.settings.multi_label)
+                return Margins(adjusted, self.judged * self.cost, self.judged, before=margins)
         multi, truths = self.settings.multi_label, (self.corpus.known, self.corpus.truth)
         carried = carry(self.ask, self.corpus.vectors, hints, self.total, multi, self.settings.seed, truths)
         margins = learned(carried.margins, self.corpus, multi)
-        return Margins(margins, self.judged * self.cost, len(carried.judged), carried.agreement, carried.held_back)
+        calls, judged = self.judged * self.cost, len(carried.judged)
+        return Margins(margins, calls, judged, carried.agreement, carried.held_back, carried.margins)
 
     def _affordable(self) -> int:
         if self.budget.calls is not None:

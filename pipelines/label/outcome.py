@@ -59,6 +59,7 @@ class LabelReport:
         likely_none: Number of documents that more likely than not fit no label; None if not measured: with several
             labels per text, or above 20,000 documents unless texts are refused.
         doubtful: Names of labels that a third of all documents got, mostly by a narrow margin.
+        notes: What to check and what to do about it, in sentences.
     """
 
     name: str
@@ -76,10 +77,11 @@ class LabelReport:
     seconds: float
     likely_none: int | None = None
     doubtful: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return asdict(self) | {"doubtful": list(self.doubtful)}
+        return asdict(self) | {"doubtful": list(self.doubtful), "notes": list(self.notes)}
 
 
 def decide(

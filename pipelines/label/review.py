@@ -28,6 +28,7 @@ class Unsure:
         score: The probability of the first label, 0 to 1.
         other: The runner-up label or, with several labels per text, the label whose decision was closest.
         margin: How close `other` was, as a difference of probabilities; 0 is a tie.
+        run: The label run, which `correct` takes; None for a trial without a run.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Unsure:
     score: float
     other: str
     margin: float
+    run: str | None = None
 
     @property
     def label(self) -> str:
@@ -130,7 +132,7 @@ def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> 
         Unsure(
             documents[doc].id, documents[doc].title, documents[doc].text,
             tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
-            names[int(other)], float(margin),
+            names[int(other)], float(margin), found.name,
         )
         for doc, other, margin in zip(docs[rows].tolist(), others[rows], margins[rows], strict=True)
     ]  # fmt: skip

@@ -26,6 +26,7 @@ from .corrections import Truths, truths_of
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
+from .notes import losses, notes_of
 from .outcome import (
     Classified,
     LabelReport,
@@ -88,9 +89,7 @@ def label_collection(
         of_labels = label_vectors(encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         none, no_label = refusal(corpus, of_labels, settings)
-        texts, numbers, scores = apply_corrections(
-            *decide(found.margins, settings.multi_label, settings.least, none, no_label), corpus.known, corpus.truth
-        )
+        texts, numbers, scores, lost = _decided(found, made, corpus, settings, none, no_label)
         close = closeness(found.margins, settings.multi_label, settings.least)
         model = judge.model if judge else encoder.spec.name
         seconds = time.monotonic() - began
@@ -106,7 +105,21 @@ def label_collection(
             arrays=_review(docs, close, none, no_label),
         )  # fmt: skip
         changed = write_run(collection, new, snapshot, replace=settings.replace)
-    return replace(report, changed=changed)
+    static = engine == "similarity" and collection.spec.kind == "static"
+    report = replace(report, changed=changed)
+    return replace(report, notes=notes_of(report, settings, none, static, lost))
+
+
+def _decided(
+    found: Margins, labels: Sequence[Label], corpus: LabelTexts, settings: LabelSettings, none: np.ndarray | None,
+    refused: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:  # fmt: skip
+    """Return what `decide` returns with the corrections applied, and notes on labels that lost documents to them."""
+    rule = settings.multi_label, settings.least, none, refused
+    texts, numbers, scores = apply_corrections(*decide(found.margins, *rule), corpus.known, corpus.truth)
+    if found.before is None or not len(corpus.known):
+        return texts, numbers, scores, []
+    return texts, numbers, scores, losses(labels, decide(found.before, *rule)[1], numbers, corpus.truth)
 
 
 def _review(

@@ -153,9 +153,14 @@ def _move(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
         return edits.move(stored.state, numbers, under), f"moved {_shown(stored, numbers)} {where}"
     docs, ids = chosen_documents(catalog, settings)
     target = NO_GROUP if to == NONE else find_group(groups, to if to is not None else "")
-    state = edits.assign(stored.state, docs, ids, target, settings.lock)
+    holding = edits.holders(stored.state, docs, target)
+    free = np.flatnonzero(holding == NO_GROUP)
+    if settings.ids or not len(free):  # a document that was named must be free; of a filter's, those that are free move
+        free = np.arange(len(docs))
+    state = edits.assign(stored.state, docs[free], [ids[place] for place in free], target, settings.lock)
     where = "out of all groups" if target == NO_GROUP else f"to {groups[target].shown}"
-    return state, f"moved {counted(len(docs), 'document')} {where}"
+    held = edits.said_of_held(stored.state, holding)
+    return state, f"moved {counted(len(free), 'document')} {where}" + (f"; {held}" if held else "")
 
 
 def _remove(_: Catalog, stored: Stored, settings: EditSettings) -> Made:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...indexer.errors import UsageError, arg, out_of_range
+from ...indexer.wording import counted
 from .groups import (
     NO_GROUP,
     Group,
@@ -124,11 +125,35 @@ def _check_free(state: State, docs: np.ndarray, to: int) -> None:
     Raises:
         UsageError: One would.
     """
-    for number in np.unique(state.numbers[np.isin(state.docs, docs)]).tolist():
-        holder = None if number in (to, NO_GROUP) else lock_above(state.groups, number)
-        if holder is not None:
-            said = f"a document is in the locked group {state.groups[holder].shown}: unlock the group first"
-            raise UsageError(said, code="conflict", field="groups", value=holder)
+    holding = holders(state, docs, to)
+    if (held := said_of_held(state, holding)) is not None:
+        said = f"nothing was moved: {held}"
+        raise UsageError(said, code="conflict", field="groups", value=int(holding.max()))
+
+
+def holders(state: State, docs: np.ndarray, to: int) -> np.ndarray:
+    """Return the locked group that keeps each document from leaving for the group `to`, int64 [n]; -1 for none."""
+    numbers = {
+        number: NO_GROUP if number in (to, NO_GROUP) else lock_above(state.groups, number)
+        for number in np.unique(state.numbers[np.isin(state.docs, docs)]).tolist()
+    }
+    known = dict(zip(state.docs.tolist(), state.numbers.tolist(), strict=True))
+    found = [numbers[known[doc]] if doc in known else NO_GROUP for doc in docs.tolist()]
+    return np.array([NO_GROUP if holder is None else holder for holder in found], np.int64)
+
+
+def said_of_held(state: State, holding: np.ndarray) -> str | None:
+    """Return how many documents which locked groups keep, and what to do; None if there are none."""
+    numbers, counts = np.unique(holding[holding != NO_GROUP], return_counts=True)
+    if not len(numbers):
+        return None
+    order = np.argsort(-counts, kind="stable")[:3]
+    shown = ", ".join(f"{state.groups[number].shown} ({count:,})" for number, count in zip(
+        numbers[order].tolist(), counts[order].tolist(), strict=True
+    ))  # fmt: skip
+    shown += f" and {len(numbers) - 3:,} more" if len(numbers) > 3 else ""
+    many = f"{counts.sum():,} of {counted(len(holding), 'document')}"
+    return f"locked groups keep {many}: {shown}; to move them too, unlock these groups first"
 
 
 def split(state: State, number: int, docs: np.ndarray, parts: np.ndarray, names: Sequence[str], first: int,

@@ -236,8 +236,18 @@ def _fit_levels(
         model = model.cut(settings.reduce_to)
     suggested = str(LEVELS[nested.suggested])
     chosen = suggested if settings.level == "suggested" else settings.level
+    if settings.reduce_to is not None and settings.reduce_to > len(model.groups):
+        notify(_fewer(settings.reduce_to, len(model.groups), chosen, levels.sizes()))
     report = {"fitted": len(texts), **nested.report(), "groups": len(fine), "levels": levels.sizes()}
     return model, report | {"suggested": suggested, "level": chosen}
+
+
+def _fewer(asked: int, found: int, level: str, sizes: Mapping[str, int]) -> Message:
+    """Return why there are fewer topics than were asked for, and the next level that has more."""
+    said = f"{arg('reduce_to')} {asked} gives {counted(found, 'topic')}: the level {level} has no more"
+    finer = list(sizes)[list(sizes).index(level) + 1 :]
+    more = next((name for name in finer if sizes[name] >= asked), finer[-1] if finer else level)
+    return Message(said + (f"; {arg('level')} {more} has {sizes[more]:,}" if sizes[more] > found else ""))
 
 
 def _fit_dense(
@@ -255,6 +265,9 @@ def _fit_dense(
     if not len(found):
         said = f"no {min_size} texts lie close together: there is no topic (try a smaller {arg('min_size')})"
         notify(Message(said))
+    elif settings.reduce_to is not None and settings.reduce_to > len(model.groups):
+        said = f"{arg('reduce_to')} {settings.reduce_to} gives {counted(len(model.groups), 'topic')}"
+        notify(Message(f"{said}: there are no more dense groups (try a smaller {arg('min_size')})"))
     return model, {"fitted": len(texts), "min_size": min_size, "groups": len(found)}
 
 

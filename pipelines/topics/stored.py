@@ -9,7 +9,7 @@ import numpy as np
 from ...indexer.ann.devices import on_its_device
 from ...indexer.document import Document
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
+from ...indexer.errors import Message, SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -246,7 +246,11 @@ class Topics(Sequence[Topic]):
         """
         if count < 1:
             raise out_of_range("reduce_to", count, "give a whole number from 1")
-        return self._changed(regrouped(self.model.cut(count), self._items), {"reduce_to": count})
+        model = self.model.cut(count)
+        if len(model.groups) < count:
+            said = f"{arg('reduce_to')} {count} gives {counted(len(model.groups), 'topic')}: the run has no more groups"
+            self._notify(Message(said))
+        return self._changed(regrouped(model, self._items), {"reduce_to": count})
 
     def merge(self, numbers: Sequence[int]) -> "Topics":
         """Make topics one, under the first one's number.

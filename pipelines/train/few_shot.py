@@ -23,6 +23,7 @@ from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample
 from ..label.labels import Label
 from ..label.margins import Margins
+from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
 from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, label_texts
 from ..label.settings import LabelSettings
@@ -136,8 +137,8 @@ def label_by_examples(
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
         arrays={"documents": docs, **closeness(margins, False, settings.least)},
     )  # fmt: skip
-    changed = write_run(collection, new, snapshot, replace=settings.replace)
-    return replace(report, changed=changed)
+    report = replace(report, changed=write_run(collection, new, snapshot, replace=settings.replace))
+    return replace(report, notes=notes_of(report, settings, None, False, ()))
 
 
 def _one_hot(examples: Sequence[LabelledExample], names: list[str]) -> np.ndarray:

@@ -28,7 +28,7 @@ def page(watched: "Watched") -> str:
         f"<p>{counted(watched.new, 'new document')}, {watched.old:,} old.</p>",
         *(f'<p class="note">Note: {escape(note)}.</p>' for note in watched.notes),
         *(_section(change) for change in watched.changes),
-        "" if watched.changes else "<p>No significant change.</p>",
+        "" if watched.changes or not watched.new else "<p>No significant change.</p>",
         "</body></html>",
     ]
     return "\n".join(part for part in parts if part) + "\n"

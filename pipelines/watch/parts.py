@@ -47,24 +47,20 @@ class Parts:
 
 
 def parts_of(view: View, settings: WatchSettings) -> Parts:
-    """Return the new and the old documents.
+    """Return the new and the old documents; there may be no new ones.
 
     Raises:
         UsageError: The date column or the run cannot tell what is new.
-        SondeError: There is no such run, or there is no new or no old document.
+        SondeError: There is no such run, or there is no old document.
     """
     moment = settings.moment
     if moment is None and settings.like_date and settings.since not in {run.name for run in list_runs(view.catalog)}:
         said = f"{arg('since')} {settings.since!r} is not a date: write it as 2026-11-01, or as 2026-11-01T12:00"
         raise UsageError(said, code="bad-date", field="since", value=settings.since)
     found = _since_run(view, settings.since) if moment is None else _since_date(view, moment, settings.date)
-    for name, docs, advice in (
-        ("new", found.new, "add documents, or give an earlier date or run"),
-        ("old", found.old, "give a later date or run"),
-    ):
-        if not len(docs):
-            said = f"there are no {name} documents to compare since {settings.since!r}: {advice}"
-            raise SondeError(said, code="empty", field="since", value=settings.since)
+    if not len(found.old):
+        said = f"there are no old documents to compare since {settings.since!r}: give a later date or run"
+        raise SondeError(said, code="empty", field="since", value=settings.since)
     return found
 
 

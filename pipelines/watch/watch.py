@@ -93,7 +93,8 @@ class Watched:
         since: What "new" means: a date or the name of a run.
         new: How many new documents there are.
         old: How many old documents there are.
-        groups: Name of the run whose groups were compared; None for clusters that were made for the purpose.
+        groups: Name of the run whose groups were compared; None for clusters that were made for the purpose, and if
+            there is no new document.
         changes: What changed: "new" first, then "grew" and "shrank", each with the surest first.
         notes: What was left out, in sentences.
         seconds: How long it took.
@@ -142,7 +143,8 @@ def watch(
     """Report the groups that grew, shrank or appeared among the new documents, and store the result as a run.
 
     If new documents are like old ones, the chance that anything is reported is at most `settings.alarms`. One half
-    is for the shares of the groups, the other for places where new documents lie together.
+    is for the shares of the groups, the other for places where new documents lie together. Without new documents,
+    nothing is compared, and the run is empty.
 
     Args:
         collection: What to watch.
@@ -153,7 +155,7 @@ def watch(
 
     Raises:
         UsageError: A setting is not valid, a column cannot tell what is new, or the name is taken.
-        SondeError: There is no such run, there is no new or no old document, or another process is writing.
+        SondeError: There is no such run, there is no old document, or another process is writing.
     """
     settings.check()
     began = time.perf_counter()
@@ -161,11 +163,12 @@ def watch(
         check_run_name(view.catalog, WATCH, name, replace)
         parts = parts_of(view, settings)
         look = _Look(view, parts.sampled(settings.seed), settings, notify)
-        groups, seen = look.changes()
+        groups, seen = look.changes() if len(parts.new) else (None, [])
     taken = time.perf_counter() - began
     changes = tuple(each.change for each in seen)
     sizes = len(parts.new), len(parts.old)
-    watched = Watched(name, settings.since, *sizes, groups.run, changes, look.parts.notes, taken)
+    run = groups and groups.run
+    watched = Watched(name, settings.since, *sizes, run, changes, look.parts.notes, taken)
     write_run(collection, _run(watched, settings, look.corpus, seen), look.corpus.snapshot, replace=replace)
     return watched
 

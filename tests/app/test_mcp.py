@@ -58,6 +58,9 @@ def test_that_nothing_answers_comes_first(reviews_collection: Collection, monkey
     assert found["notes"][0].startswith("nothing here seems to answer this: the highest relevance is ")
     assert list(found) == ["notes", "hits"] and all(hit["weak"] for hit in found["hits"])
     assert call(server_of(reviews_collection), "similar", id="3", k=1)["notes"] == [], "nobody asked"
+    asked = call(server_of(reviews_collection), "ask", question="battery exploded")
+    assert (asked["answer"], asked["id"], asked["threshold"]) == (None, None, None)
+    assert asked["notes"][-1].startswith("no threshold is stored, so only weak hits are refused")
 
 
 def test_a_document_and_topics(reviews_collection: Collection) -> None:

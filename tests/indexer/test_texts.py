@@ -51,7 +51,7 @@ def test_ids_of_tags_judgements_and_corrections(shop: Collection) -> None:
     assert [row["id"] for row in shop.rows() if row["tag:odd"]] == ["34"]
     assert shop.judge("a letter", 12, grade=1) == 1  # type: ignore[arg-type]
     assert shop.judgements().qrels == {"q1": {"12": 1}}
-    assert shop.correct({12: "long", "34": "long"}, run="sizes") == 2  # type: ignore[dict-item]
+    assert shop.correct({12: "long", "34": "long"}, run="sizes").total == 2  # type: ignore[dict-item]
     assert forget_corrections(shop.stored, "34", "sizes") == 1
     assert [row["id"] for row in shop.rows() if row["correction:sizes"]] == ["12"]
     with pytest.raises(UsageError, match=r"^None is not a valid label: give a string or a list of strings$"):

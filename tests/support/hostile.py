@@ -31,7 +31,7 @@ def hostile(folder: Path, text: str, documents: int = 12) -> Collection:
     for number, row in enumerate(made[:documents]):
         row |= {"id": f"{number} {text}", "title": f"title {text}", "text": f"{row['text']} {text} {number}"}
     for number, row in enumerate(made):
-        row |= {f"column {text}": f"{'one' if number % 3 else 'two'} {text}"}
+        row |= {f"column {text}": f"{('one' if number % 3 else 'two') if number else 'battery'} {text}"}
     encoder: Any = FakeEncoder()
     found = index(made, folder, text="text", id="id", title="title", encoder=encoder)
     found.cluster("clusters", k=4, refits=0)

@@ -52,7 +52,7 @@ def _show(collection: Collection, name: str) -> None:
     for note in report["notes"]:
         st.caption(escape_markdown(note))
     if not found.items:
-        st.info("No significant change.")
+        st.info("No significant change." if report["new"] else "No new documents.")
         return
     for item in found.items:
         label = escape_markdown(f"{item.name} · {_figures(item)}")

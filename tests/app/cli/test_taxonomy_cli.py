@@ -145,3 +145,20 @@ def test_groups_without_documents_say_where_documents_come_from(sonde: Command, 
         "a .ttl file holds groups only: add --label to label the documents by the groups; "
         "a .json file of Sonde holds documents too"
     )
+
+
+def test_documents_in_no_group_can_be_listed(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    sonde("taxonomy", "move", shop, "--id", "d0", "--id", "d4", "--to", "none")
+    said = f"to list the documents in no group: sonde runs show {shop} taxonomy -1"
+    assert sonde("taxonomy", shop).said[-1] == said
+    listed = sonde(*said.partition(": sonde ")[2].split()).out
+    assert [line.split()[-1] for line in listed.splitlines()[::2]] == ["d0", "d4"]
+
+
+def test_an_update_says_how_to_list_documents_in_no_group(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    sonde("index", lines(tmp_path / "more.jsonl", [{"id": "x", "text": "zebra quagga okapi"}]), "--to", shop)
+    ran = sonde("taxonomy", "update", shop)
+    assert ran.said[-2].endswith("4 of 4 groups kept most of their documents, 1 new document is in no group")
+    assert ran.said[-1] == f"to list the documents in no group: sonde runs show {shop} taxonomy -1"

@@ -115,7 +115,7 @@ def test_what_a_person_says(either: Collection) -> None:
     assert isinstance(said, Judgements)
     assert said.qrels == {"q1": {"1": 2}}
     assert either.label(["phone", "tablet"], engine="similarity", name="kinds").counts.keys() == {"phone", "tablet"}
-    assert either.correct({"1": "tablet"}, run="kinds") == 1
+    assert either.correct({"1": "tablet"}, run="kinds").to_dict() == {"run": "kinds", "documents": 1, "total": 1}
     assert "1" not in [each.id for each in either.unsure("kinds")]
     with pytest.raises(UsageError, match="car"):
         either.correct({"1": "car"}, run="kinds")

@@ -67,6 +67,14 @@ def test_doubts_are_the_same_every_time_and_whatever_the_names_of_the_labels() -
     assert np.array_equal(2 - swapped.suggested, first.suggested)
 
 
+def test_every_classifier_is_reported_so_that_the_time_left_can_be_told() -> None:
+    vectors, labels = blobs(100, 3)
+    said: list[Any] = []
+    doubts(vectors, labels, notify=said.append)
+    assert [event.done for event in said] == [*range(6), *range(5, 11), *range(10, 16)]
+    assert {(event.stage, event.total, event.unit) for event in said} == {("checking labels", 15, "classifiers")}
+
+
 def test_a_rare_label_and_a_text_without_one_are_not_judged() -> None:
     vectors, labels = blobs(100, 2)
     labels[: FOLDS - 1], labels[10:20] = 7, -1

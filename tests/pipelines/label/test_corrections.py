@@ -15,7 +15,7 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
-from sonde.pipelines.label.corrections import read_corrections
+from sonde.pipelines.label.corrections import Corrected, read_corrections
 from sonde.pipelines.label.examples import LabelledExample
 from sonde.pipelines.label.outcome import apply_corrections, closeness
 from sonde.pipelines.label.run import label_collection
@@ -38,7 +38,7 @@ def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop:
     shop.label(LABELS)
     before = labels_of(shop)
     assert before["parcel-1"] == "parcel"
-    assert shop.correct({"parcel-1": "Battery", "screen-2": "none of these"}) == 2
+    assert shop.correct({"parcel-1": "Battery", "screen-2": "none of these"}) == Corrected("labels", 2, 2)
     assert labels_of(shop) == before, "a correction changes the next run, not this one"
     report = shop.label(LABELS, replace=True)
     assert (report.corrected, report.documents) == (2, 120)
@@ -65,6 +65,7 @@ def test_what_is_unsure_and_what_is_corrected_are_of_the_same_run(shop: Collecti
     shop.label(LABELS)
     shop.label(LABELS, name="second")
     assert shop.unsure(k=1) == shop.unsure("second", k=1)
+    assert [found.run for found in (*shop.unsure(k=1), *shop.to_confirm(k=1))] == ["second", "second"]
     shop.correct({"parcel-1": "battery"})
     assert (
         [found.id for found in shop.corrections("second")] == [found.id for found in shop.corrections()] == ["parcel-1"]
@@ -163,7 +164,7 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
 def test_a_run_that_cannot_be_renamed_with_its_corrections_keeps_its_name(shop: Collection) -> None:
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery"})
-    shop.correct({"parcel-2": "screen"}, run="kinds")
+    assert shop.correct({"parcel-2": "screen"}, run="kinds").run == "kinds"
     with pytest.raises(UsageError, match="the correction run 'kinds' already exists: choose another name"):
         shop.rename_run("labels", "kinds", kind="label")
     assert sorted((run.kind, run.name) for run in shop.runs()) == [
@@ -319,6 +320,7 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     assert labels_of(shop)["parcel-9"] == "screen"
     assert sonde("correct", shop.path, "parcel-9", "--forget").said == ["2 corrections kept"]
     sonde("correct", shop.path, "parcel-9").refused("needs ids and --label", code=2)
+    assert sonde("correct", shop.path, "--unsure", "-k", 1).said[-1] == "run labels"
     sonde("correct", shop.path, "--unsure", "--forget").refused("choose one of", code=2)
     (tmp_path / "bad.csv").write_text("name,label\na,b\n")
     sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused("row 1 of", "needs an id and a label", code=2)
@@ -337,7 +339,7 @@ def test_a_misspelt_run_is_not_corrected(shop: Collection) -> None:
     assert shop.runs("correction") == []
     with pytest.raises(UsageError, match=r"has no label 'none': .*none of these"):
         shop.correct({"parcel-1": "none"}, run="mine")
-    assert shop.correct({"parcel-1": "None of these"}, run="mine") == 1
+    assert shop.correct({"parcel-1": "None of these"}, run="mine").total == 1
     assert shop.corrections("mine")[0].labels == ()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -249,7 +250,7 @@ def test_evaluation_against_a_column(folder: Path) -> None:
     collection.label(["apple", "music"], engine="similarity", threshold=0.0)
     quality = evaluate_labels(collection.stored, None, "truth")
     assert quality.run == "labels" and quality.notes == (
-        "the run has no label for these values of 'truth': cloud, river",
+        "the run has no label for these values of 'truth': cloud, river; documents with these values count as wrong",
     )
     true = [row["truth"].lower() for row in documents()]
     frame = collection.to_pandas()
@@ -271,8 +272,33 @@ def test_the_run_that_has_the_labels_of_the_column_is_evaluated(folder: Path) ->
     collection.label(["apple", "music", "cloud", "river"], engine="similarity", threshold=0.0, name="truth run")
     collection.label(["angry", "calm", "music"], engine="similarity", threshold=0.0, name="mood")
     assert evaluate_labels(collection.stored, None, "truth").run == "truth run"
-    assert evaluate_labels(collection.stored, "mood", "truth").run == "mood"
-    assert evaluate_labels(collection.stored, None, "year").run == "mood", "where none matches, the newest"
+    with pytest.raises(UsageError, match="no value of 'truth' is a label of the run 'mood'"):
+        evaluate_labels(collection.stored, "mood", "truth")
+
+
+def test_a_column_that_has_none_of_the_labels_is_refused(sonde: Command, folder: Path) -> None:
+    opened(folder).label(["music", "apple", "a" * 60, "zoo"], engine="similarity", threshold=0.0)
+    said = "no value of 'year' is a label of the run 'labels': the values are '2000', '2001', '2002', …; "
+    said += f"the labels are '{'a' * 40}…', 'apple', 'music', …; choose another "
+    with pytest.raises(UsageError, match=re.escape(f"{said}truth or run")):
+        evaluate_labels(opened(folder).stored, None, "year")
+    sonde("evaluate", "labels", folder, "--truth", "year").refused(f"{said}--truth or --run", code=2)
+
+
+def test_documents_without_a_value_are_left_out_and_none_of_these_is_wrong(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    truths = ["apple", "river", "none of these", None]
+    rows = [{"id": str(n), "text": f"apple river {n}", "truth": truths[n % 4]} for n in range(12)]
+    index(rows, tmp_path / "c.sonde", text="text", id="id", encoder=encoder)
+    collection = Collection.open(tmp_path / "c.sonde", encoder=encoder)
+    assert "none of these" not in collection.label(["apple", "river"]).counts
+    quality = collection.evaluate_labels("labels", "truth")
+    assert (quality.documents, quality.accuracy <= 6 / 9) == (9, True)
+    assert {each.label: (each.recall, each.support) for each in quality.classes}["none of these"] == (0, 3)
+    assert quality.notes == (
+        "the run has no label for these values of 'truth': none of these; documents with these values count as wrong",
+        "3 documents without a value in 'truth' left out",
+    )
 
 
 @pytest.fixture

@@ -67,3 +67,23 @@ def test_an_update_with_only_empty_groups_is_refused(shop: Collection) -> None:
     shop.edit_taxonomy("move", "few", ids=["d0"], to="parcels")
     shop.edit_taxonomy("move", "few", ids=["d2"], to="batteries")
     assert shop.update_taxonomy("few").added == 38
+
+
+def test_a_move_by_a_filter_says_what_locked_groups_keep(shop: Collection) -> None:
+    inside = {group.number: group.total for group in shop.taxonomy().groups}
+    shop.edit_taxonomy("lock", groups=[0, 1])
+    entry = shop.edit_taxonomy("move", where="n >= 0", to=3)
+    assert entry and entry.documents == inside[2]
+    kept = f"locked groups keep {inside[0] + inside[1]} of {sum(inside.values())} documents: "
+    assert entry.said.startswith(f"moved {inside[2] + inside[3]} documents to 3 'weak'; {kept}")
+    assert f"0 'late' ({inside[0]})" in entry.said and f"1 'lost' ({inside[1]})" in entry.said
+    assert entry.said.endswith("; to move them too, unlock these groups first")
+    before = rows_of(shop.path)
+    for given in ({"where": "n >= 0", "ids": ["d0"]}, {"where": '"taxonomy:tree" = 0'}):
+        with pytest.raises(UsageError, match=r"^nothing was moved: locked groups keep "):
+            shop.edit_taxonomy("move", to=3, **given)  # type: ignore[arg-type]
+    assert rows_of(shop.path) == before
+    entry = shop.edit_taxonomy("move", where="n >= 0", to=0)
+    assert entry and entry.said.startswith(f"moved {sum(inside.values()) - inside[1]} documents to 0 'late'; "), (
+        "may join"
+    )

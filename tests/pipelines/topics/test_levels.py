@@ -326,6 +326,11 @@ def test_the_command_line_shows_levels(sonde: Command, tmp_path: Path) -> None:
         json.loads(line)
         for line in sonde("runs", "show", made.path, "topics", "--kind", "fine", "--json").out.splitlines()
     ] == fine
+    said = f"--reduce-to 900 gives 4 topics: the level coarse has no more; --level fine has {len(fine)}"
+    few = sonde("topics", made.path, "--reduce-to", 900, "--name", "few")
+    assert (few.code, said in few.err) == (0, True)
+    said = f"--reduce-to 900 gives {len(fine)} topics: the run has no more groups"
+    assert said in sonde("runs", "merge", made.path, "few", "--reduce-to", 900).err
     sonde("runs", "merge", made.path, "fine:topics", 0, 1).refused("is a level of the topic run", code=2)
     sonde("runs", "delete", made.path, "fine:topics").refused("is a part of the topic run", code=2)
     sonde("topics", made.path, "--method", "levels", "--min-size", 3).refused("--min-size is for dense groups", code=2)

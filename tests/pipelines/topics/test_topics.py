@@ -140,7 +140,9 @@ def test_numbers_stay_when_a_run_is_made_again_on_a_grown_collection(own: Collec
 def test_outliers_are_kept_apart_or_put_in_the_nearest_topic(tmp_path: Path, sonde: Command) -> None:
     made = collection(tmp_path / "c.sonde", [*rows(), {"id": "odd", "text": "zebra quantum", "theme": "", "stars": 1}])
     assert by_id(made.topics("near", min_size=10))["odd"] >= 0
-    kept = made.topics("keep", min_size=10, outliers="keep", names="terms")
+    said: list[object] = []
+    kept = made.topics("keep", min_size=10, outliers="keep", names="terms", reduce_to=9, progress=said.append)
+    assert "reduce_to 9 gives 4 topics: there are no more dense groups (try a smaller min_size)" in said
     assert by_id(kept)["odd"] == -1
     assert kept.outliers == sum(number < 0 for number in by_id(kept).values()) < 20
     assert "odd" in {member.id for member in kept.documents(-1, 100)}

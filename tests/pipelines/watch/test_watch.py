@@ -113,7 +113,6 @@ def test_a_watch_keeps_what_is_taken_and_gives_the_same_again(shop: Collection) 
     ("since", "options", "error", "message"),
     [
         ("", {}, UsageError, "say what is new: since takes a date such as 2026-11-01, or the name of a run"),
-        ("2027-01-01", {}, SondeError, "there are no new documents to compare since '2027-01-01': add documents"),
         ("2026-01-01", {}, SondeError, "there are no old documents to compare since '2026-01-01': give a later date"),
         ("october", {}, SondeError, "there is no run 'october' in this collection"),
         ("october", {"date": "day"}, UsageError, "since 'october' is not a date, which date needs"),
@@ -140,8 +139,8 @@ def test_runs_and_columns_that_cannot_tell_are_refused(shop: Collection) -> None
     ):
         shop.watch("2026-11-01", run="mine")
     shop.cluster("all", k=2)
-    with pytest.raises(SondeError, match="there are no new documents to compare since 'all'"):
-        shop.watch("all")
+    found = shop.watch("all", name="quiet")
+    assert (found.new, found.old, found.changes, found.groups) == (0, 550, (), None)
     shop.put([{"id": "other", "text": "cars", "metadata": {"sent": NEW}}])
     with pytest.raises(UsageError, match=r"several columns hold dates: choose one with date \(day, sent\)"):
         shop.watch("2026-11-01")
@@ -190,6 +189,14 @@ def test_without_a_change_an_alert_ends_with_0(sonde: Command, tmp_path: Path) -
     assert (quiet.code, quiet.out) == (0, "no significant change\n")
 
 
+def test_without_new_documents_the_command_is_one_line_and_ends_with_0(shop: Collection, sonde: Command) -> None:
+    quiet = sonde("watch", shop.path, "--since", "2027-01-01", "--alert")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "no new documents since '2027-01-01'\n", "")
+    assert shop.run("watch", WATCH).items == []
+    found = json.loads(sonde("watch", shop.path, "--since", "2027-01-01", "--json", "--name", "again").out)
+    assert (found["new"], found["old"], found["changes"]) == (0, 550, [])
+
+
 def test_bad_usage_of_the_command_is_one_line(shop: Collection, sonde: Command, tmp_path: Path) -> None:
     sonde("watch", shop.path, "--since", "2026-11-01", "--alarms", "2").refused("--alarms is 2.0", code=2)
     page = tmp_path / "new.pdf"
@@ -204,8 +211,7 @@ def test_midnight_is_the_day(shop: Collection) -> None:
     assert [(found.new, found.old) for found in parts] == [(100, 450)] * 3
     assert len({tuple(change.title for change in found.changes) for found in parts}) == 1
     assert parts[0].changes
-    with pytest.raises(SondeError, match="there are no new documents to compare since '2026-11-05T12:00'"):
-        shop.watch("2026-11-05T12:00")
+    assert shop.watch("2026-11-05T12:00").new == 0
 
 
 @pytest.mark.parametrize("since", ["2026-11-31", "01/11/2026", "2026-11-1", "1.11.2026"])

@@ -1,0 +1,91 @@
+"""Notes on a labelling: what a user should check, and what to do about it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...indexer.errors import Message, arg
+from ...indexer.wording import counted
+from .labels import NONE_NAME, Label
+from .outcome import LabelReport
+from .refusal import HALF
+from .settings import LabelSettings
+
+MOST = 1 / 2
+"""Share of all documents above which a static model has probably given one label too many."""
+FEWEST = 20
+"""Documents that a label needs before the corrections, for a note on how many it lost."""
+LOST = 3 / 4
+
+
+def notes_of(
+    report: LabelReport, settings: LabelSettings, none: np.ndarray | None, static: bool, lost: Sequence[str]
+) -> tuple[str, ...]:
+    """Return notes on a run, each a sentence.
+
+    Args:
+        report: The run's report.
+        settings: The settings.
+        none: float [n], the chance of none of each document, if there is one.
+        static: Whether the labels come from the similarity of a static model.
+        lost: What `losses` returns.
+    """
+    large = [name for name in report.counts if static and _takes_most(report, name)]
+    notes = [
+        f"{name!r} takes {report.counts[name] / report.documents:.0%} of all documents, which a static model often gets"
+        f" wrong: read some of them, or use {arg('engine')} nli"
+        for name in large
+    ]
+    notes += [
+        f"{name!r} takes a third of all documents or more, mostly by narrow margins"
+        for name in report.doubtful
+        if name not in large
+    ]
+    notes += [*_of_none(report, settings, none), *lost]
+    if report.changed:
+        notes.append(f"{counted(report.changed, 'document')} left out: changed during the run")
+    return tuple(Message(note) for note in notes)
+
+
+def _takes_most(report: LabelReport, name: str) -> bool:
+    """Whether a label of three or more takes more than half of all documents."""
+    labels = len(report.counts.keys() - {NONE_NAME})
+    return labels > 2 and name != NONE_NAME and report.counts[name] > MOST * report.documents
+
+
+def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | None) -> list[str]:
+    if NONE_NAME in report.counts or none is None:
+        return []
+    correcting = f"correct 50 documents or more, some of them to {NONE_NAME!r}, and label again"
+    if settings.promise is not None:
+        return [f"no document was refused: if some fit no label, give a larger {arg('promise')}, or {correcting}"]
+    if settings.none:
+        said = f"no document was refused: the highest chance of none is {none.max():.2f}, and {arg('none')} refuses"
+        return [f"{said} from {HALF} on. If some fit no label, give {arg('promise')} 0.1, or {correcting}"]
+    if not report.likely_none:
+        return []
+    many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
+    return [f"{many} ({report.likely_none / report.documents:.1%}) probably {verb} no label: see {arg('none')}"]
+
+
+def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> list[str]:
+    """Return a note for each label that lost more than three quarters of its documents to the corrections.
+
+    Args:
+        labels: The labels.
+        before: int64 [m], a label for each entry without the corrections; -1 for none.
+        after: int64 [m], the same with them.
+        truth: float [corrected, labels], 1 for each label of a corrected document.
+    """
+    notes = []
+    for number, label in enumerate(labels):
+        had, has = int((before == number).sum()), int((after == number).sum())
+        if had < FEWEST or has >= (1 - LOST) * had:
+            continue
+        favour = int((truth[:, number] > 0).sum())
+        naming = f"{favour:,} {'names' if favour == 1 else 'name'} it"
+        notes.append(
+            f"{label.name!r} has {counted(has, 'document')}, and {had:,} without the corrections, of which {naming}:"
+            f" if {has:,} are too few, find more documents of this label and correct them"
+        )
+    return notes

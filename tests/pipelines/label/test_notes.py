@@ -1,0 +1,89 @@
+"""Notes on a labelling: nothing refused, a label that takes most documents, labels that corrections empty."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import Command
+from fake_encoder import FakeEncoder
+from themes import collection, rows
+
+from sonde.app.api import Collection, index
+from sonde.pipelines.label import Label, LabelReport, LabelSettings
+from sonde.pipelines.label.notes import losses, notes_of
+
+LABELS = ["parcel", "battery", "screen", "refund"]
+REPORT = LabelReport("r", "similarity", "m", 100, {"a": 60, "b": 30, "c": 10}, 0, 300, 0, None, 0, 0, 0, 0.1, 0)
+CORRECTING = "correct 50 documents or more, some of them to 'none of these', and label again"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Collection:
+    return collection(tmp_path / "shop.sonde", rows())
+
+
+def test_nothing_refused_says_what_to_do(shop: Collection, sonde: Command) -> None:
+    report = shop.label(LABELS, none=True)
+    highest = max(each.none or 0 for each in shop.classify([row["text"] for row in shop.rows()], LABELS))
+    said = f"no document was refused: the highest chance of none is {highest:.2f}, and "
+    assert report.notes == (f"{said}none refuses from 0.5 on. If some fit no label, give promise 0.1, or {CORRECTING}",)
+    assert report.to_dict()["notes"] == list(report.notes)
+    ran = sonde("label", shop.path, "--labels", ",".join(LABELS), "--engine", "similarity", "--none", "--replace")
+    rest = f"--none refuses from 0.5 on. If some fit no label, give --promise 0.1, or {CORRECTING}"
+    assert f"note: {said}{rest}" in ran.said
+
+
+def test_notes_on_refusals_by_hand() -> None:
+    chances = np.array([0.1, 0.2])
+    assert notes_of(REPORT, LabelSettings(), chances, False, ()) == ()
+    [note] = notes_of(REPORT, LabelSettings(promise=0.01), chances, False, ())
+    assert note == f"no document was refused: if some fit no label, give a larger promise, or {CORRECTING}"
+    [note] = notes_of(replace(REPORT, likely_none=1), LabelSettings(), chances, False, ())
+    assert note == "1 document (1.0%) probably fits no label: see none"
+    refused = replace(REPORT, counts={**REPORT.counts, "none of these": 1})
+    assert notes_of(refused, LabelSettings(none=True), chances, False, ()) == ()
+
+
+def test_a_label_that_takes_most_documents_of_a_static_model_is_doubted() -> None:
+    [note] = notes_of(REPORT, LabelSettings(), None, True, ())
+    assert note.startswith("'a' takes 60% of all documents, which a static model often gets wrong: read some of them")
+    assert notes_of(replace(REPORT, doubtful=("a",)), LabelSettings(), None, True, ()) == (note,)
+    two = replace(REPORT, counts={"a": 60, "b": 40})
+    assert notes_of(two, LabelSettings(), None, True, ()) == (), "one of two labels takes half in any case"
+    refused = replace(REPORT, counts={"a": 20, "b": 20, "c": 0, "none of these": 60})
+    assert notes_of(refused, LabelSettings(), None, True, ()) == ()
+
+
+def test_a_static_collection_gets_the_note(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    encoder.spec = replace(FakeEncoder.spec, kind="static")
+    texts = [{"id": str(n), "text": f"{('apple', 'river', 'cloud')[max(0, n % 10 - 7)]} {n}"} for n in range(60)]
+    index(texts, tmp_path / "c.sonde", text="text", id="id", encoder=encoder)
+    report = Collection.open(tmp_path / "c.sonde", encoder=encoder).label(["apple", "river", "cloud"])
+    assert report.counts["apple"] == 48
+    assert report.notes[0].startswith("'apple' takes 80% of all documents, which a static model often gets wrong")
+
+
+def test_labels_that_lost_most_documents_by_hand() -> None:
+    before = np.repeat([0, 1, 2, -1], [20, 20, 19, 5])
+    after = np.repeat([0, 1, 2, -1], [4, 5, 0, 55])
+    truth = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    assert losses([Label("a"), Label("b"), Label("c")], before, after, truth) == [
+        "'a' has 4 documents, and 20 without the corrections, of which 1 names it: if 4 are too few, find more "
+        "documents of this label and correct them"
+    ]
+
+
+def test_a_label_that_corrections_empty_is_named(shop: Collection) -> None:
+    assert shop.label(LABELS).counts["refund"] == 30
+    own = [row["id"] for row in shop.rows() if row["label:labels"] == "refund"]
+    shop.correct(dict.fromkeys(own[:24], "parcel"))
+    report = shop.label(LABELS, replace=True)
+    left = report.counts["refund"]
+    assert left < 8
+    assert report.notes[-1].startswith(f"'refund' has {left} document")
+    assert "and 30 without the corrections, of which 0 name it" in report.notes[-1]
+    without = shop.label(LABELS, replace=True, corrections=False)
+    assert not any("without the corrections" in note for note in without.notes)
