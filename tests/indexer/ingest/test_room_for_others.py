@@ -1,4 +1,4 @@
-"""A long index run makes room for writers that wait, between two commits; what they wrote stays, and so does its own."""
+"""A long index run makes room for writers that wait, between two commits; what both wrote stays."""
 
 import shutil
 import threading
