@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from ...indexer.errors import UsageError, arg
 from ...indexer.progress import Notify, silent
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
@@ -70,7 +71,7 @@ class Evaluating(Opened):
         truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
         return evaluate_search(self.stored, asked, truth, variants)
 
-    def evaluate_labels(self, run: str | None, truth: str) -> "LabelQuality":
+    def evaluate_labels(self, run: str | None = None, truth: str | None = None) -> "LabelQuality":
         """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
 
         Args:
@@ -78,17 +79,19 @@ class Evaluating(Opened):
             truth: The metadata column that holds the true labels.
 
         Raises:
-            UsageError: The column does not exist.
+            UsageError: The column does not exist, or none was given.
             SondeError: The run does not exist, or no document has both a label and a true label.
 
         Example:
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
             {'fruit': 2, 'vehicles': 1}
-            >>> fruit.evaluate_labels("labels", truth="kind").accuracy
+            >>> fruit.evaluate_labels(truth="kind").accuracy
             1.0
         """
         from ...pipelines.evaluate.groups import evaluate_labels
 
+        if truth is None:
+            raise UsageError(f"{arg('truth')} is missing: name the column with the true labels", field="truth")
         return evaluate_labels(self.stored, run, truth)
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":

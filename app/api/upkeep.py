@@ -1,7 +1,7 @@
 """Maintain a collection: report, add, delete, compact, verify, repair, read and export."""
 
 import reprlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...indexer.document import Document
-from ...indexer.errors import Ids, OtherModelError, UsageError, as_text, as_texts
+from ...indexer.errors import Ids, OtherModelError, UsageError, as_texts
 from ...indexer.progress import Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
@@ -56,14 +56,15 @@ class Upkeep(Opened):
 
         return info(self.stored)
 
-    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
+    def put(self, documents: Any, *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in one commit.
 
         Of several documents with the same id, the last is kept, and `duplicate_ids` of the report counts the others.
 
         Args:
-            documents: `sonde.Document`s, or mappings with the keys id, text, title and metadata. A metadata field of
-                type text stores any value as text: 5 becomes "5".
+            documents: `sonde.Document`s, mappings, or a table such as a DataFrame. A mapping or a row has an id, a text
+                and, optionally, a title. All other values become metadata, as in `index`; `metadata` may hold them too.
+                A metadata field of type text stores any value as text: 5 becomes "5".
             progress: Receives progress and messages.
 
         Raises:
@@ -79,14 +80,12 @@ class Upkeep(Opened):
             1
         """
         from ...indexer.ingest import BuildSettings, index_documents
-        from ...indexer.readers.given import with_checked_fields
+        from ...indexer.readers.given import given_documents, with_checked_fields
         from ...indexer.sharded.build import index_sharded
 
-        if isinstance(documents, (str, bytes, Mapping)):
-            raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
+        given = given_documents(documents)
         if not self.stored.sharded:
             check_folder(self.path)
-        given = [each if isinstance(each, Document) else _document(each) for each in documents]
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(with_checked_fields(document), fields) for document in given]
@@ -283,18 +282,6 @@ class Upkeep(Opened):
             ['id', 'title', 'text']
         """
         return exporting.to_pandas(self.stored, vectors=vectors)
-
-
-def _document(given: Mapping[str, Any]) -> Document:
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
-    if unknown := set(given) - {"id", "text", "title", "metadata"}:
-        raise UsageError(f"a document has no field {sorted(unknown)[0]!r}: use id, text, title and metadata")
-    if given.get("id") is None or given.get("text") is None:
-        raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
-    key = as_text(given["id"], "id")
-    text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")
-    return Document(text, title, key, given.get("metadata", {}), origin=key)
 
 
 def _typed(document: Document, fields: Mapping[str, Field]) -> Document:

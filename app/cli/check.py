@@ -35,7 +35,8 @@ def check(
         ),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="A,B", help="Kinds of checks, separated by commas; default: all.")
+        str | None,
+        typer.Option("--only", "--kinds", metavar="A,B", help="Kinds of checks, separated by commas; default: all."),
     ] = None,
     region: Annotated[
         str | None,

@@ -93,12 +93,13 @@ def _print_counts(found: "Counts", json: bool) -> None:
     if json:
         extremes = {name: json_value(getattr(found, name)) for name in ("low", "high", "mean")}
         values = [{"value": json_value(value), "documents": many} for value, many in found.values]
-        print_json({**about, **extremes, "values": values})
+        names = [{"name": name} for name in found.names] or [{}] * len(values)
+        print_json({**about, **extremes, "values": [value | name for value, name in zip(values, names, strict=True)]})
         return
-    names = [snippet(str(json_value(value)), WIDTH) for value, _ in found.values]
-    width = max([len(name) for name in names], default=0)
-    for name, (_, many) in zip(names, found.values, strict=True):
-        print(f"{name:<{width}}  {many:>8,}")
+    shown = [snippet(str(json_value(value)), WIDTH) for value, _ in found.values]
+    width = max(map(len, shown), default=0)
+    for value, (_, many), name in zip(shown, found.values, found.names or shown, strict=True):
+        print(f"{value:<{width}}  {many:>8,}" + (f"  {snippet(name)}" if name != value else ""))
     if found.distinct > len(found.values):
         print(f"… {found.distinct - len(found.values):,} more values")
     mean = f", mean {found.mean:.6g}" if found.mean is not None else ""

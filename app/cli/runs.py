@@ -242,7 +242,7 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
       sonde runs update news.sonde topics
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TAXONOMY, TOPIC, TOPIC_KINDS
+    from ...indexer.store.kinds import CLUSTER, LABEL, MAP, TAXONOMY, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     with progress() as notify:
@@ -262,7 +262,9 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
         elif found is TAXONOMY:
             added = opened.update_taxonomy(chosen.name, progress=notify).said
         else:
-            raise UsageError(f"{run!r} is a {found} run: only cluster, topic, map and taxonomy runs can be updated")
+            said = f"{run!r} is a {found} run: only cluster, topic, map and taxonomy runs can be updated"
+            advice = f"; for new documents, run `sonde label` again with the same labels, --name {run} and --replace"
+            raise UsageError(said + (advice if found is LABEL else ""))
     print(f"{run}: {added}")
 
 

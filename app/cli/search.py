@@ -286,7 +286,7 @@ def _print_hit(hit: "Hit", mode: "Mode", fields: list[str]) -> None:
     weak = " weak" if hit.weak else ""
     title = "" if hit.title in hit.id else f" · {snippet(hit.title, 80)}"
     more = f"  and {len(hit.copies):,} more" if hit.copies else ""
-    print(f"{hit.rank:>3}. {hit.relevance:.2f}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)}){more}")
+    print(f"{hit.rank:>3}. {hit.relevance_shown}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)}){more}")
     if hit.excerpt.text.strip():
         print(f"     {snippet(hit.shown, LENGTH)}")
     if hit.why:

@@ -11,7 +11,7 @@ from ...indexer.wording import counted
 from .cluster import print_items
 from .map import curve_points, draw_curve, print_curve
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
-from .topic import print_topic, print_topics, show_breakdown, show_tree, topic_line
+from .topic import print_closest, print_topic, print_topics, show_breakdown, show_tree
 
 if TYPE_CHECKING:
     from ...indexer.store.kinds import RunKind
@@ -118,8 +118,7 @@ def _show_topics(
     if number is not None:
         print_topic(topics, number, k, json)
     elif search is not None:
-        for each, cosine in topics.search(search, k):
-            print_json(each.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {topic_line(each)}")
+        print_closest(topics, search, k, json)
     elif text is not None:
         print_topic_of(topics, text, json)
     elif by is not None:

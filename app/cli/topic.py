@@ -1,6 +1,7 @@
 """What a topic run holds, as `sonde runs show` and `sonde runs draw` print and draw it; and the old `sonde topic`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -86,8 +87,7 @@ def topic(
     if number is not None:
         print_topic(found, number, k, json)
     elif search is not None:
-        for each, cosine in found.search(search, k):
-            print_json(each.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {topic_line(each)}")
+        print_closest(found, search, k, json)
     elif text is not None:
         [answer] = found.of([text])
         shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
@@ -101,23 +101,40 @@ def topic(
         print_topics(found, json)
 
 
+HEAD = f"{'number':>6} {'size':>9} {'share':>6} {'accuracy':>8}  name"
+"""The head of the columns of `topic_line`, as in the table of `print_items`."""
+BESIDE = " " * HEAD.index("name")
+FEW = 5
+"""Topics below which a note says that there are finer ones: the coarse level of other collections has 5 to 12."""
+
+
 def topic_line(topic: "Topic") -> str:
     """Return a topic's number, size, share, name accuracy and name as one line."""
     told = "–" if topic.name_accuracy is None else f"{topic.name_accuracy:.2f}"
-    return f"{topic.number:>4} {topic.size:>9,} {topic.share:>6.1%} {told:>5}  {snippet(topic.name, 60)}"
+    return f"{topic.number:>6} {topic.size:>9,} {topic.share:>6.1%} {told:>8}  {snippet(topic.name, 60)}"
+
+
+def print_closest(found: "Topics", query: str, k: int, json: bool) -> None:
+    """Print the topics closest to a query, with their cosines."""
+    if not json:
+        print(f"{'cosine':>6}  {HEAD}")
+    for topic, cosine in found.search(query, k):
+        print_json(topic.to_dict() | {"score": cosine}) if json else print(f"{cosine:>6.3f}  {topic_line(topic)}")
 
 
 def print_topics(found: "Topics", json: bool) -> None:
     """Print the topics of a run with their terms, the largest groups inside each, and the levels."""
     inside = {} if json else found.inside()
+    if len(found) and not json:
+        print(HEAD)
     for topic in found:
         if json:
             print_json({"run": found.name} | topic.to_dict())
             continue
         print(topic_line(topic))
-        print(f"{'':29}{snippet(', '.join(term for term, _ in topic.terms[:8]), 90)}")
+        print(BESIDE + snippet(", ".join(term for term, _ in topic.terms[:8]), 90))
         if topic.number in inside:
-            print(f"{'':29}{_inside(inside[topic.number])}")
+            print(BESIDE + _inside(inside[topic.number]))
     report = found.run.report
     parts = [counted(len(found), "topic"), counted(found.run.documents, "document")]
     parts += [_levels(found)] if found.levels else []
@@ -137,6 +154,18 @@ def print_topics(found: "Topics", json: bool) -> None:
         low, high = report["equal"]
         about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
         say(f"{found.name}: the number of groups is not clear: {about}")
+    if finer := _finer(found):
+        few = counted(len(found), "topic")
+        say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")
+
+
+def _finer(found: "Topics") -> str:
+    """Return how to see the finer levels of a run whose suggested topics are few; "" where they are not."""
+    if len(found) >= FEW or found.level != found.suggested:
+        return ""
+    sizes = {f"{name}:{found.run.name}": size for name, size in found.levels.items() if size > len(found)}
+    shown = (f"sonde runs show {found.collection.path} {quote(name)} ({size:,})" for name, size in sizes.items())
+    return " · ".join(shown)
 
 
 SHOWN_INSIDE = 3
@@ -162,6 +191,7 @@ def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
     """Print a topic's terms, keywords and best documents."""
     if not json and number >= 0:
         topic = found.topic(number)
+        print(HEAD)
         print(topic_line(topic))
         print(f"  terms     {', '.join(f'{term} {weight:.4f}' for term, weight in topic.terms)}")
         if topic.keywords:

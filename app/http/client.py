@@ -1,13 +1,12 @@
 """A collection on another machine, with the same methods as a local one."""
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from ...indexer.document import Document
 from ...indexer.errors import (
     MissingExtraError,
     NothingToIndexError,
@@ -135,16 +134,16 @@ class RemoteCollection(Local):
         return np.array(self._post("/embed", {"texts": as_texts(texts, "text"), "query": query})["vectors"], np.float32)
 
     @checked
-    def put(self, documents: Sequence[Document | Mapping[str, Any]], *, progress: Notify = silent) -> "BuildReport":
+    def put(self, documents: Any, *, progress: Notify = silent) -> "BuildReport":
         """Add documents, or replace those with the same id, in commits of 500; see the local method.
 
         Raises:
             UsageError: A document cannot be used; earlier commits of 500 documents are already written.
             SondeError: The key allows only reading, another process is writing, or a reason listed under `search`.
         """
-        if isinstance(documents, (str, bytes, Mapping)):
-            raise UsageError(f"{reprlib.repr(documents)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-        given = list(documents)
+        from ...indexer.readers.given import given_documents
+
+        given = given_documents(documents)
         parts = [given[at : at + AT_ONCE] for at in range(0, len(given), AT_ONCE)] or [[]]
         return reduce(_together, (self.call("write/put", {"documents": part}) for part in parts))
 

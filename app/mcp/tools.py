@@ -161,6 +161,7 @@ class Tools:
             "high": json_value(found.high),
             "mean": json_value(found.mean),
             "values": [{"value": json_value(value), "documents": count} for value, count in found.values],
+            "names": list(found.names) or None,
         }
         return {name: value for name, value in counted.items() if value is not None}
 

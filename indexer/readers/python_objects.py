@@ -58,6 +58,11 @@ def python_source(source: Any) -> PythonObject:
     return PythonObject(name, lambda meter: _elements(source, meter), _length(source), once)
 
 
+def is_table(source: object) -> bool:
+    """Return whether an object is a DataFrame, an Arrow table or a dataset, rather than a list of anything."""
+    return _kind(source) in _READERS
+
+
 def _kind(source: Any) -> tuple[str, str]:
     """Library and class name of the first class in the object's ancestry that there is a reader for."""
     kinds = [(base.__module__.split(".")[0], base.__name__) for base in type(source).__mro__]

@@ -14,8 +14,8 @@ from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.kinds import NAME_SUFFIX
-from ...indexer.store.members import names_above, numbers_above
-from ...indexer.store.runs import RunColumns, list_runs
+from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
+from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
@@ -41,6 +41,8 @@ class Counts:
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
+        names: For a run's column of numbers, the name of each group in `values`; for a taxonomy, the path to it, also
+            for its column of names, unless several groups have that name. Empty for other columns.
     """
 
     column: str
@@ -51,6 +53,7 @@ class Counts:
     low: Value = None
     high: Value = None
     mean: float | None = None
+    names: tuple[str, ...] = ()
 
 
 def count_by(view: View, column: str, where: str | None = None, period: Period | None = None) -> Counts:
@@ -80,7 +83,11 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
     cells = _cells(view, runs, column, docs)
     found = _counted(column, len(docs), cells, period)
     # The number of a group is a name: it has no mean.
-    return found if column in view.fields else replace(found, low=None, high=None, mean=None)
+    if column in view.fields:
+        return found
+    named = _names(view, runs, column)
+    names = tuple(named.get(value, str(value)) for value, _ in found.values) if named else ()
+    return replace(found, low=None, high=None, mean=None, names=names)
 
 
 def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:
@@ -91,6 +98,21 @@ def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Itera
         rows = view.catalog.metadata(some) if column in view.fields else runs.of(some)
         having = (row for row in rows.values() if row.get(column) is not None)
         yield from (groups.get(row[main], row[column]) if groups else row[column] for row in having)
+
+
+def _names(view: View, runs: RunColumns, column: str) -> Mapping[Any, str]:
+    """Return what to call the values of a run's column: the names of numbers, and the paths in a taxonomy."""
+    main = column.removesuffix(NAME_SUFFIX)
+    run = next((run for run in list_runs(view.catalog, count=False) if runs.names.get(run.number) == main), None)
+    if run is None or (column == main and f"{main}{NAME_SUFFIX}" not in runs.types):
+        return {}
+    if not run.kind.nested:
+        return {item.number: item.name for item in items_of(view.catalog, run)} if column == main else {}
+    chains = lineages(view.catalog, run)
+    if column == main:
+        return {number: SEPARATOR.join(chain) for number, chain in chains.items()}
+    often = Counter(chain[-1] for chain in chains.values())
+    return {chain[-1]: SEPARATOR.join(chain) for chain in chains.values() if often[chain[-1]] == 1}
 
 
 def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any, Sequence[Value]]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 
@@ -14,7 +15,18 @@ from .filters import empty_hint
 from .first_stage import FirstStage
 from .fusion import Ranked
 from .rerank.stage import SecondStage
-from .results import NOT_CLOSE, NOTHING_ANSWERS, PARTIAL, Hit, Passage, Reranking, Results, Sentence
+from .results import (
+    NOT_CLOSE,
+    NOTHING_ANSWERS,
+    PARTIAL,
+    STATIC_TOKENS,
+    Hit,
+    Passage,
+    Reranking,
+    Results,
+    Sentence,
+    rounded_down,
+)
 from .settings import SearchSettings
 from .why import explain
 
@@ -60,6 +72,8 @@ def build_results(
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
             "the others follow in the first stage's order",
         )
+    if reranking and reranking.model == "late" and view.collection.spec.kind == "static":
+        notes += (STATIC_TOKENS,)
     return Results(
         query, settings.mode, tuple(hits), strategy, notes, 0.0, reranking, fusion=ranked.weight, tuned=stage.tuned,
         missing_shards=stage.missing,
@@ -125,7 +139,8 @@ def _nothing(kept: Ranked, weak: float, worded: Iterable[bool]) -> tuple[str, ..
     """
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
-    figures = f"the highest relevance is {best:.2f}, and hits below {weak:.2f} are weak"
+    below = ceil(round(100 * weak, 6)) / 100  # rounded apart, so that the two never look equal
+    figures = f"the highest relevance is {rounded_down(best):.2f}, and hits below {below:.2f} are weak"
     having = sum(worded) if kept.dense is not None else 0
     if not having:
         return (f"{NOTHING_ANSWERS}: {figures}",)

@@ -1,5 +1,6 @@
 """The results of a search."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, overload
@@ -117,6 +118,18 @@ class Why:
     matches: tuple[Match, ...] = ()
 
 
+STATIC_TOKENS = (
+    "late interaction rarely improves the order with a static model, whose tokens have no context: "
+    "name a cross-encoder as the rerank model, or change the model of the collection"
+)
+"""The note of a result that was reranked by the token embeddings of a static model."""
+
+
+def rounded_down(relevance: float) -> float:
+    """Return a relevance with two digits that is not above it."""
+    return math.floor(100 * relevance) / 100
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One document that a search found; rank 1 is the best.
@@ -148,6 +161,11 @@ class Hit:
     relevance: float = 0.0
     weak: bool = False
     copies: tuple[str, ...] = ()
+
+    @property
+    def relevance_shown(self) -> str:
+        """The relevance with two digits, rounded down for a weak hit, so that it is below the threshold as shown."""
+        return f"{rounded_down(self.relevance) if self.weak else self.relevance:.2f}"
 
     @property
     def shown(self) -> str:

@@ -62,7 +62,7 @@ LEFT = 'style="text-align: left"'
 def to_html(results: Results) -> str:
     """Return notes and hits as HTML, every text escaped: rank, relevance, title or id, and the excerpt."""
     rows = "".join(
-        f"<tr><td>{hit.rank}</td><td>{hit.relevance:.2f}{' weak' if hit.weak else ''}</td>"
+        f"<tr><td>{hit.rank}</td><td>{hit.relevance_shown}{' weak' if hit.weak else ''}</td>"
         f"<td {LEFT}>{escape(hit.title or hit.id)}{_copies(hit)}</td><td {LEFT}>{escape(hit.shown)}</td></tr>"
         for hit in results
     )

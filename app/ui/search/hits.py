@@ -29,7 +29,7 @@ def title_html(hit: Hit) -> str:
     return (
         f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
         f"<span class='sonde-title'>{name}</span>{copies}"
-        f"<span class='sonde-score'>{weak}{hit.relevance:.2f}</span></div>"
+        f"<span class='sonde-score'>{weak}{hit.relevance_shown}</span></div>"
     )
 
 

@@ -37,7 +37,7 @@ def test_a_check_prints_counts_and_the_worst_and_is_kept(sonde: Command, shop: P
 
 
 def test_a_check_as_json(sonde: Command, shop: Path) -> None:  # noqa: F811
-    told = json.loads(sonde("check", shop, "--only", "short", "--json").out)
+    told = json.loads(sonde("check", shop, "--kinds", "short", "--json").out)
     assert told == {
         "name": "check", "documents": 8, "notes": [],
         "found": {"short": [{"id": "3", "score": 0.6667, "why": "1 word"}]},

@@ -185,7 +185,8 @@ MISTAKES = {
     "merge C kmeans --reduce-to 2": "'kmeans' is a cluster run: --reduce-to is for topic runs",
     "merge C labels 0 1": "'labels' is a label run",
     "split C kmeans 0": "'kmeans' is a cluster run: split is for topic runs",
-    "update C labels": "'labels' is a label run: only cluster, topic, map and taxonomy runs can be updated",
+    "update C labels": "'labels' is a label run: only cluster, topic, map and taxonomy runs can be updated; "
+    "for new documents, run `sonde label` again with the same labels, --name labels and --replace",
     "delete C nope": "there is no run 'nope'",
 }
 

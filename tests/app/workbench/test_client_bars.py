@@ -60,6 +60,13 @@ def test_the_chart_of_a_taxonomy_shows_the_tree(show: Show) -> None:
     expect(page.get_by_role("button", name="cards > lost > abroad: 1 of 1")).to_be_visible()
 
 
+def test_the_name_of_a_group_has_more_room_than_its_bar_and_count(show: Show) -> None:
+    page = show(many())
+    page.set_viewport_size({"width": 1000, "height": 800})
+    widths = "(it) => it.clientWidth / it.closest('button').clientWidth"
+    assert page.locator(".wb-bars .wb-barname").first.evaluate(widths) > 0.5
+
+
 def test_bars_with_hits_are_shown_and_keep_their_order(show: Show) -> None:
     page = show(many())
     assert bars(page) == [f"kind {n}" for n in range(10)]

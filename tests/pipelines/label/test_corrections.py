@@ -58,6 +58,9 @@ def test_corrected_documents_do_not_count_as_right(shop: Collection) -> None:
     shop.label(LABELS, replace=True)
     found = shop.evaluate_labels("labels", "theme")
     assert (before.documents, found.documents) == (120, 118)
+    assert shop.evaluate_labels(truth="theme") == found, "the run that matches best, as on the command line"
+    with pytest.raises(UsageError, match=r"^truth is missing: name the column with the true labels$"):
+        shop.evaluate_labels()
     assert found.notes == (*before.notes, "2 documents with labels that you corrected left out")
 
 

@@ -72,6 +72,9 @@ def test_runs_are_counted_too(counted: Collection) -> None:
     assert sum(many for _, many in groups.values) == 1_200
     assert sorted(str(number) for number, _ in groups.values) == ["0", "1"]
     assert (groups.low, groups.high, groups.mean) == (None, None, None), "the number of a group is a name"
+    called = {item.number: item.name for item in counted.run("two").items}
+    assert groups.names == tuple(called[number] for number, _ in groups.values)  # type: ignore[index]
+    assert counted.count_by("cluster:two name").names == counted.count_by("tag:early").names == ()
 
 
 @pytest.mark.parametrize(

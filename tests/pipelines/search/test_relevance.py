@@ -196,6 +196,18 @@ def test_that_nothing_answers_is_said_first(sonde: Command, reviews: Path, monke
     assert "nothing here" not in sonde("similar", reviews, "1").out, "nobody asked"
 
 
+def test_a_weak_hit_is_shown_below_the_threshold(
+    sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = json.loads(sonde("search", reviews, "the battery died", "--json").out.splitlines()[0])["relevance"]
+    best, below = math.floor(100 * found) / 100, math.ceil(100 * found) / 100
+    for threshold in (found + 1e-6, below):  # which both were shown as the relevance was
+        monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", threshold)
+        note, hit = sonde("search", reviews, "the battery died").out.splitlines()[:2]
+        assert f": the highest relevance is {best:.2f}, and hits below {below:.2f} are weak" in note
+        assert f"1. {best:.2f} weak" in hit
+
+
 def test_weak_hits_that_have_all_words_are_not_denied(
     sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

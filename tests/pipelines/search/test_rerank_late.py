@@ -182,3 +182,18 @@ def test_tuning_and_evaluation_read_the_index_too(both: tuple[Path, Path]) -> No
         first = remembering.score(QUERIES[0], passages)
         assert remembering.score(QUERIES[0], passages.take([3, 4])).tolist() == first[3:5].tolist()
         assert encoder.passages == 0
+
+
+class Static(FakeEncoder):
+    """A model whose tokens have no context."""
+
+    spec = replace(FakeEncoder.spec, kind="static")
+
+
+@pytest.mark.parametrize(("encoder", "noted"), [(Static(), True), (FakeEncoder(), False)])
+def test_late_interaction_with_a_static_model_is_noted(tmp_path: Path, encoder: FakeEncoder, noted: bool) -> None:
+    texts = ["an apple by the river", "a cloud over the river"]
+    made = sonde.index(texts, tmp_path / "c.sonde", encoder=encoder)  # type: ignore[arg-type]
+    said = "late interaction rarely improves the order with a static model"
+    assert any(note.startswith(said) for note in made.search("river", rerank=True).notes) is noted
+    assert not any(note.startswith(said) for note in made.search("river").notes)

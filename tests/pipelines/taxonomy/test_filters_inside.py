@@ -149,6 +149,11 @@ def test_a_group_has_the_same_documents_in_charts_selections_filters_and_counts(
     assert desk.item_sizes(run) == dict(desk.count_by("taxonomy:taxonomy").values) == COUNTED | {-1: 1}
     by_name = dict(desk.count_by("taxonomy:taxonomy name").values)
     assert by_name == {"late": 9, "cash": 7, "it's 100%": 6, "cards": 6, "lost": 3, "no group": 1}
+    paths = desk.count_by("taxonomy:taxonomy name")
+    assert dict(zip([name for name, _ in paths.values], paths.names, strict=True)) == {
+        "late": "late", "cash": "cash", "it's 100%": "cash > it's 100%", "cards": "cards", "lost": "cards > lost",
+        "no group": "no group",
+    }  # fmt: skip
     known, missing = desk.count_by("taxonomy:taxonomy"), desk.count_by("taxonomy:taxonomy").missing
     assert (known.documents, missing) == (16, 2)
 

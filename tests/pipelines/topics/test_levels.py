@@ -319,6 +319,10 @@ def test_the_command_line_shows_levels(sonde: Command, tmp_path: Path) -> None:
     made = collection(tmp_path / "c.sonde", rows())
     ran = sonde("topics", made.path)
     assert "levels: coarse 4 (suggested), middle " in ran.err
+    assert ran.out.startswith("number      size  share accuracy  name\n     0 ")
+    assert "topics: the suggested level is coarse (4 topics); finer levels are stored too: sonde runs show " in ran.err
+    assert f"{made.path} fine:topics ({made.topic_run().levels['fine']})" in ran.err
+    assert "is coarse" not in sonde("runs", "show", made.path, "fine:topics").err
     fine = [json.loads(line) for line in sonde("runs", "show", made.path, "fine:topics", "--json").out.splitlines()]
     assert sum(topic["size"] for topic in fine) == 120
     assert {topic["parent"] for topic in fine} <= set(range(len(made.topic_run("middle:topics"))))
