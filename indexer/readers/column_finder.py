@@ -10,7 +10,7 @@ from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row
-from .values import ColumnType, cell_text, decide_type, natural
+from .values import ColumnType, cell_text, decide_type, looks_like_dates, natural
 
 _LONGEST_TITLE = 300
 _MOST_COLUMNS = 10_000
@@ -75,7 +75,9 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     taken |= finder.left_out()
     types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
-    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note)
+    texts = [name for name, kind in metadata.items() if kind == "text"]
+    dates = tuple(name for name in texts if looks_like_dates(profiles[name].values))
+    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates)
     return Roles(columns, types)
 
 

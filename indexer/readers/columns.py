@@ -132,7 +132,8 @@ class Columns:
 
     `metadata` gives the type of every other column that holds something: text, integer, real, boolean, date or list.
     `reasons` says for text, title, id and language how the column was chosen, or why there is none.
-    `parts` holds the columns of each source by name where several that differ were given together.
+    `dates` are columns of text that look like dates. `parts` holds the columns of each source by name where several that
+    differ were given together.
     """
 
     text: tuple[str, ...]
@@ -142,6 +143,7 @@ class Columns:
     metadata: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    dates: tuple[str, ...] = ()
     parts: Mapping[str, "Columns"] = field(default_factory=dict)
 
     def describe(self) -> str:
@@ -152,6 +154,9 @@ class Columns:
         if self.language:
             said.append(self._role("language", self.language))
         said.append(f"metadata: {self._metadata()}")
+        if self.dates:
+            names = ", ".join(on_one_line(name) for name in self.dates[:_SHOWN])
+            said.append(f"text, because their dates have no common, clear form such as 2024-04-03: {names}")
         if self.note:
             said.append(f"read as: {self.note}")
         return " · ".join(said)
@@ -177,7 +182,7 @@ def merged(parts: Sequence[tuple[str, Columns]]) -> Columns:
     for _, columns in parts:
         for name, kind in columns.metadata.items():
             metadata[name] = kind if metadata.get(name, kind) == kind else _wider(metadata[name], kind)
-    return Columns(first.text, first.title, first.id, first.language, metadata, first.reasons, "", dict(parts))
+    return Columns(first.text, first.title, first.id, first.language, metadata, first.reasons, parts=dict(parts))
 
 
 def _wider(one: str, other: str) -> str:

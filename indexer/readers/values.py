@@ -278,6 +278,24 @@ def _common_date(texts: Sequence[str]) -> Parse | None:
     return found[0] if found and all(reading == readings[0] for reading in readings) else None
 
 
+_LIKE_A_DATE = re.compile(
+    r"(\d{4}([-./])\d{1,2}\2\d{1,2}|\d{1,2}([-./])\d{1,2}\3(\d{4}|\d{2})|\d{1,2}[. -]+[^\W\d_]{3,9}[. -]+\d{2,4}"
+    r"|[^\W\d_]{3,9}\.? \d{1,2},? \d{4})([ T,].*)?"
+)
+_MOST_DATES = 0.8
+"""Share of the values that must look like dates: one may be a slip of the pen."""
+
+
+def looks_like_dates(values: Sequence[Value]) -> bool:
+    """Whether values are strings of which most look like dates, in whatever forms."""
+    present = [value.strip() for value in values if isinstance(value, str) and value.strip().lower() not in _NOTHING]
+    return bool(present) and sum(map(_looks_like_a_date, present)) >= _MOST_DATES * len(present)
+
+
+def _looks_like_a_date(text: str) -> bool:
+    return len(text) <= 40 and _LIKE_A_DATE.fullmatch(text) is not None
+
+
 def _dated_by(pattern: str) -> Parse:
     clock = "%H" in pattern or "%I" in pattern
 

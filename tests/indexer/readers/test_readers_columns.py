@@ -179,6 +179,26 @@ def test_real_dates_are_kept_and_strings_of_dates_become_dates():
 
 
 @pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["2024-04-03", "03/04/2024", "April 5, 2024", "13.05.24 10:15", ""], True),
+        (["03/04/2024", "05/06/2024"], True),  # April or March
+        (["13/04/2024", "05/06/2024"], False),  # one reading: dates
+        (["2024-04-03", "soon", "later"], False),
+        (["1.2", "10.20.30.40", "version 2"], False),
+    ],
+)
+def test_dates_without_a_common_form_are_named(tmp_path, cells, said):
+    path = tmp_path / "t.csv"
+    path.write_text("text;when\n" + "".join(f"Text {n} is here.;{cell}\n" for n, cell in enumerate(cells)))
+    columns = read_source(path).columns
+    assert (columns.metadata["when"] == "text") == (said or "soon" in cells or "1.2" in cells)
+    note = "text, because their dates have no common, clear form such as 2024-04-03: when"
+    assert columns.dates == (("when",) if said else ())
+    assert (note in columns.describe()) == said
+
+
+@pytest.mark.parametrize(
     ("cells", "expected"),
     [
         (["3,5", "1.234,50", "-7", ""], [3.5, 1234.5, -7.0, None]),
