@@ -132,8 +132,8 @@ class Columns:
 
     `metadata` gives the type of every other column that holds something: text, integer, real, boolean, date or list.
     `reasons` says for text, title, id and language how the column was chosen, or why there is none.
-    `dates` are columns of text that look like dates. `parts` holds the columns of each source by name where several that
-    differ were given together.
+    `dates` are columns of text that look like dates.
+    `parts` holds the columns of each source by name where several that differ were given together.
     """
 
     text: tuple[str, ...]
