@@ -331,6 +331,8 @@ def test_mistakes_on_the_command_line(sonde: Command, folder: Path, tmp_path: Pa
     sonde("label", *labels).refused("give a collection, or a text with --text", code=2)
     sonde("label", folder).refused("no labels given", code=2)
     sonde("label", folder, "--labels", "a,a").refused("'a' repeats label 1", code=2)
+    sonde("label", folder, "--labels", "a: b, c,d").refused("the comma before 'c' may be part", code=2)
+    sonde("label", folder, "--labels", "a,None of these").refused("fits: leave it out, and use --none", code=2)
     sonde("label", folder, *labels, "--labels-file", "x").refused("give one of --labels", code=2)
     sonde("label", folder, "--labels-file", tmp_path / "x").refused("cannot read the labels", "No such file")
     sonde("label", folder, *labels, "--engine", "nli", "--template", "none").refused("must hold {} once", code=2)
