@@ -176,7 +176,9 @@ def test_what_was_judged_under_other_settings_is_not_used(folder: Path, tmp_path
     with journal.open("ab") as stream:
         stream.write(b'[["torn')  # what a kill in the middle of a line leaves
     second = CountingJudge(tmp_path / "second")
-    label_collection(opened(folder).stored, LABELS, settings, judge=second)
+    said: list[Any] = []
+    label_collection(opened(folder).stored, LABELS, settings, judge=second, notify=said.append)
+    assert f"continuing: {2 * AT_ONCE} documents already judged" in said
     assert len(second.log.read_text().splitlines()) == DOCUMENTS - 2 * AT_ONCE
     third = CountingJudge(tmp_path / "third")
     with pytest.raises(SondeError, match="the judge has gone"):
