@@ -13,12 +13,15 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 
 _BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text never contains them, and `repr` escapes them
-_MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*){_END}")
+_MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*)(?:=([a-z]*))?{_END}")
 
 
-def arg(name: str) -> str:
-    """Mark the Python name of an argument or a setting, for use in a message or a notice."""
-    return f"{_BEGIN}{name}{_END}"
+def arg(name: str, value: str | None = None) -> str:
+    """Mark the Python name of an argument or a setting, for use in a message or a notice.
+
+    With a value of small letters, which may be empty, it is `keep="last"` in Python, `--keep last` on the command line.
+    """
+    return f"{_BEGIN}{name}{_END}" if value is None else f"{_BEGIN}{name}={value}{_END}"
 
 
 class Message(str):
@@ -28,13 +31,21 @@ class Message(str):
 
     def __new__(cls, marked: str) -> "Message":
         """Take a sentence with marked names."""
-        made = super().__new__(cls, _MARKED.sub(r"\1", marked))
+        made = super().__new__(cls, _MARKED.sub(_in_python, marked))
         made.marked = marked
         return made
 
     def render(self, name: Callable[[str], str]) -> str:
         """Return the sentence with `name` applied to every marked name."""
-        return _MARKED.sub(lambda found: name(found[1]), self.marked)
+        return _MARKED.sub(lambda found: name(found[1]) + _spaced(found[2]), self.marked)
+
+
+def _in_python(found: re.Match[str]) -> str:
+    return found[1] if found[2] is None else f'{found[1]}="{found[2]}"'
+
+
+def _spaced(value: str | None) -> str:
+    return "" if value is None else " " + (value or "''")
 
 
 class SondeError(Exception):

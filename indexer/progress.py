@@ -9,12 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a stage has come; `total` is None where the end is not known."""
+    """How far a stage has come; `total` is None where the end is not known, and may be an estimate."""
 
     stage: str
     done: int
     total: int | None
     unit: str
+    estimated: bool = False
 
 
 Notify = Callable[[Progress | str], None]

@@ -29,7 +29,11 @@ def label(
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="A,B,C", help="The labels; `name: description` adds a description."),
+        typer.Option(
+            "--labels",
+            metavar="A,B,C",
+            help="The labels; `name: description` adds a description. A label with commas takes double quotes.",
+        ),
     ] = None,
     labels_file: LabelsFile = None,
     examples: Annotated[
@@ -118,7 +122,7 @@ def label(
       sonde label reviews.sonde --labels late,broken --where "stars <= 2" --name trouble
       sonde label reviews.sonde --examples labelled.csv --name learned
       sonde label tickets.sonde --ask -k 10
-      sonde label --text "Where is my parcel?" --labels "refund: the customer wants money back,delivery"
+      sonde label --text "Where is my parcel?" --labels "delivery,refund: the customer wants money back"
       sonde label --text - --labels refund,delivery < letter.txt
     """
     from ...indexer.errors import UsageError

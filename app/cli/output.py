@@ -193,7 +193,7 @@ class _Plain:
             return
         if not self.quiet and now - self.last >= PLAIN_SECONDS:
             self.last = now
-            of = f" of {event.total:,}" if event.total else ""
+            of = f" of {'about ' if event.estimated else ''}{event.total:,}" if event.total else ""
             say(f"{event.stage}: {event.done:,}{of} {event.unit}{pace}")
 
 

@@ -213,5 +213,4 @@ def ui(
     settings = settings_for(place, keys, device, local=is_loopback(host) and keys is None)
     if port:
         listening(host, port).close()  # before the address is announced: the port may be taken
-    say(f"the collections in {settings.shelf} are at http://{host}:{port}, stop with Ctrl-C")
     launch(settings, host, port, names)

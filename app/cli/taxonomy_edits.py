@@ -59,7 +59,8 @@ def _say(entry: "LogEntry | None") -> None:
     if entry is None:
         say("nothing to change: the taxonomy is already like this")
         return
-    moved = f" ({counted(entry.documents, 'document')} moved)" if entry.documents else ""
+    many = counted(entry.documents, "document")
+    moved = f" ({many} moved)" if entry.documents and not entry.said.startswith(f"moved {many} ") else ""
     say(f"{entry.number}: {entry.said}{moved}")
 
 

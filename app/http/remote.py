@@ -210,7 +210,7 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(local)
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
-        named = _named(signature, arguments, options)
+        named = _named(local.__name__, signature, arguments, options)
         check_settings(local, named)
         found = self.call(path, options_of(named))
         return iter(found) if streams else found
@@ -218,9 +218,20 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _named(signature: inspect.Signature, arguments: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments of a call by name."""
-    bound = signature.bind(None, *arguments, **options).arguments
+def _named(
+    method: str, signature: inspect.Signature, arguments: Sequence[Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all arguments of a call by name.
+
+    Raises:
+        CallError: The method does not take these.
+    """
+    try:
+        bound = signature.bind(None, *arguments, **options).arguments
+    except TypeError as error:
+        from ..api.arguments import CallError
+
+        raise CallError(f"{method}: {error}") from None
     named = {name: value for name, value in bound.items() if name != "self"}
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
     return named | dict(named.pop(rest, {})) if rest else named
@@ -323,4 +334,4 @@ def _of_run(collection: Calls, opened: str, run: str, name: str, kind: Callable[
 def _by_name(method: str, given: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     from ...pipelines.topics import Topics
 
-    return _named(inspect.signature(getattr(Topics, method)), given, options)
+    return _named(method, inspect.signature(getattr(Topics, method)), given, options)

@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from starlette.middleware import Middleware
 from ..http.origin import Names, OwnPages
 from ..stopped import terminable
 from .desk import routes
+from .jobs import Jobs
 from .launch import SERVER_VARIABLE, UiSettings
 from .warm import warm_up
 
@@ -23,12 +25,25 @@ def main() -> None:
     """Serve until Ctrl-C or SIGTERM."""
     given = json.loads(os.environ[SERVER_VARIABLE])
     names = Names(given["options"]["server.address"], tuple(given["allow_host"]))
-    app = st.App(SCRIPT, routes=routes(), middleware=[Middleware(OwnPages, names=names)])
+    settings = UiSettings.load()
+
+    @asynccontextmanager
+    async def announced(_: st.App) -> AsyncIterator[None]:
+        address = f"http://{given['options']['server.address']}:{given['options']['server.port']}"
+        _say(f"the collections in {settings.shelf} are at {address}, stop with Ctrl-C")
+        yield
+
+    app = st.App(SCRIPT, lifespan=announced, routes=routes(), middleware=[Middleware(OwnPages, names=names)])
     import_module("pandas")  # whole: Plotly takes a pandas that another thread is still importing for a finished one
-    warm_up(UiSettings.load())
+    warm_up(settings)
     with terminable(), suppress(KeyboardInterrupt):
         app.run(config=given["options"])
-    print("sonde: stopped; running jobs continue", file=sys.stderr)
+    running = any(job.state == "running" for job in Jobs(settings.jobs).all())
+    _say("sonde: stopped" + ("; running jobs continue" if running else ""))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

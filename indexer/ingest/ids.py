@@ -53,19 +53,19 @@ def read_with_ids(
         return read_source(source, options=options, notify=notify), None
     if lost:
         what = f"the id column {on_one_line(column)!r} has repeated values, so"
-        other = f"choose another column with {arg('id')}"
+        other = f"choose another column with {arg('id')} ({arg('id', '')} for a hash of the text)"
         if reason == OWN:
             what, other = "documents have repeated ids, so", "give each document an id of its own"
         raise UsageError(
             f"{reading.name}: {what} {lost}: {other}, or keep the last row of each id with "
-            f"{arg('keep')} last",
+            f"{arg('keep', 'last')}",
             code="repeated-ids", field="id", value=column,
         )  # fmt: skip
     if reason == CODES:
         notify(
             Message(
                 f"id: the column {column!r}, because its values are all different; "
-                f"choose another with {arg('id')}, or a hash of the text with {arg('id')} ''"
+                f"choose another with {arg('id')}, or a hash of the text with {arg('id', '')}"
             )
         )
     return reading, None if named else column

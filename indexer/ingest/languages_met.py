@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from ..document import Document
 from ..encoder import ModelSpec
@@ -69,7 +70,7 @@ class LanguagesMet:
         names = either([english_name(code) for code, _ in foreign[:NAMED]])
         return (
             f"{which} in {names}; the model {spec.name} was trained on "
-            f"{_trained_on(known)}: `sonde model {folder} --to NAME` changes the model"
+            f"{_trained_on(known)}: `sonde model {quote(str(folder))} --to NAME` changes the model"
         )
 
     def _counts(self, usual: str | None, given: bool) -> tuple[Counter[str], bool]:

@@ -205,6 +205,7 @@ class _Followed:
         if isinstance(event, Progress) and event.total is None:
             self._total = self._estimated()
             event = replace(event, total=max(self._total, event.done) if self._total else None)
+            event = replace(event, estimated=event.total is not None and not self._ended)
         self._notify(event)
 
     def _estimated(self) -> int | None:

@@ -118,6 +118,11 @@ class RunKind(str):
         """Keep the kind the same object after a copy or in another process."""
         return kind_of, (str(self),)
 
+    @property
+    def command(self) -> str:
+        """The words of the `sonde` command that makes a run."""
+        return self.update[0] if self.update else self.name
+
     def column(self, run: str) -> str:
         """Return the main column's name for a run of this name."""
         return f"{self}:{run}"
@@ -238,6 +243,11 @@ class Corrections(Labels):
     name, heading = "correction", "Corrections"
     score = "score"
     colors = embedded = False
+
+    @property
+    def command(self) -> str:
+        """A person makes one by the first correction."""
+        return "runs correct"
 
 
 class Checks(RunKind):

@@ -106,7 +106,7 @@ def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
     wanted = f"no {kind} run" + (
         f" {on_one_line(name)!r}" if isinstance(name, str) else f" {name!r}" if name is not None else ""
     )
-    known = existing((run.name for run in runs), "create one first")
+    known = existing((run.name for run in runs), f"create one first, with `sonde {kind.command}`")
     said = f"there is {wanted} in this collection: {known}"
     raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
 

@@ -33,7 +33,7 @@ class ClusterQuality:
     """The quality of a clustering; outliers count as one cluster of their own wherever all documents count.
 
     Attributes:
-        run: The run's name.
+        run: The run's name; a level's as `coarse:topics`.
         documents: Documents of the run that were judged.
         clusters: Without the outliers.
         outlier_share: 0 to 1.
@@ -99,7 +99,8 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
     outer = agreement(classes, labels) if classes is not None else dict.fromkeys(AGREEMENT)
     share = float((labels < 0).mean())
     return ClusterQuality(
-        run=found.name, documents=len(docs), clusters=int(np.unique(labels[labels >= 0]).size), outlier_share=share,
+        run=f"{found.kind}:{found.name}" if found.kind.part else found.name, documents=len(docs),
+        clusters=int(np.unique(labels[labels >= 0]).size), outlier_share=share,
         truth=truth, classes=None if classes is None else len(np.unique(classes)), **outer, **inner,
     )  # fmt: skip
 

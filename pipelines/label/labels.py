@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +53,13 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
             cannot choose this.
 
     Raises:
-        UsageError: There are no labels, only one label to choose from, too many, an empty label, or a duplicate label.
+        UsageError: There are no labels, only one label to choose from, too many, an empty label, or a duplicate label;
+            or a comma may be part of a description.
     """
     if isinstance(given, str):
         labels = tuple(map(Label.parse, _separated(given))) if given.strip() else ()
+        if '"' not in given:  # with quotes, every comma is meant
+            _check_commas(labels)
     elif isinstance(given, Mapping):
         texts = ((as_text(name, "label"), as_text(text or "", "description")) for name, text in given.items())
         labels = tuple(Label(*(" ".join(text.split()) for text in pair)) for pair in texts)
@@ -69,7 +73,8 @@ def make_labels(given: Labels, *, several: bool | None = None) -> tuple[Label, .
         if not label.name:
             raise UsageError(f"label {number} of {len(labels)} is empty: leave it out", code="empty", field="labels")
         if label.name.casefold() == NONE_NAME:
-            said = f"{label.name!r} is what Sonde calls a text that no label fits: use another name"
+            said = f"{label.name!r} is what Sonde calls a text that no label fits: leave it out"
+            said += "" if several is None else f", and use {arg('none')}"
             raise UsageError(said, code="reserved", field="labels", value=label.name)
         if (first := seen.setdefault(label.name.casefold(), number)) != number:
             said = f"label {number} {label.name!r} repeats label {first}: leave one out"
@@ -108,6 +113,20 @@ def _separated(given: str) -> list[str]:
     return parts
 
 
+def _check_commas(labels: Sequence[Label]) -> None:
+    """Check that a label without a description does not follow one with: its comma may be part of that description.
+
+    Raises:
+        UsageError: One does.
+    """
+    for before, label in pairwise(labels):
+        if before.description and label.name and not label.description:
+            said = f"the comma before {label.name!r} may be part of the description of {before.name!r}, or begin a "
+            said += f'label: for a description with commas, write "{before.wording}, {label.name}" in double quotes; '
+            said += f"for a label, put {label.name!r} before the labels with a description"
+            raise UsageError(said, code="ambiguous", field="labels", value=label.name)
+
+
 def _listed(given: object) -> tuple[Label, ...]:
     if isinstance(given, Label):
         return (given,)
@@ -118,14 +137,20 @@ def _listed(given: object) -> tuple[Label, ...]:
 def read_labels(path: Path) -> list[str]:
     """Return the labels in a file: one per line, "name" or "name: description"; "#" starts a comment.
 
+    Double quotes around a whole line are removed.
+
     Raises:
         SondeError: The file cannot be read, or contains no labels.
     """
     lines = text_of(path, "the labels").splitlines()
-    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    found = [_unquoted(line.strip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not found:
         raise UsageError(f"{path} has no labels: write one per line, such as `refund: the customer wants money back`")
     return found
+
+
+def _unquoted(line: str) -> str:
+    return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' and '"' not in line[1:-1] else line
 
 
 TEMPLATE = "This example is {}."

@@ -85,7 +85,7 @@ def label_collection(
     kept = open_journal(collection.path, settings.name, fingerprint) if judge else nullcontext(Journal.nowhere())
     with kept as journal:
         if journal.known:
-            notify(f"going on with {counted(len(journal.known), 'document')} that were judged before")
+            notify(f"continuing: {counted(len(journal.known), 'document')} already judged")
         of_labels = label_vectors(encoder, made)
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         none, no_label = refusal(corpus, of_labels, settings)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...indexer.ann import AnnIndex, exact_search
 from ...indexer.store.view import View
+from ...indexer.wording import counted
 from .filters import documents_where
 
 
@@ -48,7 +49,7 @@ class DenseSearch:
             inside = int(np.count_nonzero(self.allowed[: self._covered]))
             tail = int(np.count_nonzero(self.allowed[self._covered :]))
         if ann is None or ann.scans(k, inside):
-            return f"exact scan of {inside + tail:,} passages{_where(ann)}"
+            return f"exact scan of {counted(inside + tail, 'passage')}{_where(ann)}"
         selector = " with a selector" if inside < len(owners[: self._covered]) else ""
         newer = f" and an exact scan of {tail:,} newer passages" if tail else ""
         return f"{ann.info.kind}{selector}{newer}{_where(ann)}"

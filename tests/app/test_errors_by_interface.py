@@ -14,6 +14,7 @@ from http_service import client, folder, local  # noqa: F401  (fixtures)
 from sonde.app.api import Collection
 from sonde.app.cli.commands import app_for
 from sonde.app.cli.output import OTHERS, in_options, option
+from sonde.app.http.client import RemoteCollection
 from sonde.app.ui import page
 from sonde.indexer.errors import Message, SondeError, UsageError, arg, out_of_range
 
@@ -141,3 +142,10 @@ def test_names_in_messages_are_options_of_the_command_line(checkout: Path) -> No
     known = options_of(typer.main.get_command(app_for()))
     assert {name for name in named - only_python if option(name) not in known | set(OTHERS.values())} == set()
     assert len(named) > 30
+
+
+def test_a_wrong_call_is_the_same_error_over_http(local: Collection, client: TestClient) -> None:
+    for collection in (local, RemoteCollection(client)):  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="^facets: too many positional arguments$") as caught:
+            collection.facets("group")  # type: ignore[call-arg]
+        assert caught.value.code == "wrong-call"

@@ -35,6 +35,12 @@ def test_text_of_users_stays_as_it_is(text: str) -> None:
     assert error.render(option) == f"--where is {text}: give --k"
 
 
+def test_a_value_with_its_argument() -> None:
+    error = UsageError(f"give {arg('keep', 'last')} or {arg('id', '')}")
+    assert str(error) == 'give keep="last" or id=""'
+    assert error.render(option) == "give --keep last or --id ''"
+
+
 def test_a_mark_in_text_of_users_is_no_mark() -> None:
     """`repr`, by which messages quote values, escapes the characters that mark a name."""
     error = unknown_option("mode", arg("k"), ("dense", "hybrid"))

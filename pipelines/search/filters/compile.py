@@ -1,6 +1,7 @@
 """Filters: compiled from text to SQL, and written by programs for names and values of any characters."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from ....indexer.document import Value
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.fields import Field
+from ....indexer.store.kinds import KINDS
 from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands
@@ -112,11 +114,17 @@ def parse(where: str) -> exp.Expr:
     return conditions[0]
 
 
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+_RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
+
+
 def _sentence(where: str, error: ParseError) -> str:
     details = error.errors[0] if error.errors else {}
     line, end, found = details.get("line", 1), details.get("col", 0), details.get("highlight") or ""
     place = f"character {max(1, end - len(found) + 1)}" + (f" of line {line}" if "\n" in where.strip() else "")
     near = f" ({shown(found)})" if found else ""
+    if column := _RUN_COLUMN.search(_QUOTED.sub("", where)):
+        return f'the filter {shown(where)} cannot be read: write the column in double quotes: "{column[0]}" = …'
     hint = "; a name that SQL reserves, or one with spaces or colons, takes double quotes, a text single ones"
     return f"the filter {shown(where)} cannot be read from {place}{near} on{hint}"
 

@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "columns to leave out": (lambda c: c.export("x.csv", without="a b"), "without is 'a b': give a list"),
     "a reserved label": (
         lambda c: c.label(["None of these", "b"]),
-        "'None of these' is what Sonde calls a text that no label fits: use another name",
+        "'None of these' is what Sonde calls a text that no label fits: leave it out, and use none",
     ),
     "nothing to compare": (lambda c: c.compare(), "give two clusters, two filters, two queries or two runs"),
 }  # fmt: skip

@@ -246,12 +246,12 @@ def test_progress_tells_no_pace_that_it_does_not_know(
         tell(Progress("shard 1 of 2: lexical index", 0, None, "passages"))
         for seconds, done in ((20, 0), (40, 5), (60, 100), (80, 200)):
             now[0] = seconds
-            tell(Progress("embedding", done, 200, "passages"))
+            tell(Progress("embedding", done, 200, "passages", estimated=done == 5))
         now[0] = 100
         tell(Progress("FAISS index", 1, 1, "steps"))
     assert capsys.readouterr().err.splitlines() == [
         "embedding: 0 of 200 passages",
-        "embedding: 5 of 200 passages, 0.25/s, 780 s left",
+        "embedding: 5 of about 200 passages, 0.25/s, 780 s left",
         "embedding: 100 of 200 passages, 2.5/s, 40 s left",
         "embedding: 200 of 200 passages",
         "FAISS index: 1 of 1 steps",

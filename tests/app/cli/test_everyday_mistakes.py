@@ -140,7 +140,8 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "index repeated.csv --to new.sonde --id Ticket": (
         "repeated.csv: the id column 'Ticket' has repeated values, so 2 rows of 12 would replace another row with the "
-        "same id; the first repeated ids are 'TCK-3': choose another column with --id, or keep the last row of each "
+        "same id; the first repeated ids are 'TCK-3': choose another column with --id "
+        "(--id '' for a hash of the text), or keep the last row of each "
         "id with --keep last", 2,
     ),
     "index book.xlsx --to new.sonde --sheet tickts": (
@@ -171,7 +172,8 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "index articles.csv --to new.sonde --id text": (
         f"articles.csv: the id column 'text' has repeated values, so 1 row of 3 would replace another row with "
-        f"the same id; the first repeated ids are 'A text{' is long' * 6} is lo…': choose another column with --id, or "
+        f"the same id; the first repeated ids are 'A text{' is long' * 6} is lo…': choose another column with --id "
+        "(--id '' for a hash of the text), or "
         "keep the last row of each id with --keep last", 2,
     ),
     "--install-completion zsh": (

@@ -6,7 +6,9 @@ No request may leave this machine, no page may show a traceback, and every addre
 # ruff: noqa: F811  (fixtures that are imported)
 
 import csv
+import json
 import re
+import time
 from pathlib import Path
 
 from in_chromium import activate, chromium  # noqa: F401  (fixture)
@@ -74,6 +76,19 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
     added, unchanged = map(int, re.findall(r"(\d+) documents", said.inner_text()))
     assert added + unchanged == 596 and 1 <= unchanged <= 256
     assert list((server.shelf / ".sonde-jobs" / "uploads").iterdir()) == []
+
+
+def test_the_server_says_when_it_answers_and_whether_jobs_go_on(server: Server) -> None:
+    server.stop()
+    address = f"the collections in {server.shelf} are at {server.url}, stop with Ctrl-C"
+    assert server.log.read_text().splitlines() == [address, "sonde: stopped"]
+    job = server.shelf / ".sonde-jobs" / "1"
+    job.mkdir(parents=True)
+    kept = {"title": "Index", "collection": "c", "command": ["index"], "pid": 0, "started": time.time() + 60}
+    (job / "job.json").write_text(json.dumps(kept))
+    server.start()
+    server.stop()
+    assert server.log.read_text().splitlines()[2:] == [address, "sonde: stopped; running jobs continue"]
 
 
 def lasso(page: Page) -> None:

@@ -117,11 +117,11 @@ def test_an_index_run_ends_with_the_note(tmp_path: Path) -> None:
     encoder.spec = spec(str(tmp_path / "model"))  # type: ignore[misc]
     told: list[object] = []
     german = [Document(GERMAN.format(n), key=str(n)) for n in range(30)]
-    folder = tmp_path / "c.sonde"
+    folder = tmp_path / "a b.sonde"
     index_documents(german, folder, encoder=encoder, notify=told.append)  # type: ignore[arg-type]
     note = (
         f"30 of 30 documents are in German; the model {tmp_path / 'model'} was trained on English: "
-        f"`sonde model {folder} --to NAME` changes the model"
+        f"`sonde model '{folder}' --to NAME` changes the model"
     )
     assert told[-1] == note
     told.clear()

@@ -99,7 +99,7 @@ def test_documents_with_repeated_ids_are_refused_without_the_word_column(tmp_pat
         index_source(given, tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
     assert str(caught.value) == (
         "the list: documents have repeated ids, so 1 row of 2 would replace another row with the same id; the first "
-        "repeated ids are '3': give each document an id of its own, or keep the last row of each id with keep last"
+        "repeated ids are '3': give each document an id of its own, or keep the last row of each id with keep=\"last\""
     )
 
 

@@ -13,7 +13,7 @@ from command_line import Command, contents
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
-from sonde.indexer.store.kinds import CLUSTER, LABEL
+from sonde.indexer.store.kinds import CLUSTER, LABEL, LEVELS
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.analysis.agreement import agreement
@@ -36,8 +36,7 @@ def judged(tmp_path: Path) -> Collection:
         for n in range(3)
     ]
     assigned = (snapshot.docs, np.array(LABELS), np.ones(12))
-    for kind in (CLUSTER, LABEL):
-        name = "run" if kind is CLUSTER else "labels"
+    for kind, name in ((CLUSTER, "run"), (LABEL, "labels"), (LEVELS[0], "topics")):
         new = NewRun(kind, name, {}, (), {}, 0.0, [Item(-1, "outliers", {}), *items], assigned)
         write_run(opened.stored, new, snapshot)
     return opened
@@ -109,6 +108,7 @@ def test_the_command_and_mistakes(judged: Collection, sonde: Command) -> None:
     ran = sonde("evaluate", "clusters", judged.path, "--run", "run", "--truth", "kind", "--json")
     assert json.loads(ran.out) == evaluate_clusters(judged.stored, "run", "kind").to_dict()
     assert json.loads(sonde("evaluate", "clusters", judged.path, "--json").out)["run"] == "run", "the newest by default"
+    assert "coarse:topics" in sonde("evaluate", "clusters", judged.path, "--run", "coarse:topics").out.splitlines()[0]
     table = dict(
         line.split(maxsplit=1) for line in sonde("evaluate", "clusters", judged.path, "--run", "run").out.splitlines()
     )

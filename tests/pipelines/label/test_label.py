@@ -152,12 +152,12 @@ def test_every_text_gets_labels_or_none_of_these(rows: list[list[float]], multi_
 
 def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
     wanted = (Label("refund", "the customer wants money back"), Label("praise"))
-    assert make_labels("refund: the customer wants money back, praise") == wanted
+    assert make_labels("praise, refund: the customer wants money back") == wanted[::-1]
     assert make_labels(["refund:  the customer wants money back", " praise "]) == wanted
     assert make_labels({"refund": "the customer wants money back", "praise": ""}) == wanted
     assert make_labels(wanted) == wanted and wanted[0].wording == "refund: the customer wants money back"
     file = tmp_path / "labels.txt"
-    file.write_text("# what customers want\nrefund: the customer wants money back\n\npraise\n")
+    file.write_text('# what customers want\n"refund: the customer wants money back"\n\npraise\n')
     assert make_labels(read_labels(file)) == wanted
     assert len(make_labels([f"label {n}" for n in range(1_000)])) == 1_000
 
@@ -171,6 +171,13 @@ def test_labels_from_texts_mappings_and_files(tmp_path: Path) -> None:
         ("a,,b", "label 2 of 3 is empty"),
         (["a", " "], "label 2 of 2 is empty"),
         ("Refund,praise,refund", "label 3 'refund' repeats label 1"),
+        (
+            "card: it is lost, stolen,praise",
+            "^the comma before 'stolen' may be part of the description of 'card', or begin a label: for a description "
+            "with commas, write \"card: it is lost, stolen\" in double quotes; for a label, put 'stolen' before the "
+            "labels with a description$",
+        ),
+        ("none of these,a", "that no label fits: leave it out$"),
         (map(str, range(200_000)), "there are 200,000 labels; the maximum is 2,000: give fewer and broader ones, and"),
     ],
 )

@@ -176,7 +176,9 @@ def test_what_was_judged_under_other_settings_is_not_used(folder: Path, tmp_path
     with journal.open("ab") as stream:
         stream.write(b'[["torn')  # what a kill in the middle of a line leaves
     second = CountingJudge(tmp_path / "second")
-    label_collection(opened(folder).stored, LABELS, settings, judge=second)
+    said: list[Any] = []
+    label_collection(opened(folder).stored, LABELS, settings, judge=second, notify=said.append)
+    assert f"continuing: {2 * AT_ONCE} documents already judged" in said
     assert len(second.log.read_text().splitlines()) == DOCUMENTS - 2 * AT_ONCE
     third = CountingJudge(tmp_path / "third")
     with pytest.raises(SondeError, match="the judge has gone"):
@@ -331,6 +333,8 @@ def test_mistakes_on_the_command_line(sonde: Command, folder: Path, tmp_path: Pa
     sonde("label", *labels).refused("give a collection, or a text with --text", code=2)
     sonde("label", folder).refused("no labels given", code=2)
     sonde("label", folder, "--labels", "a,a").refused("'a' repeats label 1", code=2)
+    sonde("label", folder, "--labels", "a: b, c,d").refused("the comma before 'c' may be part", code=2)
+    sonde("label", folder, "--labels", "a,None of these").refused("fits: leave it out, and use --none", code=2)
     sonde("label", folder, *labels, "--labels-file", "x").refused("give one of --labels", code=2)
     sonde("label", folder, "--labels-file", tmp_path / "x").refused("cannot read the labels", "No such file")
     sonde("label", folder, *labels, "--engine", "nli", "--template", "none").refused("must hold {} once", code=2)

@@ -175,7 +175,7 @@ def test_the_command_line(shop: Collection, sonde: Command, tmp_path: Path) -> N
     sonde("map", shop.path, "--update", "other").refused("there is no map run 'other'", "map")
     assert contents(shop.path) == before
     delete_run(shop.stored, MAP, "map")
-    with pytest.raises(SondeError, match="there is no map run in this collection: create one first"):
+    with pytest.raises(SondeError, match="there is no map run in this collection: create one first, with `sonde map`"):
         shop.map_run()
     assert sonde("map", shop.path, "--to", png).code == 0
     assert problems(shop.path) == []
