@@ -146,6 +146,6 @@ def test_names_in_messages_are_options_of_the_command_line(checkout: Path) -> No
 
 def test_a_wrong_call_is_the_same_error_over_http(local: Collection, client: TestClient) -> None:
     for collection in (local, RemoteCollection(client)):  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="^facets: too many positional arguments$") as caught:
+        with pytest.raises(UsageError, match=r"^facets: too many positional arguments$") as caught:
             collection.facets("group")  # type: ignore[call-arg]
         assert caught.value.code == "wrong-call"
