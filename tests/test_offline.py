@@ -217,7 +217,7 @@ def server(log: Path, *words: str) -> Iterator[int]:
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=40)[1].splitlines()
         assert (process.returncode, len(said)) == (0, 2), said
-        assert said[1].startswith("sonde: stopped; "), said
+        assert said[1].startswith("sonde: stopped"), said
     finally:
         process.kill()
         process.communicate()
