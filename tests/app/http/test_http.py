@@ -342,5 +342,5 @@ def test_one_string_is_one_id_to_the_client_too(client: TestClient) -> None:
     for call in (remote.search, remote.similar, remote.like, remote.get, remote.delete, remote.embed):
         with pytest.raises(UsageError, match=r"^(None is not a valid (query|id|text)|text is None): give a string"):
             call(None)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^documents is \{'id': '1'\}: give a list$"):
+    with pytest.raises(UsageError, match=r"^\{'id': '1'\} is not a list of documents: give \[\{'id': …, "):
         remote.put({"id": "1"})  # type: ignore[arg-type]
