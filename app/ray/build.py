@@ -19,7 +19,7 @@ from .connect import check_address, connected, named, reach, reason
 RETRIES = 3
 """How often a shard's task is started again if its process or its machine dies. It continues from its own commits."""
 TASKS_ON_A_GPU = 8
-"""A core reads, tokenises and stores fewer passages than a GPU embeds; each task takes about 1 GB of its memory."""
+"""A core reads, tokenises and stores fewer passages than a GPU embeds, but each task loads a copy of the model."""
 
 
 def on_ray(address: str) -> Runner:

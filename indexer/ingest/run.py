@@ -1,7 +1,7 @@
 """The documents of one index run on their way into commits, in one or several turns.
 
 A run holds the writer lock for as long as it takes, which may be hours. So it makes room between two commits if another
-writer waits: its turn ends as if it had been killed there, and its next one plans again what was planned before.
+writer waits: its turn ends as if it had been killed there, and its next one plans again what was planned before it.
 """
 
 import time
@@ -57,7 +57,7 @@ class Run:
         self.seen, self.tally = Seen(), Tally(folder / "skipped.jsonl")
         self._planner = Planner(folder / "catalog.db", Chunker(encoder), self.seen, settings.batch or FIRST_BATCH)
         self._ahead = Ahead(self._planner.batches(documents))
-        self._done = 0
+        self._done, self._turns = 0, 0
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -74,6 +74,9 @@ class Run:
         Raises:
             SondeError: The disk is full, or the source breaks off or holds no document.
         """
+        # Only now that the lock is held again: what is planned while others write counts as planned before.
+        self._planner.turn = self._turns
+        self._turns += 1
         with LexicalFollower(self.folder, catalog) as lexical:
             lexical.follow()
             late = LateFollower(self.folder, catalog, self.encoder) if is_wanted(catalog) else None
@@ -85,7 +88,6 @@ class Run:
                 self._done += part.read
                 self.notify(Progress("embedding", self._done, None, "documents"))
                 if self.numbers is None and not (late and late.waits) and is_awaited(self.folder):
-                    self._planner.turn += 1
                     return False
             if late:
                 late.finish()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
@@ -13,7 +14,8 @@ from fake_encoder import FakeEncoder
 from sonde.app.api import Collection
 from sonde.indexer.document import Document
 from sonde.indexer.errors import OtherModelError, SondeError
-from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.ingest import BuildSettings, index, index_documents, run
+from sonde.indexer.ingest.plan import Batch, Planner
 from sonde.indexer.ingest.report import BuildReport
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.lock import is_awaited
@@ -119,15 +121,50 @@ def test_documents_that_are_deleted_during_a_run(tmp_path: Path, compacted: bool
         assert [*collection.count_by("stars").values] == [(3, COUNT - 1)]
 
 
+def test_what_is_planned_while_others_write_is_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is compared with the collection just before another writer deletes what it is compared with."""
+    folder, encoder = tmp_path / "c.sonde", FakeEncoder()
+    index_documents(documents(), folder, encoder=encoder)  # type: ignore[arg-type]
+    gap, planned, plan = threading.Event(), threading.Event(), Planner.plan
+
+    def source() -> Iterator[Document]:
+        for number, each in enumerate(documents(stars=3)):
+            if number == 4:
+                assert gap.wait(WAIT)
+            yield each
+
+    def noted(self: Planner, gathered: list[Any]) -> Batch:
+        found = plan(self, gathered)
+        if gap.is_set():
+            planned.set()
+        return found
+
+    def delete(*_: object) -> None:
+        gap.set()
+        assert planned.wait(WAIT)
+        waits.clear()
+        with Collection.open(folder, encoder=encoder) as collection:  # type: ignore[arg-type]
+            collection.delete(["d4", "d5"])
+
+    waits = [True]
+    monkeypatch.setattr(Planner, "plan", noted)
+    monkeypatch.setattr(run, "is_awaited", lambda _: bool(waits))
+    monkeypatch.setattr(index, "let_in", delete)
+    index_documents(source(), folder, settings=BuildSettings(batch=2), encoder=encoder)  # type: ignore[arg-type]
+    assert texts(folder) == OWN
+    with Collection.open(folder, encoder=encoder) as collection:  # type: ignore[arg-type]
+        assert [collection.search(f"text {n}", k=1)[0].id for n in (4, 5)] == ["d4", "d5"]
+
+
 def test_two_runs_into_one_collection_take_turns(tmp_path: Path) -> None:
     folder, others = tmp_path / "c.sonde", []
 
-    def run(_: Collection) -> None:
+    def index_others(_: Collection) -> None:
         given = (Document(f"other {n}", key=f"e{n}") for n in range(COUNT))
         settings = BuildSettings(batch=2, wait=WAIT)
         others.append(index_documents(given, folder, settings=settings, encoder=FakeEncoder()))  # type: ignore[arg-type]
 
-    assert beside(folder, run).added == COUNT
+    assert beside(folder, index_others).added == COUNT
     assert others[0].added == COUNT
     assert texts(folder) == OWN | {f"e{n}": f"other {n}" for n in range(COUNT)}
 

@@ -42,12 +42,12 @@ def test_a_run_that_continues_a_stopped_one_counts_only_its_own_work(
 
     def stopped(task: Any, *rest: Any) -> Any:
         if task.shard:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("stopped here")
         return real(task, *rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(build, "build_shard", stopped)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="stopped here"):
             index(rows, folder, shards=2, encoder=given)
     report = index(rows, folder, shards=2, encoder=given).report
     assert isinstance(report, BuildReport)

@@ -93,11 +93,11 @@ def test_a_compact_that_was_killed_between_two_files_of_a_shard(
     def killed(place: Path) -> None:
         if committed:
             compact(place)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed here")
 
     with monkeypatch.context() as patched:
         patched.setattr("sonde.indexer.sharded.beside.compact", killed)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="killed here"):
             switched.compact()
     assert switched.verify() == []
     shutil.copytree(switched.path, tmp_path / "again.sonde")
