@@ -156,7 +156,7 @@ class Columns:
         said.append(f"metadata: {self._metadata()}")
         if self.dates:
             names = ", ".join(on_one_line(name) for name in self.dates[:_SHOWN])
-            said.append(f"text, because their dates have no common, clear form such as 2024-04-03: {names}")
+            said.append(f"kept as text: {names} (the dates are not all in one clear form, such as 2024-04-03)")
         if self.note:
             said.append(f"read as: {self.note}")
         return " · ".join(said)

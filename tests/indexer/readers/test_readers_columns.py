@@ -193,7 +193,7 @@ def test_dates_without_a_common_form_are_named(tmp_path, cells, said):
     path.write_text("text;when\n" + "".join(f"Text {n} is here.;{cell}\n" for n, cell in enumerate(cells)))
     columns = read_source(path).columns
     assert (columns.metadata["when"] == "text") == (said or "soon" in cells or "1.2" in cells)
-    note = "text, because their dates have no common, clear form such as 2024-04-03: when"
+    note = "kept as text: when (the dates are not all in one clear form, such as 2024-04-03)"
     assert columns.dates == (("when",) if said else ())
     assert (note in columns.describe()) == said
 
