@@ -17,6 +17,7 @@ from ..analysis.describe import centroids
 from ..analysis.neighbours import one_thread, sample_rows
 from ..cluster.choice import FEW
 from ..cluster.kmeans import nearest
+from .lean_evoc import lean_evoc
 
 FEWEST = 30
 """Vectors below which there are no layers: EVoC's graph has 15 neighbours of each."""
@@ -97,10 +98,9 @@ def _persistence(layer: Layer) -> float:
 
 def _evoc() -> Any:
     try:
-        import evoc
+        return lean_evoc()
     except ImportError as error:
         raise MissingExtraError("EVoC", "topics", "levels of topics") from error
-    return evoc
 
 
 @contextmanager
