@@ -20,7 +20,7 @@ WORDS = (
     "coffee",
 )
 WORDS += ("bridge", "winter", "letter")
-COUNT, BATCH = 400, 50
+COUNT, BATCH = 200, 25
 
 
 def documents() -> Iterator[Document]:

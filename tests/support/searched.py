@@ -21,7 +21,7 @@ def collection(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     corpus = list(documents())
     build = partial(index_documents, folder=folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     asked = BuildSettings(batch=100, language="en", ann=AnnSettings(kind=request.param, target_recall=1.0))
-    build([replace(corpus[0], text="replaced later"), *corpus[1:300]], settings=asked)
+    build([replace(corpus[0], text="replaced later"), *corpus[1:150]], settings=asked)
     build(corpus, settings=BuildSettings(language="en"))
     made = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
     made.delete(["13", "20"])

@@ -13,6 +13,7 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import streamlit as st
 from command_line import inject
 from fake_encoder import FakeEncoder
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -28,6 +30,8 @@ from sonde.app.ui.launch import VARIABLE
 
 SCRIPT = Path(__file__).resolve().parents[2] / "app" / "ui" / "script.py"
 SECONDS = 30
+component_manifests = cache(manifest_scanner.scan_component_manifests)
+"""A server reads the metadata of every installed library once; AppTest would for every page: half of its time."""
 ROWS: list[dict[str, Any]] = [
     {"id": "1", "title": "Phone", "text": "The battery died after a week.", "stars": 1, "kind": "phone", "ok": False},
     {"id": "2", "title": "Phone", "text": "Great phone, lasts for days.", "stars": 5, "kind": "phone", "ok": True},
@@ -74,6 +78,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pages:
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     inject(monkeypatch, encoder)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", component_manifests)
     monkeypatch.setattr("sonde.app.ui.workspace.load_encoder_for", lambda spec, **_: encoder)
     monkeypatch.setenv(VARIABLE, json.dumps({"shelf": str(shelf), "device": "cpu"}))
     st.cache_resource.clear()  # both caches belong to the process

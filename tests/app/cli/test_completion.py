@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thinned import thinned
 
 BASH = shutil.which("bash")
 COMMAND = f"""#!{sys.executable}
@@ -61,7 +62,7 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="bash is not installed")
 
 @pytest.mark.parametrize(
     ("line", "found"),
-    [
+    thinned([
         ("sonde se", ["search", "serve"]),
         ("sonde to", ["topics"]),
         ("sonde search ", ["papers.sonde", "reviews.sonde"]),
@@ -79,8 +80,8 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="bash is not installed")
         ("sonde evaluate search p", ["papers.sonde"]),
         ("sonde label p", ["papers.sonde"]),
         ("sonde texts s", ["similarity"]),
-    ],
-)
+    ], 3),
+)  # fmt: skip
 def test_bash_completes(home: Path, line: str, found: list[str]) -> None:
     assert completed(home, line) == found
 

@@ -9,9 +9,11 @@ import pytest
 from edited import made, rows_of
 from fastapi.testclient import TestClient
 from http_service import client_of
+from thinned import thinned
 
 LONG = "n" * 50_000
 WRONG: list[Any] = [None, True, -1, 1.5, 10**30, "", LONG, "a\x00b", [], [[]], {}, {"a": 1}, [None], [1.5], [True]]
+SOME = thinned(WRONG, 2)
 READING = {"taxonomy": ("name",), "taxonomy_log": ("name", "k"), "export_taxonomy": ("form", "name")}
 WRITING = {
     "make_taxonomy": ("source", "name", "kind", "replace", "by"),
@@ -73,7 +75,7 @@ def test_reading(client: TestClient, method: str, value: Any) -> None:
         tried(client, f"/read/{method}", {option: value})
 
 
-@pytest.mark.parametrize("value", WRONG, ids=[repr(value)[:20] for value in WRONG])
+@pytest.mark.parametrize("value", SOME, ids=[repr(value)[:20] for value in SOME])
 @pytest.mark.parametrize("method", WRITING)
 def test_writing(fresh: Path, tmp_path: Path, method: str, value: Any) -> None:
     needed = {
@@ -86,7 +88,7 @@ def test_writing(fresh: Path, tmp_path: Path, method: str, value: Any) -> None:
             tried(client, f"/write/{method}", {**needed.get(method, {}), option: value})
 
 
-@pytest.mark.parametrize("value", WRONG, ids=[repr(value)[:20] for value in WRONG])
+@pytest.mark.parametrize("value", SOME, ids=[repr(value)[:20] for value in SOME])
 @pytest.mark.parametrize("operation", ["add", "rename", "merge", "move", "split", "rule", "lock", "remove", "accept"])
 def test_editing(client: TestClient, folder: Path, operation: str, value: Any) -> None:
     for option in EDIT:

@@ -137,3 +137,10 @@ def test_an_index_run_ends_with_the_note(tmp_path: Path) -> None:
 def test_languages_have_english_names() -> None:
     names = [english_name(code) for code in ("de", "zh", "lo", "et", "id", "xx")]
     assert names == ["German", "Chinese", "Lao", "Estonian", "Indonesian", "xx"]
+
+
+def test_a_name_that_the_hub_cannot_know_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(known_languages, "cached", lambda name, _: asked.append(name))
+    assert [known_languages.known_languages(spec(name)) for name in ("fake", "owner/name")] == [None, None]
+    assert asked == ["owner/name"]

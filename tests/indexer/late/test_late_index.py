@@ -2,8 +2,6 @@
 
 import itertools
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
-from kill_corpus import BATCH, documents
+from forked import Forked
+from kill_corpus import BATCH, COUNT, documents
 from thinned import thinned
 
 from sonde.app.api.collection import Collection, index
@@ -33,7 +32,7 @@ def opened(folder: Path, encoder: FakeEncoder | None = None) -> Collection:
     return Collection(StoredCollection.open(folder, encoder=encoder or FakeEncoder()))  # type: ignore[arg-type]
 
 
-def made(folder: Path, count: int = 400, **options: object) -> Collection:
+def made(folder: Path, count: int = COUNT, **options: object) -> Collection:
     given = [document for _, document in zip(range(count), documents(), strict=False)]
     return index(given, folder, encoder=FakeEncoder(), batch=BATCH, **options)  # type: ignore[arg-type]
 
@@ -95,7 +94,7 @@ def test_a_passage_is_embedded_once_for_both(tmp_path: Path) -> None:
     index(list(documents()), tmp_path / "a.sonde", encoder=plain, batch=BATCH)  # type: ignore[arg-type]
     made = index(list(documents()), tmp_path / "b.sonde", encoder=both, batch=BATCH, late=True)  # type: ignore[arg-type]
     assert plain.embedded == both.embedded
-    assert covered(made.path)[0] == covered(made.path)[1] > 400
+    assert covered(made.path)[0] == covered(made.path)[1] > COUNT
     a, b = (StoredCollection.open(tmp_path / name) for name in ("a.sonde", "b.sonde"))
     with a.view() as one, b.view() as other:
         rows = np.arange(len(one.generation.owners))
@@ -150,7 +149,7 @@ def test_too_few_tokens_to_learn_from_wait(tmp_path: Path) -> None:
     assert covered(collection.path)[0] == 0 and collection.verify() == []
     assert [hit.id for hit in collection.search("winter", rerank=True)]
     index(list(documents()), collection.path, encoder=FakeEncoder())  # type: ignore[arg-type]
-    assert covered(collection.path)[0] == covered(collection.path)[1] > 400
+    assert covered(collection.path)[0] == covered(collection.path)[1] > COUNT
 
 
 def parts(folder: Path) -> Path:
@@ -233,9 +232,10 @@ def test_eight_of_one_size_are_merged(counts: list[int], merged: int) -> None:
 KILLS = list(itertools.product([4, 9, 14, 20, 27, 35, 44, 60, 80, 110], ["late", "late-index", "late-compact"]))
 
 
-def killed(phase: str, folder: Path, log: Path, event: int) -> int:
-    command = [sys.executable, str(RUNNER), phase, str(folder), str(log), str(event)]
-    return subprocess.run(command, capture_output=True, check=False).returncode
+def killed(phase: str, folder: Path, log: Path, event: int) -> int | None:
+    forked = Forked(RUNNER, phase, folder, log, event)
+    forked.communicate()
+    return forked.returncode
 
 
 @pytest.mark.parametrize(("event", "phase"), thinned(KILLS))

@@ -11,7 +11,7 @@ from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.readers import read_source
 from sonde.indexer.store.collection import StoredCollection
 
-ROWS = 40_000
+ROWS = 20_000
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def table(tmp_path: Path) -> Path:
 
 def cut(path: Path) -> None:
     with path.open("r+b") as file:
-        file.truncate(600_000)
+        file.truncate(path.stat().st_size * 2 // 3)
 
 
 def overwritten(path: Path) -> None:

@@ -25,10 +25,18 @@ from sonde.indexer.store.models import models_folder
 from sonde.pipelines.search.settings import SearchDefaults, store_defaults
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One collection and a sharded one of 40 documents, which are only copied."""
+    place = tmp_path_factory.mktemp("sound")
+    TwoWays(place, 3).index(rows(40))
+    return place
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A sharded collection of 40 documents."""
-    TwoWays(tmp_path, 3).index(rows(40))
+def folder(sound: Path, tmp_path: Path) -> Path:
+    """A sharded collection of 40 documents, beside the same as one collection."""
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     return tmp_path / "sharded.sonde"
 
 
@@ -282,13 +290,21 @@ def _trust(folder: Path, manifest: Path) -> None:
     resealed(path, shards=shards)
 
 
-@pytest.fixture
-def changed(folder: Path) -> Path:
-    """The collection with another model; the folder of the embeddings of the previous one is in `models`."""
+@pytest.fixture(scope="module")
+def sound_and_changed(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sharded collection with another model, which is only copied."""
+    folder = tmp_path_factory.mktemp("changed") / "sharded.sonde"
+    shutil.copytree(sound / folder.name, folder)
     store_defaults(opened(folder).stored, SearchDefaults(threshold=0.25))
     opened(folder).change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert opened(folder).verify() == []
     return folder
+
+
+@pytest.fixture
+def changed(sound_and_changed: Path, tmp_path: Path) -> Path:
+    """The collection with another model; the folder of the embeddings of the previous one is in `models`."""
+    return Path(shutil.copytree(sound_and_changed, tmp_path / "sharded.sonde"))
 
 
 def kept(folder: Path) -> Path:

@@ -3,14 +3,13 @@
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
+from forked import Forked
 from kill_corpus import BATCH
 from killed_shards import run
 from stored_runs import Stored, stored_runs
@@ -60,9 +59,11 @@ def found(folder: Path) -> Found:
     return [[(hit.id, hit.score) for hit in hits] for hits in results], runs
 
 
-def process(phase: str, folder: Path, log: Path, event: str = "0") -> "subprocess.CompletedProcess[bytes]":
-    command = [sys.executable, str(RUNNER), phase, str(folder), str(log), event]
-    return subprocess.run(command, capture_output=True, check=False)
+def process(phase: str, folder: Path, log: Path, event: str = "0") -> tuple[int | None, str, str]:
+    """Run a phase in a process of its own; return its exit code and what it wrote."""
+    forked = Forked(RUNNER, phase, folder, log, event)
+    out, errors = forked.communicate()
+    return forked.returncode, out, errors
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +75,10 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
         if before:
             shutil.copytree(before, target)
         earlier = found(target)
-        done = process(name, target, log)
-        assert done.returncode == 0, done.stderr.decode()
+        code, out, errors = process(name, target, log)
+        assert code == 0, errors
         embedded = log.stat().st_size if log.exists() else 0
-        operations, statements = map(int, done.stdout.split()[-2:])
+        operations, statements = map(int, out.split()[-2:])
         made[name] = Phase(name, before, earlier, found(target), operations, statements, embedded)
         before = target
     return made
@@ -88,7 +89,7 @@ def check(phase: Phase, tmp_path: Path, event: str) -> int:
     folder, log = tmp_path / "c.sonde", tmp_path / "log"
     if phase.before:
         shutil.copytree(phase.before, folder)
-    assert process(phase.name, folder, log, event).returncode == -signal.SIGKILL
+    assert process(phase.name, folder, log, event)[0] == -signal.SIGKILL
     seen = found(folder)
     assert seen in (phase.earlier, phase.expected)
     encoder: Any = FakeEncoder(log)

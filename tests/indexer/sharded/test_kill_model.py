@@ -3,14 +3,13 @@
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
+from forked import Forked
 from kill_corpus import BATCH
 from killed_shards import run
 from other_encoder import OtherEncoder, loaded
@@ -52,9 +51,11 @@ def found(folder: Path) -> Found:
     return name, previous, [[(hit.id, hit.score) for hit in each] for each in hits]
 
 
-def process(phase: str, folder: Path, log: Path, event: str = "0") -> "subprocess.CompletedProcess[bytes]":
-    command = [sys.executable, str(RUNNER), phase, str(folder), str(log), event]
-    return subprocess.run(command, capture_output=True, check=False)
+def process(phase: str, folder: Path, log: Path, event: str = "0") -> tuple[int | None, str, str]:
+    """Run a phase in a process of its own; return its exit code and what it wrote."""
+    forked = Forked(RUNNER, phase, folder, log, event)
+    out, errors = forked.communicate()
+    return forked.returncode, out, errors
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +74,9 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
 def undisturbed(name: str, before: Path) -> Phase:
     target, log = before.with_name(f"{name}.sonde"), before.with_name(f"{name}.log")
     shutil.copytree(before, target)
-    done = process(name, target, log)
-    assert done.returncode == 0, done.stderr.decode()
-    operations, embedded = int(done.stdout.split()[-2]), log.stat().st_size if log.exists() else 0
+    code, out, errors = process(name, target, log)
+    assert code == 0, errors
+    operations, embedded = int(out.split()[-2]), log.stat().st_size if log.exists() else 0
     return Phase(name, before, found(before), found(target), operations, embedded)
 
 
@@ -83,7 +84,7 @@ def check(phase: Phase, tmp_path: Path, event: str) -> None:
     """Kill a run, look at what readers see, and repeat it if it has not switched."""
     folder, log = tmp_path / "c.sonde", tmp_path / "log"
     shutil.copytree(phase.before, folder)
-    assert process(phase.name, folder, log, event).returncode == -signal.SIGKILL
+    assert process(phase.name, folder, log, event)[0] == -signal.SIGKILL
     seen = found(folder)
     assert seen in (phase.earlier, phase.expected)
     if seen == phase.earlier:

@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
 
 
 Histories.TestCase.settings = settings(
-    max_examples=int(os.environ.get("SONDE_HISTORIES", "20")),
+    max_examples=int(os.environ.get("SONDE_HISTORIES", "12")),
     stateful_step_count=12,
     deadline=None,
     print_blob=True,

@@ -2,14 +2,13 @@
 
 import random
 import shutil
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fake_encoder import FakeEncoder
+from forked import Forked
 from kill_corpus import BATCH, changed, documents
 from thinned import thinned
 
@@ -51,9 +50,8 @@ def found(folder: Path) -> Found:
     ]
 
 
-def run(phase: str, folder: Path, log: Path, event: int = 0) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, str(RUNNER), phase, str(folder), str(log), str(event)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE)
+def run(phase: str, folder: Path, log: Path, event: int = 0) -> Forked:
+    return Forked(RUNNER, phase, folder, log, event)
 
 
 def resume(phase: str, folder: Path, log: Path) -> None:
@@ -79,7 +77,7 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> list[Phase]:
         began = time.monotonic()
         process = run(name, target, folder / "log", event=10**6)
         _, errors = process.communicate()
-        assert process.returncode == 0, errors.decode()
+        assert process.returncode == 0, errors
         made.append(Phase(name, before, found(target), time.monotonic() - began))
         before = target
     return made

@@ -3,14 +3,13 @@
 import itertools
 import random
 import shutil
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fake_encoder import FakeEncoder
+from forked import Forked
 from kill_corpus import BATCH, changed, documents
 from other_encoder import OtherEncoder, changed_to, opened
 from thinned import thinned
@@ -52,8 +51,8 @@ def found(folder: Path) -> Found:
     return name, hits
 
 
-def run(phase: str, folder: Path, log: Path, event: str = "0") -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, str(RUNNER), phase, str(folder), str(log), event], stderr=subprocess.PIPE)
+def run(phase: str, folder: Path, log: Path, event: str = "0") -> Forked:
+    return Forked(RUNNER, phase, folder, log, event)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def _timed(phase: str, folder: Path) -> float:
     began = time.monotonic()
     process = run(phase, folder, folder.with_suffix(".log"))
     _, errors = process.communicate()
-    assert process.returncode == 0, errors.decode()
+    assert process.returncode == 0, errors
     return time.monotonic() - began
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
-from model_change import corpus, hits
+from model_change import corpus, few_queries, hits  # noqa: F401  (fixture)
 from other_encoder import OtherEncoder, loaded
 
 from sonde.app.api import index

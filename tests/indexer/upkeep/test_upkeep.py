@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import contents, problems
 from fake_encoder import DIMENSION, FakeEncoder
-from kill_corpus import documents
+from kill_corpus import COUNT, documents
 
 from sonde.app.api import Collection
 from sonde.indexer.ann import AnnSettings
@@ -47,9 +47,9 @@ def found(folder: Path) -> list[list[tuple[str, float]]]:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A collection of several segments with tombstones, long documents and an HNSW index."""
     folder = tmp_path_factory.mktemp("sound") / "c.sonde"
-    settings = BuildSettings(batch=100, ann=AnnSettings(kind="hnsw"))
+    settings = BuildSettings(batch=50, ann=AnnSettings(kind="hnsw"))
     index_documents(documents(), folder, settings=settings, encoder=FakeEncoder())  # type: ignore[arg-type]
-    opened(folder).delete(["3", "14", "399"])
+    opened(folder).delete(["3", "14", "199"])
     assert problems(folder) == []
     return folder
 
@@ -346,7 +346,7 @@ def test_info(sound: Path) -> None:
     info = opened(sound).info()
     with closing(sqlite3.connect(sound / "catalog.db")) as connection:
         passages, dead = connection.execute("SELECT sum(doc IS NOT NULL), sum(doc IS NULL) FROM passages").fetchone()
-    assert (info.documents, info.passages, info.tombstones) == (397, passages, dead)
+    assert (info.documents, info.passages, info.tombstones) == (COUNT - 3, passages, dead)
     assert dead > 0 and info.newer == 0
     assert (info.model, info.dimension, info.fields) == ("fake", DIMENSION, {"year": "integer"})
     assert info.ann is not None and info.ann["kind"] == "hnsw" and info.ann["recall"] >= 0.98
@@ -373,10 +373,11 @@ def test_delete(damaged: Path) -> None:
     collection = opened(damaged)
     with pytest.raises(SondeError, match="no document with the id 'no'"):
         collection.delete(["5", "no"])
-    assert len(collection) == 397
+    assert len(collection) == COUNT - 3
     assert collection.delete(["5", "5"]) == 1
-    assert collection.delete(["6"], where="year = 2019") == 1 + sum(1 for n in range(400) if n % 20 == 19 and n != 399)
-    assert all(hit.metadata["year"] != 2019 for hit in collection.search("apple", k=400))
+    of_2019 = [n for n in range(COUNT) if n % 20 == 19 and n != 199]
+    assert collection.delete(["6"], where="year = 2019") == 1 + len(of_2019)
+    assert all(hit.metadata["year"] != 2019 for hit in collection.search("apple", k=COUNT))
     assert collection.delete(where="year = 2019") == 0
     assert problems(damaged) == []
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from thinned import soak
 
 from sonde.pipelines.analysis.umap import _forces, arrange, project
 from sonde.pipelines.analysis.umap_moves import COARSE
@@ -57,18 +58,24 @@ def test_the_same_places_with_any_number_of_threads_and_others_with_another_seed
     assert not np.array_equal(project(themes[0], 2, 8), places)
 
 
+def test_neighbours_on_the_plane_share_a_theme(themes: tuple[np.ndarray, np.ndarray]) -> None:
+    vectors, theme = themes
+    places = project(vectors, 2, 0, spread_out=0.1)
+    nearest = np.linalg.norm(places[:, None] - places[None], axis=2).argsort(axis=1)[:, 1:6]
+    assert (theme[nearest] == theme[:, None]).mean() > 0.98
+
+
+@soak("test_neighbours_on_the_plane_share_a_theme")
 def test_as_faithful_as_umaps_own(themes: tuple[np.ndarray, np.ndarray]) -> None:
     from sklearn.manifold import trustworthiness
 
     library: Any = import_module("umap")  # for its type, pyright would read the whole library
 
-    vectors, theme = themes
+    vectors, _ = themes
     theirs = library.UMAP(min_dist=0.1, metric="cosine", random_state=0, n_jobs=1).fit_transform(vectors)
     ours = project(vectors, 2, 0, spread_out=0.1)
     faithful = [trustworthiness(vectors, places, n_neighbors=15, metric="cosine") for places in (ours, theirs)]
     assert faithful[0] > faithful[1] - 0.01
-    nearest = np.linalg.norm(ours[:, None] - ours[None], axis=2).argsort(axis=1)[:, 1:6]
-    assert (theme[nearest] == theme[:, None]).mean() > 0.98
 
 
 def test_identical_points_and_points_without_neighbours_stay_finite() -> None:

@@ -1,13 +1,13 @@
 """SIGKILL while a clustering, topics or a map are made: the run does not exist, and the collection is untouched."""
 
 import signal
-import subprocess
-import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from clustered_run import make
 from command_line import contents, problems
+from forked import Forked
 from themes import collection, rows
 
 from sonde.app.api import Collection
@@ -29,12 +29,12 @@ def shop(tmp_path: Path) -> Collection:
 
 @pytest.mark.parametrize(("kind", "moment"), MOMENTS)
 def test_a_killed_run_does_not_exist(shop: Collection, kind: str, moment: str) -> None:
-    pytest.importorskip(LIBRARIES[kind])
+    if find_spec(LIBRARIES[kind]) is None:  # importing BERTopic would take longer than the test
+        pytest.skip(f"needs {LIBRARIES[kind]}")
     shop.cluster("r", k=2, refits=0)  # the killed clustering is to replace it, and the others stand beside it
     before = contents(shop.path)
-    command = [sys.executable, str(RUNNER), str(shop.path), kind, moment]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "here\n"
+    process = Forked(RUNNER, shop.path, kind, moment)
+    assert process.stdout.readline() == "here\n"
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL

@@ -14,7 +14,7 @@ from command_line import Command
 from fake_encoder import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kill_corpus import WORDS
+from kill_corpus import COUNT, WORDS
 from searched import QUERIES, collection  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection, index
@@ -138,7 +138,7 @@ def conditions() -> st.SearchStrategy[Condition]:
         ),
         st.integers(0, 9).map(lambda n: (f"title LIKE '%{n}'", lambda row: str(row["title"]).endswith(str(n)))),
         st.integers(0, 700).map(lambda n: (f"length > {n}", lambda row: len(str(row["text"])) > n)),
-        st.sampled_from(("5", "200", "no such id")).map(lambda n: (f"id = '{n}'", lambda row: row["id"] == n)),
+        st.sampled_from(("5", "150", "no such id")).map(lambda n: (f"id = '{n}'", lambda row: row["id"] == n)),
     )
 
     def joined(parts: tuple[str, Condition, Condition]) -> Condition:
@@ -187,17 +187,17 @@ def test_paging(collection: Collection, mode: Mode, fusion: Fusion, where: str |
 
 
 def test_threshold(collection: Collection) -> None:
-    whole = collection.search("apple river cloud", k=400, mode="dense")
+    whole = collection.search("apple river cloud", k=COUNT, mode="dense")
     cut = whole[7].score
-    assert [hit.id for hit in collection.search("apple river cloud", k=400, mode="dense", threshold=cut)] == [
+    assert [hit.id for hit in collection.search("apple river cloud", k=COUNT, mode="dense", threshold=cut)] == [
         hit.id for hit in whole if hit.score >= cut
     ]
-    assert {hit.id for hit in collection.search("apple river cloud", k=400, threshold=cut)} == {
+    assert {hit.id for hit in collection.search("apple river cloud", k=COUNT, threshold=cut)} == {
         hit.id for hit in whole if hit.score >= cut
     }
     for mode in MODES:
         none = collection.search("apple river cloud", mode=mode, threshold=1_000)
-        top = collection.search("apple river cloud", k=400, mode=mode)
+        top = collection.search("apple river cloud", k=COUNT, mode=mode)
         highest = max((hit.scores.lexical if mode == "lexical" else hit.scores.dense) or 0 for hit in top)
         assert len(none) == 0
         assert none.notes == (f"nothing similar enough: the best score, {highest:.3f}, is below the threshold 1000",)
@@ -225,7 +225,7 @@ def test_a_collection_without_documents_says_so_and_what_to_do(tmp_path: Path, s
 
 def test_similar(collection: Collection) -> None:
     vectors = {row["id"]: row["vector"] for row in collection.rows(vectors=True)}
-    for key in ("5", "10", "111", "399"):
+    for key in ("5", "10", "111", "199"):
         hits = collection.similar(key, k=12)
         assert key not in [hit.id for hit in hits]
         table = []

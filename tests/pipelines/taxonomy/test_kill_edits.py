@@ -1,8 +1,6 @@
 """SIGKILL while a taxonomy is edited, updated, refitted or an edit is undone: the state before, or the one after."""
 
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from shutil import copytree
@@ -11,11 +9,13 @@ from typing import Any
 import pytest
 from edited import made, rows_of
 from edited_run import EDITS, opened
+from forked import Forked
 
 from sonde.app.api import Collection
 from sonde.indexer.upkeep.verify import verify
 
 RUNNER = Path(__file__).parents[2] / "support" / "edited_run.py"
+LIBRARIES = ("sonde.app.api.taxonomy", "sonde.pipelines.taxonomy.refit", "sklearn.cluster")
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,9 @@ def test_a_death_inside_the_transaction_leaves_the_state_before(
 ) -> None:
     folder = copytree(edited, tmp_path / "shop.sonde")
     before = state_of(opened(folder))
-    command = [sys.executable, str(RUNNER), str(folder), operation, str(moment)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (ran.returncode, ran.stdout) == (-signal.SIGKILL, "here\n"), ran.stderr
+    forked = Forked(RUNNER, folder, operation, moment, libraries=LIBRARIES)
+    out, errors = forked.communicate()
+    assert (forked.returncode, out) == (-signal.SIGKILL, "here\n"), errors
     assert not check_whole(folder, operation, before)
 
 
@@ -72,14 +72,13 @@ def test_a_kill_at_any_time_leaves_the_state_before_or_after(edited: Path, tmp_p
     for place in range(5):  # the first run is not killed: it says how long the work takes
         folder = copytree(edited, tmp_path / f"{place}.sonde")
         before = state_of(opened(folder))
-        command = [sys.executable, str(RUNNER), str(folder), operation, "0"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None and process.stdout.readline() == "here\n"
+        process = Forked(RUNNER, folder, operation, 0, libraries=LIBRARIES)
+        assert process.stdout.readline() == "here\n"
         began = time.monotonic()
         if place:
             time.sleep(seconds * place / 5)
             process.kill()
-        process.communicate(timeout=120)
+        process.communicate()
         seconds = seconds or time.monotonic() - began
         ended.append(check_whole(folder, operation, before))
     assert ended[0]
