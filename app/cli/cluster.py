@@ -179,13 +179,20 @@ def names_told(report: Mapping[str, Any]) -> list[str]:
     return [] if accuracy is None else [f"name accuracy {accuracy:.2f} on {counted(report['name_texts'], 'text')}"]
 
 
+def fitted_told(report: Mapping[str, Any], how: str) -> list[str]:
+    """Return how many texts a run was fitted on, and how the others got a place, if there are any; or no part."""
+    if "fitted" not in report:
+        return []
+    others = f", {report['carried']:,} more {how}" if report.get("carried") else ""
+    return [f"fitted on {counted(report['fitted'], 'text')}{others}"]
+
+
 def summary(name: str, report: Any, seconds: float) -> str:
     """Return one line that says what a clustering found."""
     parts = [counted(report["clusters"], "cluster"), counted(report["documents"], "document")]
     if report["outliers"]:
         parts.append(f"{counted(report['outliers'], 'outlier')} ({report['outlier_share']:.1%})")
-    if report.get("carried"):
-        parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
+    parts += fitted_told(report, "assigned by their neighbours") if report.get("carried") else []
     parts += [f"{key} {report[key]:.3f}" for key in ("silhouette", "stability") if report[key] is not None]
     parts += names_told(report)
     return f"{name}: {' · '.join(parts)} · {seconds:,.1f} s"

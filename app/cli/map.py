@@ -7,6 +7,7 @@ import typer
 
 from ...indexer.store.kinds import MAP
 from ...indexer.wording import counted
+from .cluster import fitted_told
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
 
@@ -132,8 +133,7 @@ def _print_map(found: "Map", json: bool, drawn: bool) -> None:
         if item.data["level"] == 1:
             print(f"{item.data['size']:>9,}  {snippet(item.name, 70)}")
     report = found.run.report
-    fitted = f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried"
-    parts = [counted(len(found), "document"), fitted]
+    parts = [counted(len(found), "document"), *fitted_told(report, "placed near their neighbours")]
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not on it"
         parts.append(f"{newer}: sonde map {found.collection.path} --update {found.name}")

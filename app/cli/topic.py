@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.store.kinds import COARSE
 from ...indexer.wording import counted
-from .cluster import names_told
+from .cluster import fitted_told, names_told
 from .numbers import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
@@ -105,7 +106,9 @@ HEAD = f"{'number':>6} {'size':>9} {'share':>6} {'accuracy':>8}  name"
 """The head of the columns of `topic_line`, as in the table of `print_items`."""
 BESIDE = " " * HEAD.index("name")
 FEW = 5
-"""Topics below which a note says that there are finer ones: the coarse level of other collections has 5 to 12."""
+"""Topics below which a note says that there are finer ones: the coarse level of most collections has 5 to 12."""
+MANY = 30
+"""Topics above which a note says that there are coarser ones: more than a screen shows."""
 
 
 def topic_line(topic: "Topic") -> str:
@@ -140,8 +143,7 @@ def print_topics(found: "Topics", json: bool) -> None:
     parts += [_levels(found)] if found.levels else []
     if found.outliers:
         parts.append(f"{counted(found.outliers, 'outlier')} ({found.outliers / max(found.run.documents, 1):.1%})")
-    if "fitted" in report:
-        parts.append(f"fitted on {counted(report['fitted'], 'text')}, {report['carried']:,} carried")
+    parts += fitted_told(report, "assigned to the nearest topic")
     parts += names_told(report)
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
@@ -157,6 +159,8 @@ def print_topics(found: "Topics", json: bool) -> None:
     if finer := _finer(found):
         few = counted(len(found), "topic")
         say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")
+    if coarse := _coarse(found):
+        say(f"{found.name}: for a shorter list, see the coarse level: {coarse}")
 
 
 def _finer(found: "Topics") -> str:
@@ -166,6 +170,15 @@ def _finer(found: "Topics") -> str:
     sizes = {f"{name}:{found.run.name}": size for name, size in found.levels.items() if size > len(found)}
     shown = (f"sonde runs show {found.collection.path} {quote(name)} ({size:,})" for name, size in sizes.items())
     return " · ".join(shown)
+
+
+def _coarse(found: "Topics") -> str:
+    """Return how to see the coarse level of a run whose topics are many; "" where they are not, or it has as many."""
+    groups = found.levels.get(COARSE.name, 0)
+    if len(found) <= MANY or not 0 < groups < len(found):
+        return ""
+    run = found.run.name
+    return f"sonde runs show {quote(str(found.collection.path))} {quote(COARSE.column(run))} ({groups:,})"
 
 
 SHOWN_INSIDE = 3

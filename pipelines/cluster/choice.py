@@ -144,7 +144,7 @@ def points_of(vectors: np.ndarray, tried: Sequence[int], seed: int, notify: Noti
         starts = [seeds(vectors, max(tried), seed + number) for number in range(SEEDS)] if tried else []
         for point in _points(vectors, tried, starts, seed):
             points.append(point)
-            notify(Progress("choosing k", len(points), len(tried), "numbers of clusters"))
+            notify(Progress("choosing k", len(points), len(tried), "values tried"))
     return points
 
 

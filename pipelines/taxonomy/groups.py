@@ -16,6 +16,8 @@ NO_GROUP = -1
 NO_GROUP_NAME = "no group"
 LONGEST_NAME = 1_000
 """Characters of a group's name that a person gives."""
+LISTED = 5
+"""Groups of the same name that an error lists."""
 DIGITS = 18
 """Digits of a number, at most; Python reads none of thousands."""
 
@@ -172,12 +174,23 @@ def find_group(groups: Groups, given: int | str) -> int:
     if len(found) == 1:
         return found[0]
     if found:
-        said = f"several groups are named {text!r}: give a number, {', '.join(map(str, sorted(found)))}"
-        raise UsageError(said, code="ambiguous", field="groups", value=given, alternatives=map(str, found))
+        raise _ambiguous(groups, given, sorted(found))
     close = get_close_matches(text[:LONGEST_NAME], [group.name for group in groups.values()], 1)
     hint = f": did you mean {close[0]!r}?" if close else ""
     said = f"the taxonomy has no group {on_one_line(text)!r}{hint}"
     raise SondeError(said, code="not-found", field="groups", value=given)
+
+
+def _ambiguous(groups: Groups, given: int | str, found: Sequence[int]) -> UsageError:
+    """Return the error for a name that several groups have, with the number and the path of each."""
+    shown = ", ".join(f"{one} ({_where(groups, one)})" for one in found[:LISTED])
+    more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
+    said = f"several groups are named {on_one_line(str(given))!r}: {shown}{more}; give a number or a path"
+    return UsageError(said, code="ambiguous", field="groups", value=given, alternatives=map(str, found))
+
+
+def _where(groups: Groups, number: int) -> str:
+    return "at the top" if groups[number].parent is None else on_one_line(path(groups, number))
 
 
 def find_groups(groups: Groups, given: Sequence[int | str]) -> list[int]:

@@ -1,6 +1,6 @@
 """The topics of a run as items: sizes, terms, typical documents, and names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,11 +35,13 @@ class Before:
         items: By topic.
         matched: Whether an item may name a topic whose leaves are others now (a run made again), if a person named it.
         namer: What is asked for names, if the user asked for it in this call.
+        taken: Names of finer groups, which were named first: a group is not called like one of those inside it.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
     matched: bool = False
     namer: Namer | None = None
+    taken: frozenset[str] = frozenset()
 
 
 def words_of(view: View) -> Words:
@@ -152,7 +154,10 @@ def _fresh(
     places = {topic: place for place, topic in enumerate(model.groups)}
     kept = {places[topic]: each.given or each.own for topic, each in said.items()}
     kept |= {places[topic]: name for topic in fresh if (name := given_name(known.items.get(topic)))}
-    own = _apart(naming, kept, [parents[topic] for topic in model.groups]) if parents else naming.choose(kept)
+    if parents:
+        own = _apart(naming, kept, [parents[topic] for topic in model.groups], known.taken)
+    else:
+        own = naming.choose(kept, taken=known.taken)
     vectors = model.topic_vectors()
     answers: dict[int, dict[str, Any]] = {}
     if known.namer:
@@ -177,14 +182,16 @@ def _fresh(
                            answers.get(place))  # fmt: skip
 
 
-def _apart(naming: Naming, kept: Mapping[int, str], parents: Sequence[tuple[int, str]]) -> list[str]:
+def _apart(
+    naming: Naming, kept: Mapping[int, str], parents: Sequence[tuple[int, str]], elsewhere: Collection[str] = ()
+) -> list[str]:
     """Return names inside larger groups: without the words of the parent's name, unless readers need them.
 
     A parent such as "kettle, coffee, toaster" has the best words of its children. Without them, nobody could tell what
     "sent" is.
     """
-    apart = naming.choose(kept, parents)
-    free = naming.choose(kept, [(number, "") for number, _ in parents])
+    apart = naming.choose(kept, parents, taken=elsewhere)
+    free = naming.choose(kept, [(number, "") for number, _ in parents], taken=elsewhere)
     worth = zip(naming.compare(apart).groups, naming.compare(free).groups, strict=True)
     names, taken = list(apart), {name.casefold() for name in (*apart, *(name for _, name in parents))}
     for place, (banned, unbanned) in enumerate(worth):

@@ -57,7 +57,8 @@ def level_runs(
         notify(f"naming the groups of the {kind} level")
         same = replace(assigned, topics=topics)
         parents = _parents(own, model, level, found[-1].items if found else ())
-        items, accuracy = topic_items(view, corpus, own, same, whole.parameters, Before(known), notify, parents)
+        told = Before(known, taken=_names_inside(own, model, level, named))
+        items, accuracy = topic_items(view, corpus, own, same, whole.parameters, told, notify, parents)
         named |= {tuple(item.data["leaves"]): item for item in items}
         items = [_with_parent(item, model, level) for item in items]
         if outside.any():
@@ -70,6 +71,16 @@ def level_runs(
             assignments=(corpus.snapshot.docs, topics[group], assigned.cosines[group]),
         ))  # fmt: skip
     return found
+
+
+def _names_inside(
+    own: TopicModel, model: TopicModel, level: int, named: Mapping[tuple[int, ...], Item]
+) -> frozenset[str]:
+    """Return the names of the suggested groups, for the levels above them: those were named first."""
+    if model.levels is None or level >= model.levels.suggested:
+        return frozenset()
+    whole = set(own.groups.values())
+    return frozenset(item.name for leaves, item in named.items() if leaves not in whole)
 
 
 def _parents(

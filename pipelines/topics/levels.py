@@ -58,7 +58,7 @@ def nested_levels(vectors: np.ndarray, seed: int, notify: Notify = silent) -> Ne
     Raises:
         MissingExtraError: EVoC is not installed.
     """
-    notify("looking for groups of all sizes (the first time after an installation, compiling code takes some minutes)")
+    notify("looking for groups of all sizes (the first run after installing compiles code, which takes a few minutes)")
     contest = Contest(vectors, evoc_layers(vectors, seed), seed, notify)
     why = contest.suggest()
     winner = contest.winner(why.grain)

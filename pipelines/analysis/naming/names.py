@@ -1,7 +1,7 @@
 """Names of groups that a reader can believe: chosen among the phrases of their texts, and measured on other texts."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,7 +90,7 @@ class Naming:
 
     def choose(
         self, kept: Mapping[int, str] | None = None, parents: Sequence[tuple[int, str]] | None = None,
-        most: int = MOST,
+        most: int = MOST, taken: Collection[str] = (),
     ) -> list[str]:  # fmt: skip
         """Return a name for each group: a few phrases; "" for a group that has no usable word.
 
@@ -100,6 +100,7 @@ class Naming:
             kept: Names that stay, by group.
             parents: The number and name of each group's parent, or None.
             most: Phrases of a name.
+            taken: Names that are used elsewhere, and are not given again.
         """
         kept = kept or {}
         keys = self._candidates([parent for parent, _ in parents]) if parents else self._keys
@@ -113,7 +114,7 @@ class Naming:
         banned = [self._stems(name) for _, name in parents] if parents else [frozenset()] * self.sample.number
         chosen = choose(self._evidence(phrases), of_group, phrases, self.sample.number, stay, banned, most)
         names = [", ".join(phrases[place].text for place in some) for some in chosen]
-        return _different(names, [[phrases[place] for place in some] for some in of_group], kept, banned)
+        return _different(names, [[phrases[place] for place in some] for some in of_group], kept, banned, taken)
 
     def _evidence(self, phrases: Sequence[Phrase]) -> Evidence:
         vectors, rows = self.sample.vectors, self._rows
@@ -215,10 +216,14 @@ def _held_out(groups: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _different(
-    names: list[str], phrases: list[list[Phrase]], kept: Mapping[int, str], banned: Sequence[frozenset[str]]
-) -> list[str]:
-    """Return names of which no two are the same: a second one gets a further phrase, another, or becomes ""."""
-    taken = {name.casefold() for name in kept.values()}
+    names: list[str], phrases: list[list[Phrase]], kept: Mapping[int, str], banned: Sequence[frozenset[str]],
+    elsewhere: Collection[str] = (),
+) -> list[str]:  # fmt: skip
+    """Return names that differ from each other and from those elsewhere.
+
+    A name that is taken gets a further phrase, becomes another phrase, or "".
+    """
+    taken = {name.casefold() for name in (*kept.values(), *elsewhere)}
     found = []
     for group, name in enumerate(names):
         if group in kept:

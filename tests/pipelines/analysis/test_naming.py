@@ -143,6 +143,13 @@ def test_names_that_stay_are_not_changed() -> None:
     assert names[0] == "My own name" and names[1] != ""
 
 
+def test_a_name_that_is_used_elsewhere_is_not_given_again() -> None:
+    made = naming(PETS, PHONES)
+    first, second = made.choose()
+    again = made.choose(taken=[first.upper()])
+    assert again[0].casefold() != first.casefold() and again[0] and again[1] == second
+
+
 def test_held_out_texts_make_no_name() -> None:
     made = naming([*PETS, *(f"zebra{n} stripe" for n in range(20))], PHONES)
     assert made.held_out.sum() == 3

@@ -1,5 +1,6 @@
 """Names of groups that nobody could use: refused from a person, changed when a run or a file brings them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,20 @@ def test_a_rename_to_the_own_name_and_equal_names_elsewhere_are_allowed(shop: Co
     assert shop.edit_taxonomy("rename", groups=[0], name="late") is None
     shop.edit_taxonomy("add", name="late", to=1)
     assert names(shop)[4] == "lost > late"
+
+
+def test_a_name_that_several_groups_have_is_refused_with_their_numbers_and_paths(shop: Collection) -> None:
+    shop.edit_taxonomy("add", name="late", to=0)
+    said = "several groups are named 'late': 0 (at the top), 4 (late > late); give a number or a path"
+    with pytest.raises(UsageError, match=re.escape(said)) as refused:
+        shop.edit_taxonomy("rename", groups=["late"], name="too late")
+    assert refused.value.alternatives == ("0", "4")
+    shop.edit_taxonomy("rename", groups=["late > late"], name="too late")
+    assert names(shop)[4] == "late > too late"
+    for number in range(7):
+        shop.edit_taxonomy("add", name="other", to=number)
+    with pytest.raises(UsageError, match=re.escape("8 (weak > other), 9 (late > too late > other) and 2 more; give")):
+        shop.edit_taxonomy("remove", groups=["other"])
 
 
 def test_groups_that_come_together_get_different_names(shop: Collection) -> None:

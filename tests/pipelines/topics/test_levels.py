@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +19,14 @@ from themes import collection, rows
 from sonde.app.api import Collection
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.indexer.store.kinds import COARSE, FINE, LEVELS, MIDDLE, TOPIC
-from sonde.indexer.store.runs import RunColumns, list_runs
+from sonde.indexer.store.runs import Item, RunColumns, list_runs
 from sonde.pipelines.analysis.describe import centroids
 from sonde.pipelines.cluster.kmeans import nearest
 from sonde.pipelines.evaluate.groups import evaluate_clusters
 from sonde.pipelines.topics import adapter, layers
 from sonde.pipelines.topics.grain import ALIKE, Contest, Grain, Suggestion
 from sonde.pipelines.topics.layers import Layer, evoc_layers
+from sonde.pipelines.topics.level_runs import _names_inside
 from sonde.pipelines.topics.levels import _between, nested_levels, refined
 from sonde.pipelines.topics.model import Levels, nearest_leaf, nested_leaves
 
@@ -313,6 +316,29 @@ def test_fewer_texts_than_evoc_needs_are_looked_at_for_dense_topics(
     assert ran.code == 0, ran.err
     assert "levels:" not in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_many_topics_end_with_the_command_for_the_coarse_level(
+    sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = collection(tmp_path / "c.sonde", rows())
+    assert "shorter list" not in sonde("topics", made.path).err
+    sonde("topics", made.path, "--name", "a b")
+    monkeypatch.setattr("sonde.app.cli.topic.MANY", 4)
+    ran = sonde("runs", "show", made.path, "fine:a b")
+    last = f"fine:a b: for a shorter list, see the coarse level: sonde runs show {made.path} 'coarse:a b' (4)"
+    assert ran.err.splitlines()[-1] == last
+    assert "shorter list" not in sonde("runs", "show", made.path, "coarse:a b").err
+
+
+def test_a_level_above_the_suggested_one_does_not_get_its_names() -> None:
+    named: Any = {(0,): Item(0, "lamp", {"leaves": [0]}), (1, 2): Item(1, "kettle", {"leaves": [1, 2]})}
+    model: Any = SimpleNamespace(levels=SimpleNamespace(suggested=1))
+    coarse: Any = SimpleNamespace(groups={0: (0, 1, 2)})
+    assert _names_inside(coarse, model, 0, named) == {"lamp", "kettle"}
+    same: Any = SimpleNamespace(groups={0: (0,), 1: (1, 2)})
+    assert _names_inside(same, model, 0, named) == frozenset(), "the same texts may have the same name"
+    assert _names_inside(coarse, model, 1, named) == frozenset()
 
 
 def test_the_command_line_shows_levels(sonde: Command, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Names of groups inside larger groups: apart from the parent's name, unless readers need its words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sonde.pipelines.analysis.naming.readers import NameAccuracy
@@ -17,7 +17,9 @@ class Naming:
     def __init__(self, accuracies: dict[str, float]) -> None:
         self.accuracies = accuracies
 
-    def choose(self, kept: Mapping[int, str], parents: Sequence[tuple[int, str]]) -> list[str]:
+    def choose(
+        self, kept: Mapping[int, str], parents: Sequence[tuple[int, str]], taken: Collection[str] = ()
+    ) -> list[str]:
         assert [number for number, _ in parents] == [number for number, _ in PARENTS]
         return APART if parents[0][1] else FREE
 
