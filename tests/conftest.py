@@ -5,6 +5,7 @@ Data that is not part of the project lies in `../shared/data` or where `SONDE_DA
 
 import gc
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -88,6 +89,14 @@ class SharedData:
 def shared_data() -> SharedData:
     """Development data that the project does not ship; the test skips where it is absent."""
     return SharedData(Path(os.environ.get("SONDE_DATA", CHECKOUT.parent / "shared" / "data")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_outlives_a_file() -> Generator[None]:
+    """End the processes that killed ones are copied from: tests of other files count the children of this process."""
+    yield
+    if forked := sys.modules.get("forked"):
+        forked.end_all()
 
 
 @pytest.fixture(scope="session")

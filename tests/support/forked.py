@@ -5,7 +5,6 @@ A copy can be killed like any other process. Importing takes it as long as the w
 usage: forked.py SOCKET SCRIPT [MODULE]..., started by `Forked`; one script at a time
 """
 
-import atexit
 import gc
 import importlib
 import json
@@ -68,18 +67,25 @@ def _readable(control: socket.socket) -> bool:
 
 @cache
 def _parent(script: Path, libraries: tuple[str, ...]) -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
-    """Start the process that a script's copies are made of; it ends with this one."""
+    """Start the process that a script's copies are made of; it ends with the tests of a file, see `end_all`."""
     here, there = socket.socketpair()
     command = [sys.executable, __file__, str(there.fileno()), str(script), *LIBRARIES, *libraries]
     process = subprocess.Popen(command, pass_fds=[there.fileno()])
     there.close()
-    atexit.register(_end, here, process)
+    _started.append((here, process))
     return here, process
 
 
-def _end(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    control.close()
-    process.wait()
+_started: list[tuple[socket.socket, "subprocess.Popen[bytes]"]] = []
+
+
+def end_all() -> None:
+    """End the processes that copies are made of: other tests count the children of theirs, and kill them."""
+    _parent.cache_clear()
+    while _started:
+        control, process = _started.pop()
+        control.close()
+        process.wait()
 
 
 def main(control: socket.socket, script: Path) -> None:

@@ -288,7 +288,7 @@ def running(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
     to = str(jobs.folder.parent / "reviews.sonde")
     job = jobs.start(f"Add to {MARKUP}", "reviews", ["index", str(source), "--to", to, "--json"])
     end = time.monotonic() + PATIENCE
-    while Job.read(job.folder).progress is None:
+    while not (progress := Job.read(job.folder).progress) or progress.done < 256:
         assert time.monotonic() < end
         time.sleep(0.02)
     return job
