@@ -48,13 +48,13 @@ def main() -> None:
         role, folder, *rest = arguments.writer
         index_all(Path(folder)) if role == "index" else write_on(Path(folder), int(role), Path(rest[0]), int(rest[1]))
         return
-    failed = 0
+    failed = kills = accepted = 0
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         with tempfile.TemporaryDirectory() as place:
-            found, writes = one_round(Path(place), seed)
-        failed += bool(found)
-        print(f"seed {seed}: {KILLS} kills, {writes} writes accepted, {found or 'nothing lost'}", flush=True)
-    print(f"{arguments.rounds} rounds, {failed} failed")
+            found, killed, writes = one_round(Path(place), seed)
+        failed, kills, accepted = failed + bool(found), kills + killed, accepted + writes
+        print(f"seed {seed}: {killed} kills, {writes} writes accepted, {found or 'nothing lost'}", flush=True)
+    print(f"{arguments.rounds} rounds, {kills} kills, {accepted} writes accepted, {failed} failed")
     sys.exit(failed > 0)
 
 
@@ -118,8 +118,8 @@ def started(*what: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
-def one_round(place: Path, seed: int) -> tuple[list[str], int]:
-    """Return what is wrong after a round, and how many writes were accepted."""
+def one_round(place: Path, seed: int) -> tuple[list[str], int, int]:
+    """Return what is wrong after a round, how many processes were killed at work, and how many writes were accepted."""
     chosen, folder, logs = random.Random(seed), place / "c.sonde", [place / "0.jsonl", place / "1.jsonl"]
     starts = iter(range(seed * 100, seed * 100 + 100))
     given: dict[str, tuple[object, ...]] = {"index": ("index", folder)}
@@ -129,11 +129,12 @@ def one_round(place: Path, seed: int) -> tuple[list[str], int]:
     for who, log in enumerate(logs):
         given[str(who)] = (who, folder, log)
         running[str(who)] = started(*given[str(who)], next(starts))
-    wrong = []
+    wrong, killed = [], 0
     for _ in range(KILLS):
         time.sleep(chosen.uniform(0.2, 1.8))
         victim = chosen.choice(["index", "index", "0", "1"])
         wrong += ended(running[victim], signal.SIGKILL)
+        killed += running[victim].returncode == -signal.SIGKILL
         running[victim] = started(*given[victim], *([] if victim == "index" else [next(starts)]))
     time.sleep(1)
     for victim in ("0", "1"):
@@ -141,7 +142,8 @@ def one_round(place: Path, seed: int) -> tuple[list[str], int]:
     wrong += ended(running["index"]) + differences(folder, logs, undisturbed=False)
     wrong += ended(started(*given["index"])) + differences(folder, logs, undisturbed=True)
     lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    return wrong + [str(line) for line in lines if line[0] == "refused"], sum(line[0] == "done" for line in lines)
+    wrong += [str(line) for line in lines if line[0] == "refused"]
+    return wrong, killed, sum(line[0] == "done" for line in lines)
 
 
 def ended(process: subprocess.Popen[str], by: signal.Signals | None = None) -> list[str]:

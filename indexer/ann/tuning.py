@@ -77,7 +77,7 @@ def _least(ladder: Sequence[int], reached: Callable[[int], float], goal: float) 
 QUERIES = 800
 """Half of them tune the index, the other half measures it."""
 ENOUGH = 100
-TIMED = 20
+TIMED = 50
 
 Notify = Callable[[str, int, int], None]
 """Told of progress: what is being done, how much of it is done, how much there is."""

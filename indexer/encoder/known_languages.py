@@ -29,8 +29,6 @@ def known_languages(spec: ModelSpec) -> frozenset[str] | None:
 def _folder(name: str, revision: str | None) -> Path | None:
     if Path(name).is_absolute():
         return Path(name)
-    if "/" not in name:
-        return None  # no model of the hub, whose client takes half a second to import
     try:
         return cached(name, revision)
     except SondeError:

@@ -1,6 +1,6 @@
 """Scripts run in processes that import nothing: copies of one process that has imported everything, for tests of kills.
 
-A copy can be killed like any other process. Importing takes it as long as the work that it is killed in.
+A copy can be killed like any other process. Importing would take it as long as the work during which it is killed.
 
 usage: forked.py SOCKET SCRIPT [MODULE]..., started by `Forked`; one script at a time
 """
@@ -17,9 +17,12 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from select import select
 
 from sonde.indexer.languages import detect
 
+SECONDS = 120
+"""How long a test waits for a copy to start or to end."""
 LIBRARIES = ("faiss", "numpy", "tantivy", "sonde.indexer.ann.index", "sonde.indexer.upkeep.verify")
 
 
@@ -37,7 +40,10 @@ class Forked:
         self.pid = self._said()
 
     def _said(self) -> int:
-        return int.from_bytes(self._control.recv(4, socket.MSG_WAITALL), "big", signed=True)
+        said = self._control.recv(4, socket.MSG_WAITALL)
+        if len(said) < 4:  # read as a number, it would be process 0 or a good end
+            raise ChildProcessError("the process that copies are made of has ended")
+        return int.from_bytes(said, "big", signed=True)
 
     def kill(self) -> None:
         if self.poll() is None:
@@ -46,7 +52,7 @@ class Forked:
 
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; None while the process runs."""
-        if self.returncode is None and _readable(self._control):
+        if self.returncode is None and select([self._control], [], [], 0)[0]:
             self.returncode = self._said()
         return self.returncode
 
@@ -58,13 +64,6 @@ class Forked:
             return self.stdout.read(), self._errors.read()
 
 
-def _readable(control: socket.socket) -> bool:
-    try:
-        return bool(control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-    except BlockingIOError:
-        return False
-
-
 @cache
 def _parent(script: Path, libraries: tuple[str, ...]) -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
     """Start the process that a script's copies are made of; it ends with the tests of a file, see `end_all`."""
@@ -72,6 +71,7 @@ def _parent(script: Path, libraries: tuple[str, ...]) -> tuple[socket.socket, "s
     command = [sys.executable, __file__, str(there.fileno()), str(script), *LIBRARIES, *libraries]
     process = subprocess.Popen(command, pass_fds=[there.fileno()])
     there.close()
+    here.settimeout(SECONDS)
     _started.append((here, process))
     return here, process
 

@@ -125,8 +125,8 @@ def _sentence(where: str, error: ParseError) -> str:
     near = f" ({shown(found)})" if found else ""
     if column := _RUN_COLUMN.search(_QUOTED.sub("", where)):
         return f'the filter {shown(where)} cannot be read: write the column in double quotes: "{column[0]}" = …'
-    hint = "put text in single quotes, and a column name with spaces or colons, or one that is an SQL word, in double"
-    return f"the filter {shown(where)} cannot be read from {place}{near} on: {hint} quotes"
+    hint = "text takes single quotes, and a column name with spaces or colons, or that is an SQL word, double quotes"
+    return f"the filter {shown(where)} cannot be read from {place}{near} on: {hint}"
 
 
 MOST_PARAMETERS = 30_000

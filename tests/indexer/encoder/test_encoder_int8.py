@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from thinned import soak
 from tiny_models import TEXTS, save_static, save_transformer
 
 from sonde.indexer.encoder import ModelSpec, load_encoder, load_encoder_for
@@ -73,7 +72,6 @@ def test_where_it_cannot_be(tiny, cache, tmp_path, monkeypatch):
         load_encoder(str(tiny), dtype="int8")
 
 
-@soak("the encoder `quantized`, whose making leaves the loggers as they are")
 def test_making_it_prints_nothing(tiny, tmp_path):
     code = f"from sonde.indexer.encoder import load_encoder; load_encoder({str(tiny)!r}, dtype='int8')"
     done = subprocess.run(

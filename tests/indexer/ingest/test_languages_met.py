@@ -139,8 +139,8 @@ def test_languages_have_english_names() -> None:
     assert names == ["German", "Chinese", "Lao", "Estonian", "Indonesian", "xx"]
 
 
-def test_a_name_that_the_hub_cannot_know_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(known_languages, "cached", lambda name, _: asked.append(name))
-    assert [known_languages.known_languages(spec(name)) for name in ("fake", "owner/name")] == [None, None]
-    assert asked == ["owner/name"]
+def test_the_card_of_a_hub_model_without_an_owner_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "README.md").write_text("---\nlanguage: [de, fr]\n---\n")
+    monkeypatch.setattr(known_languages, "cached", lambda name, _: tmp_path if name == "distilbert-german" else None)
+    assert known_languages.known_languages(spec("distilbert-german")) == {"de", "fr"}
+    assert known_languages.known_languages(spec("another")) is None

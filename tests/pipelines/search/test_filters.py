@@ -173,7 +173,7 @@ def test_what_is_found(connection, where, found):
         ("label:labels = 'card'", r"cannot be read: write the column in double quotes: \"label:labels\" = …$"),
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
         ("kind = 'label:a' AND", r"cannot be read from character"),
-        ("from = 'x'", r"cannot be read from character 1 \('from'\) on: put text in single quotes, and a column"),
+        ("from = 'x'", r"cannot be read from character 1 \('from'\) on: text takes single quotes, and a column"),
         ("kind = '\ud800'", r"is not valid Unicode"),
         ("(" * 3_000 + "ok" + ")" * 3_000, r"is nested too deeply: use fewer parentheses"),
         ("NOT " * 5_000 + "ok", r"is nested too deeply"),
