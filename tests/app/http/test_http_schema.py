@@ -18,7 +18,7 @@ from sonde.app.http.hosted import Hosts
 from sonde.app.http.service import create_app
 from sonde.app.http.settings import ServeSettings
 
-EXAMPLES = settings.default.max_examples // 2
+EXAMPLES = settings().max_examples // 2
 LENIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 

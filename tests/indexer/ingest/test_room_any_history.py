@@ -56,7 +56,7 @@ def found(folder: Path) -> dict[str, tuple[str, int]]:
         return {key: (text, stars) for key, text, stars in rows}
 
 
-@settings(max_examples=max(10, settings.default.max_examples * 2 // 5))
+@settings(max_examples=max(10, settings().max_examples * 2 // 5))
 @given(
     before=st.dictionaries(st.sampled_from(IDS), CONTENT),
     source=st.dictionaries(st.sampled_from(IDS), CONTENT, min_size=1),

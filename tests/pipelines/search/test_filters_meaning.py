@@ -207,7 +207,7 @@ predicates = st.recursive(
 )
 
 
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=4 * settings().max_examples)
 @given(predicates, st.lists(rows, min_size=8, max_size=24))
 def test_the_same_documents_as_a_plain_evaluation(predicate: Predicate, documents: list[Row]):
     where, meaning = predicate
