@@ -45,7 +45,7 @@ def duplicates(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FILE", help="Write all documents without the duplicates: .parquet, .csv or .jsonl."
+            "--to", metavar="FILE", help="Write all documents without the duplicates: .xlsx, .csv, .parquet, .jsonl."
         ),
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,

@@ -232,7 +232,10 @@ def delete(
 def export(
     collection: CollectionPath,
     to: Annotated[
-        str, typer.Option("--to", metavar="FILE", help=".parquet, .csv or .jsonl file; - is standard output (JSONL).")
+        str,
+        typer.Option(
+            "--to", metavar="FILE", help=".xlsx, .csv, .parquet or .jsonl file; - is standard output (JSONL)."
+        ),
     ] = "-",
     vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's embedding.")] = False,
     where: Annotated[
@@ -259,6 +262,7 @@ def export(
     \b
     Examples:
       sonde export reviews.sonde --to unhappy.csv --where "stars <= 2"
+      sonde export reviews.sonde --to reviews.xlsx
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html

@@ -187,7 +187,7 @@ def _export(collection: Collection, run: Run, item: Item, key: str) -> None:
             return path.read_bytes()
 
     with st.container(horizontal=True):
-        for suffix, name in ((".csv", "CSV"), (".jsonl", "JSONL")):
+        for suffix, name in ((".xlsx", "Excel"), (".csv", "CSV"), (".jsonl", "JSONL")):
             st.download_button(
                 f"Download {counted(size, 'document')} as {name}", lambda suffix=suffix: content(suffix),
                 f"{run.name}-{item.name}{suffix}", key=f"{key}_export{suffix}", on_click="ignore",

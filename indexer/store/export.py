@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -22,6 +23,7 @@ from .fields import Field, distinct_names, json_value, stored_text
 from .formulas import Formulas
 from .runs import RunColumns
 from .view import View, document_vectors
+from .workbook import Workbook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 BUILT_IN = ("id", "title", "text")
 ORIGIN = "origin"
 """Property: the path of the source that a collection was first made from, relative to the collection's folder."""
-SUFFIXES = (".parquet", ".csv", ".jsonl")
+SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
 PARQUET_ROWS = 10_000
 
 Choose = Callable[[Catalog], np.ndarray]
@@ -136,7 +138,7 @@ def write_export(
     raw_formulas: bool = False,
     progress: Notify = silent,
 ) -> int:
-    """Write documents to a Parquet, CSV or JSONL file by its suffix; return how many. The file appears when whole.
+    """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
 
     Args:
         collection: What is read.
@@ -145,21 +147,24 @@ def write_export(
         without: Ids of documents that are left out.
         choose: Names the documents that are wanted; all where None.
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
-        progress: Receives a sentence if such cells were changed.
+        progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
-        UsageError: The suffix is none of these.
-        SondeError: The file cannot be written.
+        UsageError: The suffix is none of these, or vectors are to go into a workbook.
+        SondeError: The file cannot be written, or there are more documents than a workbook holds.
     """
     check_export_target(path)
     refuse_source(collection, path)
-    formulas = Formulas(raw_formulas)
-    csv_writer = partial(_write_csv, formulas)
-    writer = {".parquet": _write_parquet, ".csv": csv_writer, ".jsonl": _write_lines}[path.suffix.lower()]
+    suffix = path.suffix.lower()
+    if suffix == ".xlsx" and vectors:
+        raise UsageError("a workbook has no room for vectors: write a .parquet file", field="vectors", value=True)
+    formulas, notes = Formulas(raw_formulas), list[str]()
+    writers = {".parquet": _write_parquet, ".csv": partial(_write_csv, formulas), ".jsonl": _write_lines}
+    writer = partial(_write_xlsx, notes) if suffix == ".xlsx" else writers[suffix]
     counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
     write_output(path, lambda stream: writer(collection, counted, stream, vectors))
-    if formulas.quoted:
-        progress(formulas.note())
+    for note in filter(None, (formulas.note(), *notes)):
+        progress(note)
     return counted.count
 
 
@@ -199,16 +204,30 @@ def _write_csv(
     formulas: Formulas, collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool
 ) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    with collection.view() as view:
-        runs = RunColumns(view.catalog).types
-        fields = column_names(view.fields, runs).values()
-        names = [*BUILT_IN, *fields, *runs, *(["vector"] if vectors else [])]
+    names = [*_names(collection), *(["vector"] if vectors else [])]
     writer = csv.DictWriter(text, names)
     writer.writerow({name: formulas.cell(name) for name in names})
     for row in documents:
         cells = _plain(row).items()
         writer.writerow({n: json.dumps(v) if isinstance(v, list) else formulas.cell(v) for n, v in cells})
     text.detach()
+
+
+def _write_xlsx(
+    notes: list[str], collection: StoredCollection, documents: _Counted, stream: IO[bytes], _: bool
+) -> None:
+    with TemporaryDirectory(prefix="sonde-") as folder:
+        workbook = Workbook(stream, _names(collection), folder)
+        workbook.write(documents)
+        workbook.close()
+    notes.append(workbook.note())
+
+
+def _names(collection: StoredCollection) -> list[str]:
+    """Return the columns of an export, without that of the vectors."""
+    with collection.view() as view:
+        runs = RunColumns(view.catalog).types
+        return [*BUILT_IN, *column_names(view.fields, runs).values(), *runs]
 
 
 def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:

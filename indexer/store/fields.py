@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -13,6 +14,7 @@ TYPES = ("text", "integer", "real", "boolean", "date", "list")
 STORED_INTEGERS = range(-(2**63), 2**63)
 EXACT_INTEGERS = 2**53
 """Integers below this are exact as real numbers."""
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,17 @@ def stored_text(value: Value) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
         return str(int(value))  # an integer that was stored in a column of real numbers before that became text
     return str(value)
+
+
+def first_day(value: Value) -> date | None:
+    """Return the (first) day that a value names: a date, "2024-05-06", "2024-05", "2024" or 2024; None for others."""
+    if isinstance(value, date):
+        return date(value.year, value.month, value.day)
+    found = _DATE.fullmatch(str(value).strip()) if value is not None and not isinstance(value, (bool, list)) else None
+    try:
+        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found and found[1] < "9000" else None
+    except ValueError:
+        return None
 
 
 def json_value(value: Value) -> Any:

@@ -13,6 +13,7 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
+from ...indexer.store.fields import first_day
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
 from ...indexer.store.runs import RunColumns, items_of, list_runs
@@ -23,6 +24,8 @@ from .filters import documents_where
 Period = Literal["year", "month", "day"]
 LENGTHS: dict[Period, int] = {"year": 4, "month": 7, "day": 10}
 """Characters of an ISO date that name its period."""
+DATED = ("date", "text", "integer")
+"""Types of columns that can hold dates, months ("2024-05") or years (2024)."""
 MOST = 200
 """Values that are listed, at most: the most frequent ones."""
 
@@ -63,7 +66,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         view: The view that is counted.
         column: A metadata field, or a run's column.
         where: A filter; all documents if None.
-        period: "year", "month" or "day" counts dates by period.
+        period: "year", "month" or "day" counts dates by period, also months such as "2024-05" by month and by year.
 
     Raises:
         UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
@@ -77,11 +80,13 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         raise UsageError(said, code="unknown-option", field="column", value=column)
     if period is not None and period not in get_args(Period):
         raise unknown_option("period", period, get_args(Period))
-    if period is not None and (column not in view.fields or view.fields[column].type != "date"):
-        raise UsageError(f"{arg('period')} is {period!r}, but {column!r} has no dates", field="period", value=period)
+    if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
+        raise _undated(view, column, period)
     docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
     cells = _cells(view, runs, column, docs)
-    found = _counted(column, len(docs), cells, period)
+    if period is not None:
+        cells = _periods(view, column, cells, period)
+    found = _counted(column, len(docs), cells, in_order=period is not None)
     # The number of a group is a name: it has no mean.
     if column in view.fields:
         return found
@@ -124,14 +129,31 @@ def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any
     return "", {}
 
 
-def _counted(column: str, documents: int, cells: Iterable[Any], period: Period | None) -> Counts:
+def _periods(view: View, column: str, cells: Iterable[Any], period: Period) -> Iterator[str]:
+    """Yield the period of each value: a date, or a month or a year that is no longer than the period."""
+    for cell in cells:
+        day = first_day(cell)
+        named = cell.isoformat() if isinstance(cell, date) else str(cell).strip()
+        if day is None or len(named) < LENGTHS[period]:
+            raise _undated(view, column, period, cell)
+        yield day.isoformat()[: LENGTHS[period]]
+
+
+def _undated(view: View, column: str, period: Period, value: Any = None) -> UsageError:
+    dated = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
+    unlike = "" if value is None else f" ({value!r} names no {period})"
+    said = f"{arg('period')} is {period!r}, but {column!r} has no dates{unlike}; columns of dates here: {dated}"
+    return UsageError(said, field="period", value=period)
+
+
+def _counted(column: str, documents: int, cells: Iterable[Any], in_order: bool) -> Counts:
     counter, having = Counter[Any](), 0
     for cell in cells:
         having += 1
         items = cell if isinstance(cell, (list, tuple)) else (cell,)
-        counter.update({_part(item, period) for item in items})
+        counter.update({str(item) if isinstance(item, (dict, list)) else item for item in items})
     ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    in_order = period is not None or (bool(counter) and all(isinstance(value, date) for value in counter))
+    in_order = in_order or (bool(counter) and all(isinstance(value, date) for value in counter))
     values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if in_order else ordered[:MOST]
     ends: dict[str, Any] = {}
     if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
@@ -140,9 +162,3 @@ def _counted(column: str, documents: int, cells: Iterable[Any], period: Period |
     elif counter and all(isinstance(value, date) for value in counter):
         ends = {"low": min(counter), "high": max(counter)}
     return Counts(column, documents, documents - having, len(counter), tuple(values), **ends)
-
-
-def _part(value: Any, period: Period | None) -> Any:
-    if period is not None and isinstance(value, date):
-        return value.isoformat()[: LENGTHS[period]]
-    return str(value) if isinstance(value, (dict, list)) else value

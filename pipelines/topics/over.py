@@ -1,6 +1,5 @@
 """Topics over time, and topics by the classes of a metadata column: how many documents, and which words."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
+from ...indexer.store.fields import first_day
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
@@ -33,7 +33,6 @@ CELL_TEXTS = 100
 CELL_TERMS = 5
 AT_ONCE = 20_000
 Cell = tuple[int, int]
-_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
         raise unknown_option("period", period, PERIODS)
     with topics.collection.view() as view:
         docs, values = _values(view, column)
-        parsed = [_day(value) for value in values]
+        parsed = [first_day(value) for value in values]
         pairs = zip(values, parsed, strict=True)
         wrong = next((value for value, day in pairs if value is not None and day is None), None)
         days = [day for day in parsed if day is not None]
@@ -149,17 +148,6 @@ def _classes(value: Value) -> list[str]:
     if isinstance(value, (list, tuple)):
         return list(dict.fromkeys(str(item) for item in value if item is not None))
     return [str(value).lower() if isinstance(value, bool) else str(value)]
-
-
-def _day(value: Value) -> date | None:
-    """Return the (first) day that a value names: a date, "2024-05-06", "2024-05", "2024" or 2024."""
-    if isinstance(value, date):
-        return date(value.year, value.month, value.day)
-    found = _DATE.fullmatch(str(value).strip()) if value is not None and not isinstance(value, (bool, list)) else None
-    try:
-        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found and found[1] < "9000" else None
-    except ValueError:
-        return None
 
 
 def _period(asked: str | None, days: Sequence[date], values: Sequence[Value]) -> str:

@@ -38,7 +38,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], int, tuple[str, ...]]] = {
     "delete an unknown id": (("delete", "1", "4711", "4712"), 1, ("'4711'", "1 more", "nothing was changed")),
     "delete broken bytes": (("delete", "caf\udce9"), 1, ("no document with the id",)),
     "delete by a wrong filter": (("delete", "--where", "colour = 'red'"), 2, ("colour", "stars")),
-    "export to an unknown format": (("export", "--to", "r.docx"), 2, (".parquet", ".csv", ".jsonl")),
+    "export to an unknown format": (("export", "--to", "r.docx"), 2, (".xlsx", ".csv", ".parquet", ".jsonl")),
     "export to a missing folder": (("export", "--to", "no/such/r.csv"), 1, ("no/such",)),
     "missing queries": (("search", "--queries", "no.jsonl"), 1, ("no.jsonl",)),
 }
@@ -46,13 +46,13 @@ MISTAKES: dict[str, tuple[tuple[object, ...], int, tuple[str, ...]]] = {
 
 OUTPUTS: dict[str, tuple[str, int]] = {
     "export C --to .": (
-        "cannot export to '.': it is a folder; give a file, whose name must end in .parquet, .csv or",
+        "cannot export to '.': it is a folder; give a file, whose name must end in .xlsx, .csv, ",
         2,
     ),
-    "export C --to r.docx": ("cannot export to 'r.docx': the name must end in .parquet, .csv or .jsonl", 2),
+    "export C --to r.docx": ("cannot export to 'r.docx': the name must end in .xlsx, .csv, .parquet or .jsonl", 2),
     "export C --to nodir/x.csv": ("cannot write nodir/x.csv: the folder nodir does not exist", 1),
     "duplicates C --to .": (
-        "cannot export to '.': it is a folder; give a file, whose name must end in .parquet, .cs",
+        "cannot export to '.': it is a folder; give a file, whose name must end in .xlsx, .csv",
         2,
     ),
     "map C --to .": ("cannot draw '.': it is a folder; give a file, whose name must end in .html, .png or .svg", 2),

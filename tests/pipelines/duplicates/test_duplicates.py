@@ -136,7 +136,9 @@ def test_what_is_shown_tells_what_the_documents_say(mail: Collection, sonde: Com
 
 
 def test_where_no_export_can_go(mail: Collection, sonde: Command, tmp_path: Path) -> None:
-    sonde("duplicates", mail.path, "--to", tmp_path / "x.txt").refused("'x.txt'", ".parquet, .csv or .jsonl", code=2)
+    sonde("duplicates", mail.path, "--to", tmp_path / "x.txt").refused(
+        "'x.txt'", ".xlsx, .csv, .parquet or .jsonl", code=2
+    )
     sonde("duplicates", mail.path, "--to", tmp_path / "no" / "x.csv").refused("does not exist")
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date
+from pathlib import Path
 
 import pytest
 from fake_encoder import FakeEncoder
@@ -75,6 +76,18 @@ def test_runs_are_counted_too(counted: Collection) -> None:
     called = {item.number: item.name for item in counted.run("two").items}
     assert groups.names == tuple(called[number] for number, _ in groups.values)  # type: ignore[index]
     assert counted.count_by("cluster:two name").names == counted.count_by("tag:early").names == ()
+
+
+def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: Path) -> None:
+    values = [("2026-03", 2025), ("2026-04", 2026), ("2026-04", 2026), (None, None)]
+    rows = [{"id": str(place), "text": "a text", "month": month, "y": y} for place, (month, y) in enumerate(values)]
+    collection = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert collection.count_by("month", period="month").values == (("2026-03", 1), ("2026-04", 2))
+    assert collection.count_by("month", period="year").values == (("2026", 3),)
+    assert collection.count_by("y", period="year").values == (("2025", 1), ("2026", 2))
+    for column, period, said in (("month", "day", r"'2026-03' names no day"), ("y", "month", "2025 names no month")):
+        with pytest.raises(UsageError, match=f"{column!r} has no dates .{said}.; columns of dates here: none"):
+            collection.count_by(column, period=period)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

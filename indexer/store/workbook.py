@@ -1,0 +1,102 @@
+"""Rows as a workbook for Excel, LibreOffice and Google Sheets, whose cells are values and never formulas."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import IO, TYPE_CHECKING, Any
+
+from ..errors import SondeError
+from ..wording import counted
+from .fields import EXACT_INTEGERS, json_value
+
+if TYPE_CHECKING:
+    from xlsxwriter.worksheet import Worksheet
+
+MOST_ROWS = 2**20 - 1
+"""Rows below the header that a sheet can hold (ECMA-376 leaves it open; Excel's own limit)."""
+MOST_CHARS = 32_767
+"""UTF-16 units that a cell can hold in Excel."""
+FIRST_DAY = date(1900, 3, 1)
+"""Excel counts days that do not exist before this one; earlier dates are written as text."""
+
+
+class Workbook:
+    """Writes rows to the one sheet of a workbook, in bounded memory.
+
+    Attributes:
+        cut: Number of cells whose text was cut, since a cell cannot hold more than `MOST_CHARS`.
+    """
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str], folder: str) -> None:
+        """Begin a sheet with a header of column names, which stays in sight.
+
+        Args:
+            stream: Receives the file when `close` is called.
+            names: Of the columns, in their order.
+            folder: Where parts of the file are until then; the caller removes it.
+        """
+        import xlsxwriter
+
+        plain = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
+        self._book = xlsxwriter.Workbook(stream, {"constant_memory": True, "tmpdir": folder, **plain})
+        self._sheet: Worksheet = self._book.add_worksheet("documents")
+        self._day = self._book.add_format({"num_format": "yyyy-mm-dd"})
+        self._time = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        self._names, self._rows, self.cut = names, 0, 0
+        self._sheet.freeze_panes(1, 0)
+        self._sheet.set_column(0, max(0, len(names) - 1), 18)
+        bold = self._book.add_format({"bold": True})
+        for column, name in enumerate(names):
+            self._sheet.write_string(0, column, self._text(name), bold)
+
+    def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write rows below those that are there.
+
+        Raises:
+            SondeError: There are more than a sheet can hold.
+        """
+        for row in rows:
+            self._rows += 1
+            if self._rows > MOST_ROWS:
+                raise SondeError(f"a workbook holds at most {MOST_ROWS:,} rows: write a .csv or .parquet file instead")
+            for column, name in enumerate(self._names):
+                self._cell(column, row.get(name))
+
+    def close(self) -> None:
+        """Write the file to the stream."""
+        self._sheet.autofilter(0, 0, self._rows, max(0, len(self._names) - 1))
+        self._book.close()
+
+    def note(self) -> str:
+        """Return one sentence about cells that were cut, "" if none was."""
+        if not self.cut:
+            return ""
+        said = f"note: {counted(self.cut, 'cell')} had more than the {MOST_CHARS:,} characters that Excel can hold"
+        return f"{said}, and ends in …; .csv, .jsonl and .parquet files hold the whole texts"
+
+    def _cell(self, column: int, value: Any) -> None:
+        given = json_value(value) if isinstance(value, float) else value
+        if given is None or given == "":
+            return
+        if isinstance(given, bool):
+            self._sheet.write_boolean(self._rows, column, given)
+        elif isinstance(given, (int, float)) and abs(given) < EXACT_INTEGERS:
+            self._sheet.write_number(self._rows, column, given)
+        elif isinstance(given, date) and date(given.year, given.month, given.day) >= FIRST_DAY:
+            form = self._time if isinstance(given, datetime) else self._day
+            self._sheet.write_datetime(self._rows, column, given, form)
+        else:
+            self._sheet.write_string(self._rows, column, self._text(_as_text(given)))
+
+    def _text(self, text: str) -> str:
+        """Return what a cell holds of a text; Excel counts a character beyond the first plane as two."""
+        if len(text) * 2 <= MOST_CHARS or len(text.encode("utf-16-le")) // 2 <= MOST_CHARS:
+            return text
+        self.cut += 1
+        return text.encode("utf-16-le")[: 2 * (MOST_CHARS - 1)].decode("utf-16-le", "ignore") + "…"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return json.dumps([json_value(item) for item in value], ensure_ascii=False)
+    return value.isoformat() if isinstance(value, date) else str(value)
