@@ -10,14 +10,15 @@ from typing import Any
 from ..document import Document, Skipped
 from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
-from ..errors import SondeError, UsageError, arg
+from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
+from ..readers.column_finder import OWN
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
-from ..wording import counted
+from ..wording import counted, on_one_line
 from .ids import id_hint, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
@@ -48,6 +49,7 @@ def index_source(
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
+    _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
         refuse_wrong_source(reading, folder)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
@@ -80,6 +82,18 @@ def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
         origin, documents = catalog.get(ORIGIN), catalog.counts()[0]
         if documents and isinstance(origin, str) and not is_origin(folder, origin, Path(source)):
             notify(f"{folder} has {counted(documents, 'document')}; it was made from {origin}")
+
+
+def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:
+    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
+    path = folder / "catalog.db"
+    if reading.columns.reasons.get("text") == OWN or not path.is_file():
+        return
+    with suppress(SondeError), closing(Catalog.open(path)) as catalog:
+        for name in reading.columns.text:
+            if name in catalog.fields():
+                said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
+                notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
 
 
 def origin_of(source: Any, folder: Path) -> str | None:

@@ -52,7 +52,7 @@ def groups_of(
         SondeError: There is no such run.
         UsageError: It is of another kind, or knows no old document.
     """
-    found = _run(view, run)
+    found = run_to_compare(view, run)
     if found is None:
         count = int(np.clip(round(np.sqrt(len(corpus.vectors)) / 2), FEWEST, MOST))
         labels = fit_kmeans(corpus.vectors, min(count, len(corpus.vectors)), seed).labels
@@ -66,7 +66,13 @@ def groups_of(
     return Groups(found.name, tuple(names[number] for number in numbers), places[labels])
 
 
-def _run(view: View, name: str | None) -> Run | None:
+def run_to_compare(view: View, name: str | None) -> Run | None:
+    """Return the run of this name, or the newest with groups; None if there is none.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is of another kind.
+    """
     if name is None:
         runs = [run for run in list_runs(view.catalog) if run.kind.groups and run.complete]
         return runs[-1] if runs else None

@@ -21,7 +21,7 @@ from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
 from ..analysis.naming.corpus import naming_of
-from .groups import Groups, groups_of
+from .groups import Groups, groups_of, run_to_compare
 from .parts import Parts, parts_of
 from .settings import WatchSettings
 from .shares import Shares, compare_shares
@@ -161,6 +161,7 @@ def watch(
     began = time.perf_counter()
     with collection.view() as view:
         check_run_name(view.catalog, WATCH, name, replace)
+        run_to_compare(view, settings.run)  # a mistake is said also where nothing is new
         parts = parts_of(view, settings)
         look = _Look(view, parts.sampled(settings.seed), settings, notify)
         groups, seen = look.changes() if len(parts.new) else (None, [])

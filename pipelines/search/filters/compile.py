@@ -118,6 +118,10 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
 
 
+_CALLS = re.compile(r"""(\w+|"[^"]+")\s+(?:contains?|includes?|has|matches)\s+'([^']*)'""", re.IGNORECASE)
+"""Operators that other languages have: `title contains 'refund'`."""
+
+
 def _sentence(where: str, error: ParseError) -> str:
     details = error.errors[0] if error.errors else {}
     line, end, found = details.get("line", 1), details.get("col", 0), details.get("highlight") or ""
@@ -126,6 +130,8 @@ def _sentence(where: str, error: ParseError) -> str:
     if column := _RUN_COLUMN.search(_QUOTED.sub("", where)):
         return f'the filter {shown(where)} cannot be read: write the column in double quotes: "{column[0]}" = …'
     hint = "text takes single quotes, and a column name with spaces or colons, or that is an SQL word, double quotes"
+    if said := _CALLS.search(where):
+        hint = f"write {said[1]} LIKE '%{said[2]}%' for a text that contains this, and 'x' IN {said[1]} for a list"
     return f"the filter {shown(where)} cannot be read from {place}{near} on: {hint}"
 
 

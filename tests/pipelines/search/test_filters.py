@@ -174,6 +174,8 @@ def test_what_is_found(connection, where, found):
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
         ("kind = 'label:a' AND", r"cannot be read from character"),
         ("from = 'x'", r"cannot be read from character 1 \('from'\) on: text takes single quotes, and a column"),
+        ("ok AND kind contains 'refund'", r"on: write kind LIKE '%refund%' for a text that contains this, and 'x' IN"),
+        ("\"the kind\" HAS 'x'", r"on: write \"the kind\" LIKE '%x%' for a text that contains this"),
         ("kind = '\ud800'", r"is not valid Unicode"),
         ("(" * 3_000 + "ok" + ")" * 3_000, r"is nested too deeply: use fewer parentheses"),
         ("NOT " * 5_000 + "ok", r"is nested too deeply"),

@@ -118,6 +118,7 @@ def test_a_watch_keeps_what_is_taken_and_gives_the_same_again(shop: Collection) 
         ("october", {"date": "day"}, UsageError, "since 'october' is not a date, which date needs"),
         ("2026-11-01", {"date": "week"}, UsageError, "the column 'week' does not exist: .* there is only day"),
         ("2026-11-01", {"run": "none"}, SondeError, "there is no run 'none' in this collection"),
+        ("2030-01-01", {"run": "none"}, SondeError, "there is no run 'none' in this collection"),
         ("2026-11-01", {"alarms": 0.0}, UsageError, "alarms is 0.0: give a chance from 0.001 to 0.5"),
         ("2026-11-01", {"seed": -1}, UsageError, "seed is -1: give a whole number from 0"),
     ],
