@@ -161,7 +161,7 @@ def watch(
     began = time.perf_counter()
     with collection.view() as view:
         check_run_name(view.catalog, WATCH, name, replace)
-        run_to_compare(view, settings.run)  # a mistake is said also where nothing is new
+        run_to_compare(view, settings.run)  # to refuse a wrong name also where nothing is new
         parts = parts_of(view, settings)
         look = _Look(view, parts.sampled(settings.seed), settings, notify)
         groups, seen = look.changes() if len(parts.new) else (None, [])
