@@ -123,6 +123,10 @@ def _tasks(
     ]  # fmt: skip
 
 
+ATTEMPTS = 3
+"""Of a verification that writers overtake, before it keeps them out."""
+
+
 def verify_stored(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection, sharded or not."""
     return verify_sharded(collection) if isinstance(collection, ShardedCollection) else verify(collection)
@@ -133,7 +137,25 @@ def verify_sharded(collection: ShardedCollection) -> list[Finding]:
 
     Every shard is verified as a collection. Besides, its files must be those that were published, its fields those of
     the generation, and each of its documents must belong to it. So must every document of a run exist.
+
+    Writers that commit meanwhile remove what was being read: what is found then is looked for again, in the end with
+    writers kept out.
     """
+    for _ in range(ATTEMPTS):
+        number = collection.stored_generation.number
+        try:
+            found = _findings(collection)
+        except FileNotFoundError:
+            if generation_number(collection.path) == number:
+                raise
+            continue
+        if not found or generation_number(collection.path) == number:
+            return found
+    with collection.locked():
+        return _findings(collection)
+
+
+def _findings(collection: ShardedCollection) -> list[Finding]:
     findings = [
         replace(each, problem=f"shard {shard}: {each.problem}")
         for shard in collection.shards
