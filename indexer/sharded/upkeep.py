@@ -18,7 +18,7 @@ from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
 from ..upkeep.kept import compact_kept
 from ..upkeep.repair import repair_judgements
-from ..upkeep.verify import Finding, Part, verify, verify_judgements, verify_kept, verify_runs
+from ..upkeep.verify import Finding, Part, verify, verify_beside_writers, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
 from .beside import beside_folders, compact_beside
 from .bucket import bucket_of
@@ -129,7 +129,9 @@ ATTEMPTS = 3
 
 def verify_stored(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection, sharded or not."""
-    return verify_sharded(collection) if isinstance(collection, ShardedCollection) else verify(collection)
+    return (
+        verify_sharded(collection) if isinstance(collection, ShardedCollection) else verify_beside_writers(collection)
+    )
 
 
 def verify_sharded(collection: ShardedCollection) -> list[Finding]:

@@ -217,6 +217,11 @@ class Catalog:
         """
         self.connection.execute("VACUUM")
 
+    def version(self) -> int:
+        """Return a number that changes with every commit of another connection."""
+        (found,) = self.connection.execute("PRAGMA data_version").fetchone()
+        return found
+
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[None]:
         """One consistent view of the catalog or, when `write`, one commit: all of it or nothing.

@@ -66,6 +66,11 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
         raise disk_error(error, folder) from None
 
 
+def is_noted(folder: Path) -> bool:
+    """Return whether a writer has noted that it is at work, if only one that was killed."""
+    return (folder / "writer.json").exists()
+
+
 def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
     from filelock import FileLock, Timeout
 

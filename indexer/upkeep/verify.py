@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ..ann import AnnIndex, exact_search
-from ..errors import SondeError
+from ..errors import SondeError, WriterBusyError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..late import LateIndex
@@ -35,7 +35,9 @@ from ..store.integrity import (
 from ..store.late import BUILT as LATE_BUILT
 from ..store.late import is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
+from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
+from ..store.patience import PATIENCE, Patience
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
@@ -92,10 +94,46 @@ class Finding:
     problem: str
 
 
+ATTEMPTS = 3
+"""Of a verification beside writers, before it keeps them out."""
+PATIENT = 10.0
+"""Seconds that it waits for them, at least."""
+
+
+def verify_beside_writers(collection: StoredCollection) -> list[Finding]:
+    """Return everything that is wrong with a collection, and nothing that another process was just writing.
+
+    What is found beside a writer is looked for again, in the end with writers kept out.
+
+    Raises:
+        WriterBusyError: Something was found, and another process goes on writing.
+    """
+    found: list[Finding] = []
+    for _ in range(ATTEMPTS):
+        before = _moment(collection)
+        found = verify(collection)
+        if not found or (before == _moment(collection) and not before[1]):
+            return found
+    asked = PATIENCE.get()
+    try:
+        with writer_lock(collection.path, Patience(max(asked.seconds, PATIENT), asked.notify)):
+            return verify(collection)
+    except WriterBusyError:
+        raise
+    except SondeError:  # the folder is read-only, or has damage for which no lock is given
+        return found
+
+
+def _moment(collection: StoredCollection) -> tuple[int, bool]:
+    """Return a number that other connections' commits change, and whether a writer is at work or was killed."""
+    return collection.open_catalog().version(), is_noted(collection.path)
+
+
 def verify(collection: StoredCollection) -> list[Finding]:
     """Return everything that is wrong with a collection; an empty list means that all is well.
 
-    Digests of all segments and documents are recomputed, so it reads the whole collection.
+    Digests of all segments and documents are recomputed, so it reads the whole collection. A writer at work must be
+    kept out: between its commits, indexes lag behind.
     """
     catalog = collection.open_catalog()
     if problems := damage(catalog):
