@@ -57,7 +57,7 @@ def label(
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="T", help="Minimum probability; below it, the label is none of these."),
+        typer.Option("--threshold", metavar="T", help="Minimum probability; below it, the label is 'none of these'."),
     ] = None,
     engine: Annotated[
         str | None, typer.Option("--engine", help="nli, similarity, reranker or ensemble (nli and similarity).")
@@ -90,7 +90,7 @@ def label(
         ),
     ] = True,
     none: Annotated[
-        bool, typer.Option("--none", help="Texts that probably fit no label get the answer none of these.")
+        bool, typer.Option("--none", help="Texts that probably fit no label get the answer 'none of these'.")
     ] = False,
     promise: Annotated[
         float | None,
