@@ -43,7 +43,7 @@ def topics(
     ] = None,
     min_size: Annotated[
         int | None,
-        typer.Option("--min-size", help="Minimum texts per topic; asks for dense topics."),
+        typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense."),
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
