@@ -139,9 +139,7 @@ def label(
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
         raise UsageError("give one of --labels, --labels-file and --examples")
     if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
-        raise UsageError(
-            "--examples needs a collection, and takes neither --engine nor --model; --fine-tune needs --examples"
-        )
+        raise UsageError("--examples needs a collection, without --engine and --model; --fine-tune needs --examples")
     chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
