@@ -15,7 +15,7 @@ HEAD = f"""<!-- made by docs/make_cli.py with Typer {typer.__version__}; tests/t
 
 Every command ends with exit code 0 (done), 1 (failed; the reason is one line) or 2 (bad usage). `sonde watch --alert`
 ends with 3 if something changed. A command that is stopped ends with 130 (Ctrl-C) or 143 (SIGTERM) and says what it
-leaves; `serve` and `ui` end with 0. With `--json`, standard output holds JSON lines and nothing else; progress and
+keeps; `serve` and `ui` end with 0. With `--json`, standard output holds JSON lines and nothing else; progress and
 notes go to standard error.
 
 Control characters in texts, ids and names are printed as escapes such as `\\u001b`, so that no text can send commands

@@ -74,7 +74,11 @@ def cluster(
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
     names: Annotated[
-        str, typer.Option("--names", help="terms, model (phrases that it finds close), or auto: model if available.")
+        str,
+        typer.Option(
+            "--names",
+            help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available.",
+        ),
     ] = "auto",
     namer: NamerAddress = None,
     namer_model: NamerModel = None,

@@ -69,7 +69,7 @@ def evaluate_models(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Compare variants of one model: float32, bfloat16, int8, pruned, fewer dimensions, static.
+    """Compare forms of one model: float32, bfloat16, int8, pruned, fewer dimensions, static.
 
     For each form: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of the difference
     from the first form, texts per second of wall time and of CPU time, size of the weights, memory, and bytes per

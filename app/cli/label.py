@@ -57,10 +57,11 @@ def label(
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="T", help="Minimum probability; below it, the label is none of these."),
+        typer.Option("--threshold", metavar="T", help="Minimum probability; below it, the label is 'none of these'."),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", help="nli, similarity, reranker or ensemble (nli and similarity).")
+        str | None,
+        typer.Option("--engine", help="similarity (the default), nli, reranker or ensemble (similarity and nli)."),
     ] = None,
     model: Annotated[
         str | None,
@@ -90,7 +91,7 @@ def label(
         ),
     ] = True,
     none: Annotated[
-        bool, typer.Option("--none", help="Texts that probably fit no label get the answer none of these.")
+        bool, typer.Option("--none", help="Texts that probably fit no label get the answer 'none of these'.")
     ] = False,
     promise: Annotated[
         float | None,
@@ -138,7 +139,7 @@ def label(
     if sum(each is not None for each in (labels, labels_file, examples)) > 1:
         raise UsageError("give one of --labels, --labels-file and --examples")
     if (examples is not None and (text is not None or engine or model)) or (fine_tune is not None and examples is None):
-        raise UsageError("--examples are for collections, without --engine and --model; --fine-tune is for --examples")
+        raise UsageError("--examples needs a collection, without --engine and --model; --fine-tune needs --examples")
     chosen: dict[str, Any] = {"template": template, "shortlist": shortlist}
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
@@ -175,7 +176,7 @@ def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) 
     from .feedback import print_unsure
 
     if collection is None or labelled:
-        raise UsageError("--ask is for a collection that was labelled: give no labels, and --name for its run")
+        raise UsageError("--ask needs a collection that has labels: give no labels; --name chooses the run")
     if k < 1:
         raise out_of_range("k", k, "show 1 document or more")
     opened = open_collection(collection)

@@ -43,7 +43,7 @@ def topics(
     ] = None,
     min_size: Annotated[
         int | None,
-        typer.Option("--min-size", help="Minimum texts per topic; asks for dense topics."),
+        typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense."),
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
@@ -58,7 +58,10 @@ def topics(
     ] = "nearest",
     names: Annotated[
         str,
-        typer.Option("--names", help="terms, model (phrases that it finds close), or auto: model if available."),
+        typer.Option(
+            "--names",
+            help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available.",
+        ),
     ] = "auto",
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics with these labels where one fits.")

@@ -61,7 +61,9 @@ def train_biencoder(
         int, typer.Option("--corpus", help="Number of passages to search with the held-out queries.")
     ] = 5_000,
     logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard logs.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed; the same seed and data give the same model.")] = 7,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed; the same seed and data give the same model on one machine.")
+    ] = 7,
     device: Device = "auto",
     json: Json = False,
 ) -> None:

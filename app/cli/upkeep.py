@@ -139,8 +139,8 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
     """Give back the space of deleted documents: in the catalog, the embeddings and all indexes. Files are merged.
 
     Afterwards, the collection holds no text of a deleted document, not even with the embeddings that are kept for
-    `sonde model --undo`. You can search it meanwhile. For a while, this needs up to twice the space on disk. If there
-    is too little space to rewrite the catalog, the catalog keeps its size, and a message says so.
+    `sonde model --undo`. You can search it while this runs. It needs up to twice the disk space for a while. If
+    there is too little space to rewrite the catalog, the catalog keeps its size, and a message says so.
 
     \b
     Examples:
@@ -211,8 +211,8 @@ def delete(
 ) -> None:
     """Delete documents by id, by filter, or both: all with these ids, and all that match the filter.
 
-    If an id does not exist, nothing is deleted. Nothing asks you again: `sonde count reviews.sonde --where ...` says
-    first how many documents a filter matches. `sonde compact` gives the disk space back.
+    If an id does not exist, nothing is deleted. Sonde does not ask for confirmation. To see how many documents a
+    filter matches, first run `sonde count reviews.sonde --where ...`. `sonde compact` gives the disk space back.
 
     \b
     Examples:
@@ -245,8 +245,7 @@ def export(
         bool,
         typer.Option(
             "--raw-formulas",
-            help="Leave CSV cells unchanged that a spreadsheet would run as formulas. Otherwise an apostrophe is put "
-            "before them.",
+            help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas.",
         ),
     ] = False,
     page: Annotated[

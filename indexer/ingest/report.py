@@ -117,7 +117,7 @@ class Estimate:
         """Return the estimate as one line."""
         return (
             f"about {counted(self.documents, 'document')} in {counted(self.passages, 'passage')}: "
-            f"{duration(self.seconds)}, {size(self.memory)} of memory beside the model, {size(self.disk)} of disk"
+            f"{duration(self.seconds)}, {size(self.memory)} of memory besides the model, {size(self.disk)} of disk"
         )
 
 

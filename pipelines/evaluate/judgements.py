@@ -27,7 +27,7 @@ from .search import Qrels
 
 FILE = JUDGEMENTS
 GRADES = range(11)
-"""0: not relevant; 1 and up: relevant, more so with higher grades. nDCG doubles a document's worth with every grade."""
+"""0: not relevant; 1 and up: relevant, more so with higher grades. In nDCG, a document counts as much as its grade."""
 LONGEST = 2_000
 """Characters of a query that can be judged."""
 

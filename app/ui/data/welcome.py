@@ -39,7 +39,7 @@ def _own(shelf: Workspace) -> None:
 
 def _demo(shelf: Workspace) -> None:
     st.header("Demo", anchor=False)
-    st.markdown("248 messages to the support of an invented shop. This takes less than a minute.")
+    st.markdown("248 support messages of an invented shop. This takes less than a minute.")
     if st.button("Load the demo", key="demo", icon=":material/play_arrow:"):
         with sentences():
             path = shelf.path(DEMO)

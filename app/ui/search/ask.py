@@ -52,7 +52,7 @@ def ask(collection: Collection) -> SearchForm:
         )  # fmt: skip
         rerank = st.toggle(
             "Rerank", key="rerank", bind="query-params", disabled=like is not None,
-            help="A second model reads the best 50 hits again. This is slower and usually better.",
+            help="A second stage reads the best 50 hits again. This is slower and usually better.",
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             size = st.selectbox(

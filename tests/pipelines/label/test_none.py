@@ -206,7 +206,7 @@ def test_the_command_line(folder: Path, sonde: Command, monkeypatch: pytest.Monk
     assert json.loads(refusing.out)["counts"]["none of these"] == 60
     asked = sonde("label", folder, "--ask", "-k", 2, "--json")
     assert len(asked.out.splitlines()) == 2 and "margin" in json.loads(asked.out.splitlines()[0])
-    sonde("label", folder, "--ask", "--labels", "a,b").refused("--ask is for a collection that was labelled", code=2)
+    sonde("label", folder, "--ask", "--labels", "a,b").refused("--ask needs a collection that has labels", code=2)
     sonde("label", folder, "--ask", "-k", 0).refused("-k is 0: show 1 document or more", code=2)
 
 
