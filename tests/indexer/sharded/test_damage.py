@@ -17,7 +17,6 @@ from two_ways import TwoWays, rows
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings
-from sonde.indexer.sharded import upkeep
 from sonde.indexer.sharded.build import index_sharded
 from sonde.indexer.sharded.generations import committed_generation
 from sonde.indexer.sharded.order import ORDER, read_order
@@ -397,26 +396,3 @@ def test_embeddings_are_discarded_without_a_commit(folder: Path, monkeypatch: py
     monkeypatch.setattr("sonde.indexer.sharded.runs.publish", lambda *given: pytest.fail("a commit"))
     [removed] = opened(folder).discard_model()
     assert (removed.spec.name, list(models_folder(folder).glob("*/shards"))) == ("other", [])
-
-
-@pytest.mark.parametrize("times", [1, 9], ids=["once", "at-every-attempt"])
-def test_what_writers_remove_during_a_verification_is_no_fault(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    """It reported indexes and embeddings as missing which later commits had replaced."""
-    beside, left, real = opened(folder), [times], upkeep.verify
-
-    def overtaken(part: Any) -> list[Any]:
-        if left[0]:
-            left[0] -= 1
-            for number in range(3):
-                beside.put([{"id": "new", "text": f"text {left[0]} {number}"}])
-                beside.compact()
-        return real(part)
-
-    monkeypatch.setattr(upkeep, "verify", overtaken)
-    assert opened(folder).verify() == []
-    assert left == [0]
-    newest = max((folder / "shards").glob("*/*/vectors/*.npy"), key=lambda path: path.stat().st_mtime_ns)
-    newest.unlink()
-    assert any(newest.name in finding.problem for finding in opened(folder).verify())

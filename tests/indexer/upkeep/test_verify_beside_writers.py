@@ -60,5 +60,5 @@ def test_damage_beside_a_writer_that_goes_on_is_not_told_from_its_work(
     with writer_lock(folder):
         assert opened(folder).verify() == []
         next((folder / "vectors").glob("*.npy")).unlink()
-        with pytest.raises(WriterBusyError, match="is being written to by .*: wait for it to end, then try again"):
+        with pytest.raises(WriterBusyError, match=r"is being written to by .*: wait for it to end, then try again"):
             opened(folder).verify()
