@@ -143,7 +143,7 @@ def tag(
     """Give documents a tag. With ids and --where, all documents with these ids and all that match the filter get it.
 
     A tag is stored as a run. Filters and exports call it "tag:NAME". `sonde runs name` renames it, and `sonde runs
-    delete` deletes it. A document loses its tags when it is deleted or its text changes.
+    delete` deletes it. A document loses its tags when it is deleted, not when its text changes.
 
     \b
     Examples:

@@ -12,6 +12,8 @@ from .output import Json, print_json, progress, say
 if TYPE_CHECKING:
     from ...indexer.ann import Kind
     from ...indexer.ingest import BuildReport
+    from ...indexer.store.runs import Run
+    from ..api import Collection
 
 
 def register(app: typer.Typer) -> None:
@@ -167,11 +169,30 @@ def index(
             found = estimate_run(source, to, read=options, settings=settings, progress=notify)
             print_json(found.to_dict()) if json else print(found.describe())
             return
-        report = run(source, to, read=options, settings=settings, shards=shards, on=on, progress=notify).report
+        opened = run(source, to, read=options, settings=settings, shards=shards, on=on, progress=notify)
+    report = opened.report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, named)
+    if report.added or report.new_texts:
+        _say_what_lacks_them(opened, report, named)
     if report.mostly_unusable:
         raise SondeError(report.mostly_unusable)
+
+
+SHOWN_RUNS = 5
+
+
+def _can_be_updated(run: "Run") -> bool:
+    return bool(run.kind.update or run.kind.nested) and not run.kind.part and run.complete
+
+
+def _say_what_lacks_them(opened: "Collection", report: "BuildReport", named: str) -> None:
+    lacking = [run.name for run in opened.runs() if _can_be_updated(run)]
+    if lacking:
+        names = ", ".join(map(quote, lacking[:SHOWN_RUNS])) + (", …" if len(lacking) > SHOWN_RUNS else "")
+        what = "changed" if not report.added else "new and changed" if report.new_texts else "new"
+        said = f"the {what} documents are not yet in {counted(len(lacking), 'run')} ({names})"
+        say(f"note: {said}: `sonde runs update {quote(named)} RUN` adds them")
 
 
 def _print_report(report: "BuildReport", to: str) -> None:
@@ -180,6 +201,9 @@ def _print_report(report: "BuildReport", to: str) -> None:
         for name in ("added", "replaced", "unchanged", "deleted")
         if (count := getattr(report, name))
     ]
+    if report.replaced and report.new_texts < report.replaced:
+        place = next(place for place, said in enumerate(counts) if said.endswith(" replaced"))
+        counts[place] += f" ({report.new_texts:,} with a new text)" if report.new_texts else " (only metadata)"
     if report.duplicate_ids:
         counts.append(f"{report.duplicate_ids:,} with a repeated id (the last one was kept)")
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")

@@ -90,7 +90,8 @@ class Committer:
             put = [(p.key, p.document, p.identity) for p in documents]
             numbers = put_documents(self.catalog, put, existing, self.numbers)
             pairs = list(zip(documents, numbers, strict=True))
-            bury(self.catalog, [doc for p, doc in pairs if p.passages is not None and p.key in existing])
+            changed = [doc for p, doc in pairs if p.passages is not None and p.key in existing]
+            bury(self.catalog, changed, replaced=True)
             if segment:
                 self._add_passages(segment, pairs, digests)
             self.catalog.advance()
@@ -122,6 +123,7 @@ class Committer:
             self.tally.replaced += planned.key in existing and not planned.again
             if planned.passages is not None and not planned.again:
                 self.tally.languages.see(planned.document)
+                self.tally.new_texts += planned.key in existing
             cut = sum(passage.cut for passage in planned.passages or [])
             self.tally.cut_tokens += cut
             self.tally.cut_documents += cut > 0

@@ -12,6 +12,7 @@ from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES, OWN
+from ..readers.columns import id_rank
 from ..store.catalog import Catalog
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
@@ -28,8 +29,8 @@ def read_with_ids(
 ) -> tuple[Reading, str | None]:
     """Open a source; return it with the id column that a new collection must remember.
 
-    A column of unique codes becomes the id only when the collection is made, so that the ids of a collection never
-    change. A later run uses the same column, as long as the source has it.
+    The column is chosen when the collection is made, and a later run uses the same one, so that the ids of a collection
+    never change. Rows of a table without it are refused, since they would be documents beside those that are there.
 
     Args:
         source: As for `index_source`.
@@ -40,13 +41,16 @@ def read_with_ids(
 
     Raises:
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None. A column that is
-            only named like an id is not checked in files above 64 MB.
+            named like an id is not checked in files above 64 MB. Or the source has no such column as the collection.
     """
     reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
-    named = reason not in ("as set", CODES, AS_BEFORE)
+    if column is None and hint and reason != "as set" and reading.columns.metadata:
+        raise _without_ids(reading, hint)
+    named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
+    found = None if reason == OWN else column
     if column is None or (named and _is_large(source)):
-        return reading, None
+        return reading, found
     lost = None if keep or reading.once else _lost(reading)
     if lost and reason == CODES:
         notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
@@ -68,7 +72,16 @@ def read_with_ids(
                 f"choose another with {arg('id')}, or a hash of the text with {arg('id', '')}"
             )
         )
-    return reading, None if named else column
+    return reading, found
+
+
+def _without_ids(reading: Reading, hint: str) -> UsageError:
+    said = (
+        f"{reading.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts that "
+        f"are there already would be added again: name the column with the ids ({arg('id')}), or take a hash of each "
+        f"text ({arg('id', '')})"
+    )
+    return UsageError(said, code="not-found", field="id", value=hint, alternatives=list(reading.columns.metadata))
 
 
 def _is_large(source: Any) -> bool:

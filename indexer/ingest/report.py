@@ -172,6 +172,7 @@ SHOWN = 20
 class BuildReport:
     """Counts of one run. Documents: added, replaced, unchanged, deleted, skipped. Passages: embedded, reused.
 
+    `new_texts` counts the replaced documents whose text or title changed; in the others, only metadata did.
     `duplicate_ids` counts documents whose id came more than once in the source: the last one is kept.
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
     `became_text` names the fields that were of another type, and are text now because a value did not fit; always
@@ -193,6 +194,7 @@ class BuildReport:
     cut_documents: int
     seconds: float
     became_text: tuple[str, ...] = ()
+    new_texts: int = 0
 
     @property
     def changed(self) -> bool:
@@ -237,6 +239,7 @@ class Tally:
     cut_documents: int = 0
     shown: list[Skipped] = field(default_factory=list)
     became_text: tuple[str, ...] = ()
+    new_texts: int = 0
     languages: LanguagesMet = field(default_factory=LanguagesMet)
 
     def skip(self, rows: list[Skipped]) -> None:

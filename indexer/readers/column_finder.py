@@ -63,7 +63,7 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     Raises:
         UsageError: A column that was set does not exist, or none can be the text; says which there are.
     """
-    profiles = _profiles(rows, textual)
+    profiles = _profiles(_usable(rows), textual)
     finder = _Finder(profiles, options)
     text, how = finder.text()
     roles: dict[str, str | None] = {}
@@ -109,6 +109,16 @@ def document_columns(documents: Sequence[Document]) -> Columns:
 def column_types(rows: Sequence[Row], textual: bool) -> dict[str, str]:
     """Return every column of a sample with the name of its type, "empty" where every value is missing."""
     return {name: profile.kind for name, profile in _profiles(rows, textual).items()}
+
+
+def _usable(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without empty ones and repetitions, which say nothing of a column of ids; all if none is left."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        values = {name: natural(value) for name, value in row.values.items()}
+        if any(value is not None for value in values.values()):
+            found.setdefault(tuple((name, cell_text(value)) for name, value in values.items()), row)
+    return list(found.values()) or list(rows)
 
 
 def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..files import make_folder, sha256
 from ..store.catalog import Catalog
+from ..store.documents import document_numbers
 from ..store.exchange import attached, changed_since
 from ..store.writing import forget_in_runs
 from .layout import RUNS, Published, ShardedGeneration, ShardState, work_folder
@@ -130,10 +131,15 @@ def runs_after(
         for shard, state in changed.items():
             if old := base.shards[shard]:
                 place = folder / f"shards/{shard:02d}"
-                forget_in_runs(writing.catalog, _changed(place / old.version, place / state.version).tolist())
+                gone, replaced = _changed(place / old.version, place / state.version)
+                forget_in_runs(writing.catalog, gone)
+                forget_in_runs(writing.catalog, replaced, replaced=True)
     return writing.state
 
 
-def _changed(old: Path, new: Path) -> np.ndarray:
+def _changed(old: Path, new: Path) -> tuple[list[int], list[int]]:
+    """Return the documents that a new version lacks, and those that have another text there."""
     with closing(Catalog.open(new / "catalog.db")) as catalog, attached(catalog, old):
-        return changed_since(catalog)
+        changed = changed_since(catalog)
+        there = np.isin(changed, document_numbers(catalog))
+    return changed[~there].tolist(), changed[there].tolist()

@@ -87,6 +87,7 @@ class ShardDone:
 COUNTS: tuple[str, ...] = (
     "added",
     "replaced",
+    "new_texts",
     "unchanged",
     "deleted",
     "embedded",

@@ -83,6 +83,7 @@ class RunKind(str):
         groups: Whether items group the documents, so that they can be merged, compared, charted and evaluated.
         colors: Whether this kind can colour a map.
         embedded: Whether a run reads the embeddings; otherwise a person made it, and it holds for every model.
+        kept: Whether a document stays in it when its text changes, because a person put it there by its id.
         update: The words of the `sonde` command that updates a run, followed by the run's name; empty if none does.
         follows: The parent kind, or None. A run of this kind belongs to the run of the parent kind with the same name
             and is renamed with it.
@@ -104,6 +105,7 @@ class RunKind(str):
     groups: ClassVar[bool] = False
     colors: ClassVar[bool] = False
     embedded: ClassVar[bool] = True
+    kept: ClassVar[bool] = False
     update: ClassVar[tuple[str, ...]] = ()
     follows: ClassVar["RunKind | None"] = None
     part: ClassVar[bool] = False
@@ -222,7 +224,7 @@ class Tags(RunKind):
 
     __slots__ = ()
     name, item, items, heading = "tag", "tag", "tags", "Tags"
-    colors = True
+    colors = kept = True
     embedded = False
 
     def columns(self, main: str, parameters: Mapping[str, Any]) -> tuple[Column, ...]:
@@ -243,6 +245,7 @@ class Corrections(Labels):
     name, heading = "correction", "Corrections"
     score = "score"
     colors = embedded = False
+    kept = True
 
     @property
     def command(self) -> str:
@@ -307,6 +310,8 @@ LEVELS: tuple[RunKind, ...] = (COARSE, MIDDLE, FINE)
 """The levels of a topic run, the coarsest first; their names are those of the levels."""
 TOPIC_KINDS: tuple[RunKind, ...] = (TOPIC, *LEVELS)
 KINDS: tuple[RunKind, ...] = (CLUSTER, TOPIC, *LEVELS, MAP, LABEL, TAG, CORRECTION, CHECK, WATCH, TAXONOMY, EDIT)
+KEPT = frozenset(kind for kind in KINDS if kind.kept)
+"""Kinds of run that keep a document whose text changes."""
 
 
 def kind_of(name: str) -> RunKind:

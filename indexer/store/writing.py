@@ -11,6 +11,7 @@ from ..wording import on_one_line
 from .catalog import Catalog, in_slices
 from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
 from .fields import Field, canonical, load_value, store, type_of, wider_type
+from .kinds import KEPT
 from .passages import bury_passages
 
 MAX_FIELDS = 1_900
@@ -161,24 +162,35 @@ def _last_number(catalog: Catalog) -> int:
     return max(highest, catalog.get(LAST_NUMBER, 0))
 
 
-def bury(catalog: Catalog, docs: Sequence[int]) -> None:
-    """Make tombstones of all passages of these documents, and remove the old text from runs."""
+def bury(catalog: Catalog, docs: Sequence[int], *, replaced: bool = False) -> None:
+    """Make tombstones of all passages of these documents, and remove the old text from runs; see `forget_in_runs`."""
     bury_passages(catalog, docs)
-    forget_in_runs(catalog, docs)
+    forget_in_runs(catalog, docs, replaced=replaced)
 
 
-def forget_in_runs(catalog: Catalog, docs: Sequence[int]) -> None:
-    """Remove these documents from runs, inside a write transaction."""
+def forget_in_runs(catalog: Catalog, docs: Sequence[int], *, replaced: bool = False) -> None:
+    """Remove these documents from runs, inside a write transaction.
+
+    Args:
+        catalog: That of the runs.
+        docs: The documents.
+        replaced: Whether they are still there, with another text: runs whose kind says `kept` then keep them.
+    """
+    kept = [run for run, kind in catalog.select("SELECT run, kind FROM runs") if replaced and kind in KEPT]
     for some in in_slices(docs):
-        _forget(catalog, some, "run, doc, item, score", "run_documents", assignment_sum)
-        _forget(catalog, some, "run, doc, x, y", "run_places", place_sum)
+        _forget(catalog, some, kept, "run, doc, item, score", "run_documents", assignment_sum)
+        _forget(catalog, some, kept, "run, doc, x, y", "run_places", place_sum)
 
 
-def _forget(catalog: Catalog, docs: Sequence[int], columns: str, table: str, sum_of: Callable[..., int]) -> None:
+def _forget(
+    catalog: Catalog, docs: Sequence[int], kept: Sequence[int], columns: str, table: str, sum_of: Callable[..., int]
+) -> None:
     by_run: dict[int, list[tuple[Any, ...]]] = {}
     for run, *row in catalog.select_in(f"SELECT {columns} FROM {table} WHERE doc IN (?)", docs):
-        by_run.setdefault(run, []).append(tuple(row))
-    catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
+        if run not in kept:
+            by_run.setdefault(run, []).append(tuple(row))
+    others = f"DELETE FROM {table} WHERE doc = ? AND run NOT IN ({', '.join('?' * len(kept))})"
+    catalog.connection.executemany(others, [(doc, *kept) for doc in docs])
     for run, rows in by_run.items():
         change(catalog.connection, results_part(run), removed=sum_of(*zip(*rows, strict=True)))
 

@@ -117,7 +117,7 @@ def test_runs_filter_searches_and_outlive_updates(sonde: Command, sharded: Path,
     assert {json.loads(line)["id"] for line in found.splitlines() if '"id"' in line} == {"1", "3"}
     source = lines(tmp_path / "more.jsonl", [{"id": "3", "text": "The screen is fine.", "stars": 4}])
     assert sonde("index", source, "--to", sharded).code == 0
-    assert sonde("runs", sharded).out.split()[:4] == ["tag", "bad", "1", "document"]
+    assert sonde("runs", sharded).out.split()[:4] == ["tag", "bad", "2", "documents"], "a tag stays"
     assert sonde("verify", sharded).said == [f"{sharded}: no problems found"]
 
 

@@ -92,10 +92,10 @@ class Histories(RuleBasedStateMachine):
             self.gone([id for id in self.documents if id not in contents])
 
     def replaced(self, contents: dict[str, Content]) -> None:
-        """Runs forget a document whose text changes; other metadata leaves it in them."""
+        """Runs but tags forget a document whose text changes; other metadata leaves it in all of them."""
         for id, content in contents.items():
             if id in self.documents and self.documents[id][0] != content[0]:
-                self.forget([id])
+                self.forget([id], but=("odd",))
             self.documents[id] = content
 
     def gone(self, ids: Sequence[str]) -> None:
@@ -103,9 +103,10 @@ class Histories(RuleBasedStateMachine):
         for id in ids:
             del self.documents[id]
 
-    def forget(self, ids: Sequence[str]) -> None:
-        for members in self.members.values():
-            members.difference_update(ids)
+    def forget(self, ids: Sequence[str], but: Sequence[str] = ()) -> None:
+        for name, members in self.members.items():
+            if name not in but:
+                members.difference_update(ids)
 
     @rule(contents=MANY, batch=st.integers(1, 9))
     def index(self, contents: dict[str, Content], batch: int) -> None:
