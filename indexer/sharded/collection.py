@@ -193,9 +193,10 @@ class ShardedCollection(StoredCollection):
         Nothing is committed if nothing was changed.
 
         Raises:
-            SondeError: Another process is writing, another run committed first, or the collection cannot be written.
+            SondeError: Another process is writing, another run committed first, the collection cannot be written, or
+                its folder holds another one since it was read.
         """
-        with self.locked() as base:
+        with self._still_this(), self.locked() as base:
             opened = self._current_shards()
             with changed_runs(self.path, base) as writing, ExitStack() as stack:
                 # Connections of their own: a view of this thread may be open, and of another generation.
@@ -242,9 +243,16 @@ class ShardedCollection(StoredCollection):
         properties = {"model": sharding.model, "language": sharding.language, "generation": number}
         return JoinedCatalog(parts, opened.numbers, sharding.shard_of, properties, runs)
 
+    def _look_again(self) -> None:
+        known = self._made
+        super()._look_again()
+        if known not in (None, self._made) and (sharding := Sharding.read(self.path)):
+            self._sharding, self._newest = sharding, None
+
     def _current_shards(self) -> _Opened:
         """Return the newest generation's shards, opened again only if there is a newer generation."""
         with self._loading:
+            self._look_again()
             newest = self._newest
             if newest is not None and newest.stored.number == generation_number(self.path):
                 return newest

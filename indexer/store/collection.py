@@ -55,6 +55,7 @@ class StoredCollection:
         self._loading = threading.RLock()
         self._generation: Generation | None = None
         self._loaded = Loaded(path, device)
+        self._made = made_at(self.lasting_path)
 
     @classmethod
     def open(
@@ -198,10 +199,12 @@ class StoredCollection:
         """Hold the writer lock and one transaction, in which runs and properties are written.
 
         Raises:
-            SondeError: Another process is writing, or the collection cannot be written.
+            SondeError: Another process is writing, the collection cannot be written, or its folder holds another one
+                since it was read.
         """
         with (
             writer_lock(check_folder(self.path)),
+            self._still_this(),
             closing(Catalog.open(self.catalog_path, write=True)) as catalog,
             catalog.transaction(write=True),
         ):
@@ -210,15 +213,39 @@ class StoredCollection:
     def close(self) -> None:
         """Close this thread's connection and forget what was loaded."""
         if hasattr(self._local, "catalog"):
-            self._local.catalog.close()
+            self._local.catalog[0].close()
             del self._local.catalog
         self._generation = None
 
+    @contextmanager
+    def _still_this(self) -> Iterator[None]:
+        known = self._made
+        self._look_again()
+        if known not in (None, self._made):
+            raise SondeError(f"{self.path} was replaced by another collection: run the same command again")
+        yield
+
+    def _look_again(self) -> None:
+        """Forget everything that was read if the folder holds another collection now: it was moved or copied there."""
+        made = made_at(self.lasting_path)
+        with self._loading:
+            if made != self._made:
+                self._generation, self._spec, self._loaded = None, None, Loaded(self.path, self.device)
+                self._made = made
+
     def open_catalog(self) -> Catalog:
-        """Return this thread's connection to the catalog, opened at first use."""
-        if not hasattr(self._local, "catalog"):
-            self._local.catalog = Catalog.open(self.catalog_path)
-        return self._local.catalog
+        """Return this thread's connection to the catalog, opened at first use, and again for another collection."""
+        known: tuple[Catalog, Made | None] | None = getattr(self._local, "catalog", None)
+        if known and known[0].connection.in_transaction:
+            return known[0]
+        self._look_again()
+        if known and known[1] != self._made:
+            known[0].close()
+            known = None
+        if known is None:
+            made = self._made
+            known = self._local.catalog = Catalog.open(self.catalog_path), made
+        return known[0]
 
     def _current(self, catalog: Catalog) -> Generation:
         with self._loading:
@@ -243,6 +270,19 @@ class StoredCollection:
             if generation and generation.number == catalog.get("generation", 0):
                 return generation
         raise SondeError(f"{missing} is missing: run `sonde repair {whole_of(self.path)}`", code="damaged")
+
+
+Made = tuple[int, int]
+"""Device and inode of a file that is as old as its collection."""
+
+
+def made_at(lasting: Path) -> Made | None:
+    """Return which file this is, None if there is none: another collection in the same place has another one."""
+    try:
+        found = lasting.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def load_encoder_for(spec: ModelSpec, **options: Any) -> "Encoder":

@@ -187,7 +187,7 @@ def test_a_large_collection_is_not_checked_for_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     checked: list[Any] = []
-    monkeypatch.setattr("sonde.indexer.sharded.upkeep.verify", lambda stored: checked.append(stored) or [])
+    monkeypatch.setattr("sonde.indexer.upkeep.verify.verify", lambda stored: checked.append(stored) or [])
     monkeypatch.setattr(local.stored, "view", unexpected(ZeroDivisionError("a fault")))
     with pytest.raises(ZeroDivisionError, match=r"^a fault$"):
         local.get("1")
