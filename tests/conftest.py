@@ -37,6 +37,8 @@ if fits_in_memory():
 
 from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401  (fixtures)
 
+from sonde.indexer.store.patience import Patience  # noqa: E402
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 EXAMPLES = int(os.environ.get("SONDE_EXAMPLES", "25"))
@@ -54,6 +56,12 @@ LONG_FILES = (
     "test_encoder_int8.py", "test_ui_jobs.py", "test_packaging.py", "test_power_cuts.py", "test_gpu_script.py",
 )  # fmt: skip
 """Files that take twenty seconds or more, and files that may on a slow disk: the longest first."""
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers in the process of the tests fail at once where another one writes; a test that wants it sets patience."""
+    monkeypatch.setattr("sonde.indexer.store.patience.USUAL", Patience())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,7 +15,7 @@ from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
-from ...indexer.store.patience import PATIENCE
+from ...indexer.store.patience import asked
 from ...indexer.store.runs import RunColumns
 from .opened import Opened
 
@@ -89,7 +89,7 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             fields = view.catalog.fields()
         given = [_typed(with_checked_fields(document), fields) for document in given]
-        settings = BuildSettings(batch=max(1, len(given)), wait=PATIENCE.get().seconds, keep="last")
+        settings = BuildSettings(batch=max(1, len(given)), wait=asked().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
             with suppress(OtherModelError):

@@ -14,7 +14,7 @@ from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
 from ..small_files import read_json
 from ..wording import on_one_line, shown_path
-from .patience import PATIENCE, Patience
+from .patience import Patience, asked
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -36,7 +36,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
 
     Args:
         folder: The collection.
-        wait: How long to wait for another writer; `PATIENCE` if None.
+        wait: How long to wait for another writer; see `patience.asked` if None.
 
     Raises:
         SondeError: Another process holds the lock, which the message names; the folder is a published version of a
@@ -50,7 +50,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"
     try:
-        _acquire(lock, note, wait or PATIENCE.get())
+        _acquire(lock, note, wait or asked())
         try:
             note.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
             yield

@@ -17,13 +17,19 @@ class Patience:
 
 
 NONE = Patience()
-PATIENCE: ContextVar[Patience] = ContextVar("patience", default=NONE)
-"""Default patience. The command line sets it; elsewhere, a busy collection fails at once."""
+USUAL = Patience(30.0)
+"""How long a writer waits by default."""
+PATIENCE: ContextVar[Patience | None] = ContextVar("patience", default=None)
+
+
+def asked() -> Patience:
+    """Return how long writers in this context wait: as long as `patience` says, or the usual time."""
+    return PATIENCE.get() or USUAL
 
 
 @contextmanager
 def patience(wait: Patience) -> Iterator[None]:
-    """Set the default patience until the context ends."""
+    """Set how long writers wait until the context ends."""
     before = PATIENCE.set(wait)
     try:
         yield

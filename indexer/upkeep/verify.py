@@ -37,7 +37,7 @@ from ..store.late import is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
-from ..store.patience import PATIENCE, Patience
+from ..store.patience import asked
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
@@ -96,8 +96,6 @@ class Finding:
 
 ATTEMPTS = 3
 """Of a verification beside writers, before it keeps them out."""
-PATIENT = 10.0
-"""Seconds that it waits for them, at least."""
 
 
 def verify_beside_writers(collection: StoredCollection) -> list[Finding]:
@@ -114,9 +112,8 @@ def verify_beside_writers(collection: StoredCollection) -> list[Finding]:
         found = verify(collection)
         if not found or (before == _moment(collection) and not before[1]):
             return found
-    asked = PATIENCE.get()
     try:
-        with writer_lock(collection.path, Patience(max(asked.seconds, PATIENT), asked.notify)):
+        with writer_lock(collection.path, asked()):
             return verify(collection)
     except WriterBusyError:
         raise

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sonde.indexer.ann import AnnSettings
     from sonde.indexer.document import Document
     from sonde.indexer.encoder import Encoder, load_encoder
-    from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
+    from sonde.indexer.errors import MissingExtraError, SondeError, UsageError, WriterBusyError
     from sonde.indexer.ingest import BuildReport, BuildSettings
     from sonde.indexer.progress import Progress, ProgressBar
     from sonde.indexer.readers import ReadOptions
@@ -47,6 +47,7 @@ _HOMES = {
     "MissingExtraError": "indexer.errors",
     "SondeError": "indexer.errors",
     "UsageError": "indexer.errors",
+    "WriterBusyError": "indexer.errors",
     "Progress": "indexer.progress",
     "ProgressBar": "indexer.progress",
     "ReadOptions": "indexer.readers",
@@ -98,6 +99,7 @@ __all__ = [
     "Translation",
     "UsageError",
     "WatchSettings",
+    "WriterBusyError",
     "classify",
     "connect",
     "entail",
@@ -110,6 +112,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # takes 40 ms
+
+        return version("sonde")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f".{_HOMES[name]}", __name__), name)

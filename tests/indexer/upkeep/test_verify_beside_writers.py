@@ -56,7 +56,6 @@ def test_damage_is_found_also_where_a_writer_was_killed(folder: Path) -> None:
 def test_damage_beside_a_writer_that_goes_on_is_not_told_from_its_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying, "PATIENT", 0.1)
     with writer_lock(folder):
         assert opened(folder).verify() == []
         next((folder / "vectors").glob("*.npy")).unlink()

@@ -157,6 +157,8 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
     assert len(corrections(shop.stored, "kinds")) == 2 and corrections(shop.stored) == []
     changed = [row | {"text": "parcel depot other words"} if row["id"] == "parcel-2" else row for row in rows()]
     collection(shop.path, changed)
+    assert [each.id for each in corrections(shop.stored, "kinds")] == ["parcel-1", "parcel-2"], "also of a new text"
+    shop.delete(["parcel-2"])
     assert [each.id for each in corrections(shop.stored, "kinds")] == ["parcel-1"]
     assert forget_corrections(shop.stored, ["parcel-1"], "kinds") == 0
     assert [run.kind for run in shop.runs()] == ["label"]
