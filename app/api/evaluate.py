@@ -66,7 +66,11 @@ class Evaluating(Opened):
         from ...pipelines.search.settings import SearchSettings
         from ...pipelines.search.trec import read_queries
 
-        variants = check_modes(modes, settings_from(SearchSettings, settings, options, "evaluate_search", ("modes",)))
+        base = settings_from(SearchSettings, settings, options, "evaluate_search", ("modes",))
+        if base.rerank and "rerank" not in modes:
+            said = "reranking is measured as a mode of its own: leave out rerank, and add 'rerank' to modes"
+            raise UsageError(said, code="conflict", field="rerank", value=True)
+        variants = check_modes(modes, base)
         asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
         truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
         return evaluate_search(self.stored, asked, truth, variants)

@@ -4,6 +4,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -19,8 +20,10 @@ from ...indexer.errors import (
     is_finite,
 )
 from ...indexer.progress import Notify, silent
+from ...indexer.wording import counted
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ..api.arguments import S, checked, settings_from
+from .parts import parts_of
 from .remote import NOTHING, READING, WRITING, RemoteMap, RemoteTopics, check_settings, options_of, remote_method
 from .wire import decode, encode
 
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
 else:
     Local = object
 
-AT_ONCE = 500
-"""Number of documents to write in one request."""
 PAGE = 1_000
 """Number of documents to read in one request."""
 PATIENCE = 60.0
@@ -135,17 +136,25 @@ class RemoteCollection(Local):
 
     @checked
     def put(self, documents: Any, *, progress: Notify = silent) -> "BuildReport":
-        """Add documents, or replace those with the same id, in commits of 500; see the local method.
+        """Add documents, or replace those with the same id, in commits of 500 or fewer; see the local method.
 
         Raises:
-            UsageError: A document cannot be used; earlier commits of 500 documents are already written.
+            UsageError: A document cannot be used; earlier commits are already written, as a note of the error says.
             SondeError: The key allows only reading, another process is writing, or a reason listed under `search`.
         """
         from ...indexer.readers.given import given_documents
 
         given = given_documents(documents)
-        parts = [given[at : at + AT_ONCE] for at in range(0, len(given), AT_ONCE)] or [[]]
-        return reduce(_together, (self.call("write/put", {"documents": part}) for part in parts))
+        reports: list[BuildReport] = []
+        try:
+            for part in parts_of(given):
+                reports.append(self.call("write/put", {"documents": part}))
+        except SondeError as error:
+            if reports:
+                stored = counted(sum(len(part) for part in islice(parts_of(given), len(reports))), "document")
+                error.add_note(f"stored before that: {stored}")
+            raise
+        return reduce(_together, reports)
 
     @checked
     def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
@@ -269,6 +278,9 @@ class RemoteCollection(Local):
             broken = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
             if broken and again:
                 return self._sent(method, path, given, again=False)
+            if broken and path.startswith("/write/"):
+                said = f"the connection to {self._url} broke before an answer came ({error})"
+                raise SondeError(f"{said}: what was sent may be stored, so look before you send it again") from None
             raise SondeError(f"{self._url} cannot be reached: {error}") from None
 
 

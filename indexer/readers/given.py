@@ -39,7 +39,7 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
 def _document(given: Mapping[Any, Any]) -> Document:
     if not isinstance(given, Mapping):
         raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
-    if given.get("id") is None or given.get("text") is None:
+    if given.get("id") in (None, "") or given.get("text") is None:
         raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
     key = as_text(given["id"], "id")
     text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")

@@ -1,5 +1,6 @@
 """Read any source as documents, and preview what a reader would take from it."""
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -70,8 +71,20 @@ def _paths(source: Any) -> list[str | Path] | None:
         return [source]
     if not isinstance(source, (list, tuple)) or not source or not all(isinstance(one, (str, Path)) for one in source):
         return None
-    sure = any(isinstance(one, Path) or _exists(one) for one in source)
-    return list(source) if sure or all(" " not in one and format_by_name(Path(one)) for one in source) else None
+    if any(isinstance(one, Path) for one in source):
+        return list(source)
+    named = next((one for one in source if _exists(one) and _is_named_like_a_file(one)), None)
+    if named is None and all(" " not in one and format_by_name(Path(one)) for one in source):
+        named = source[0]
+    if named is not None:  # a text from a stranger must not have a file read
+        shown = reprlib.repr(named)
+        said = f"{shown} in a list is a text or the name of a file: give files as Path objects, texts as {{'text': …}}"
+        raise UsageError(said, code="wrong-type", field="source", value=named)
+    return None
+
+
+def _is_named_like_a_file(text: str) -> bool:
+    return bool(Path(text).suffix) or len(Path(text).parts) > 1
 
 
 def _exists(name: str) -> bool:

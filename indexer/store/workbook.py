@@ -84,7 +84,7 @@ class Workbook:
             self._sheet.write_number(self._rows, column, given)
         elif isinstance(given, date) and date(given.year, given.month, given.day) >= FIRST_DAY:
             form = self._time if isinstance(given, datetime) else self._day
-            self._sheet.write_datetime(self._rows, column, given, form)
+            self._sheet.write_datetime(self._rows, column, given, form)  # type: ignore[arg-type]  # a date is fine
         else:
             self._sheet.write_string(self._rows, column, self._text(_as_text(given)))
 

@@ -168,9 +168,18 @@ def test_missing_file(tmp_path):
     with pytest.raises(SondeError, match=r"there is no folder .*nowhere: check the path"):
         read_source(tmp_path / "nowhere" / "reviews.csv")
     with pytest.raises(SondeError, match=r"revews.csv does not exist"):
-        read_source([str(tmp_path / "reviews.csv"), str(tmp_path / "revews.csv")])
-    with pytest.raises(SondeError, match=r"mistyped.csv does not exist"):
-        read_source(["mistyped.csv"])
+        read_source([tmp_path / "reviews.csv", tmp_path / "revews.csv"])
+
+
+def test_strings_in_a_list_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that someone else wrote could have a file read, and texts failed beside a folder of that name."""
+    written(tmp_path, "secret.txt", "what nobody should see")
+    (tmp_path / "topics").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for named in (str(tmp_path / "secret.txt"), "secret.txt", "mistyped.csv"):
+        with pytest.raises(UsageError, match=r"in a list is a text or the name of a file: give files as Path objects"):
+            read_source([named])
+    assert [each.text for each in read_source(["refund", "topics"])] == ["refund", "topics"]  # type: ignore[union-attr]
 
 
 def test_forbidden_file(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from searched import QUERIES, collection  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
-from sonde.indexer.errors import SondeError
+from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, modes, randomisation, read_qrels
 from sonde.pipelines.search.settings import SearchSettings
 from sonde.pipelines.search.trec import read_queries, run_queries
@@ -34,6 +34,12 @@ def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Pat
     read = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
     assert [(line.query_id, line.doc_id) for line in read] == [(key, hit.id) for key, hits in found for hit in hits]
     assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
+
+
+def test_reranking_is_a_mode(collection: Collection, judged: tuple[Path, Path]) -> None:
+    """It was left out without a word."""
+    with pytest.raises(UsageError, match="leave out rerank, and add 'rerank' to modes"):
+        collection.evaluate_search(*judged, modes=("hybrid",), rerank=True)
 
 
 def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:

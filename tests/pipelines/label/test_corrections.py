@@ -145,10 +145,8 @@ def test_corrections_are_kept_forgotten_and_renamed_with_their_run(shop: Collect
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery", "parcel-2": "screen"})
     shop.correct({"parcel-1": "refund"})
-    assert [(each.id, each.labels) for each in corrections(shop.stored)] == [
-        ("parcel-1", ("refund",)),
-        ("parcel-2", ("screen",)),
-    ]
+    kept = [(each.id, each.labels) for each in corrections(shop.stored)]
+    assert kept == [("parcel-1", ("refund",)), ("parcel-2", ("screen",))]
     assert {row["id"]: row["correction:labels"] for row in shop.rows() if row["correction:labels"]} == {
         "parcel-1": "refund", "parcel-2": "screen",
     }  # fmt: skip
