@@ -122,7 +122,12 @@ class Topics(Sequence[Topic]):
         return iter(self._topics)
 
     def __repr__(self) -> str:
-        return f"Topics({self.name!r}, {counted(len(self), 'topic')}, {counted(self.run.documents, 'document')})"
+        shown = f"{self.name!r}, {counted(len(self), 'topic')}, {counted(self.run.documents, 'document')}"
+        if self.run.report.get("clear") is not False:
+            return f"Topics({shown})"
+        low, high = self.run.report["equal"]
+        about = f"{low:,} to {high:,} are about as good" if low < high else "other seeds give other groups"
+        return f"Topics({shown}; their number is not clear: {about})"
 
     def topic(self, number: int) -> Topic:
         """Return the topic of this number.

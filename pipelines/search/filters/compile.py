@@ -106,7 +106,7 @@ def parse(where: str) -> exp.Expr:
         ) from None
     conditions = [condition for condition in parsed if condition is not None]
     if not conditions:
-        raise UsageError("the filter is empty: write a condition, such as: year >= 2020 AND language = 'en'")
+        raise UsageError("the filter is empty: write a condition, such as: year >= 2020 AND city = 'Rome'")
     if len(conditions) > 1:
         raise UsageError(
             f"the filter {shown(where)} holds {len(conditions)} statements: write one condition without ';'"
