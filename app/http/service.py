@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from . import problems
 from .context import Context, Measured, Metrics, Models
+from .described import describe
 from .guard import Guard, KeyFile
 from .hosted import Hosts
 from .lanes import BusyError
@@ -41,6 +42,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     app.state.ready = asyncio.Event()
     for router in ROUTERS:
         app.include_router(router)
+    describe(app, keys=keys is not None)
     app.add_middleware(OwnPages, names=settings.names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     problems.register(app)
