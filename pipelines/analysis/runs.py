@@ -10,7 +10,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import distinct_beginnings, ids_by_number
+from ...indexer.store.documents import distinct_beginnings, holds_months, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of, numbers_above
@@ -330,7 +330,7 @@ def _counted(
 
 
 def _period(catalog: Catalog, field: Field) -> str:
-    for name in ("day", "month"):
+    for name in ("month",) if holds_months(catalog, field) else ("day", "month"):
         if distinct_beginnings(catalog, field, PERIODS[name]) <= (MOST if name == "month" else 62):
             return name
     return "year"

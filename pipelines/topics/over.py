@@ -157,7 +157,8 @@ def _period(asked: str | None, days: Sequence[date], values: Sequence[Value]) ->
     if all(isinstance(value, int) or len(str(value)) == 4 for value in present):
         return "year"
     span = (max(days) - min(days)).days
-    if all(isinstance(value, str) and len(value) == 7 for value in present):
+    texts = all(isinstance(value, str) and len(value) == 7 for value in present)
+    if texts or (span and all(day.day == 1 for day in days)):
         return "month" if span < 366 * 12 else "year"
     return "year" if span > 366 * 6 else "month" if span > 150 else "week" if span > 35 else "day"
 

@@ -79,7 +79,7 @@ def test_runs_are_counted_too(counted: Collection) -> None:
 
 
 def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: Path) -> None:
-    values = [("2026-03", 2025), ("2026-04", 2026), ("2026-04", 2026), (None, None)]
+    values = [("2026-03", 2025), ("2026-04", 2026), ("2026-04-11", 2026), (None, None)]
     rows = [{"id": str(place), "text": "a text", "month": month, "y": y} for place, (month, y) in enumerate(values)]
     collection = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
     assert collection.count_by("month", period="month").values == (("2026-03", 1), ("2026-04", 2))

@@ -1,0 +1,30 @@
+"""Groups by the periods of a column: topics and the runs of every other kind."""
+
+import pytest
+from extras import needs
+from themes import collection, rows
+
+from sonde.app.api import Collection
+
+pytestmark = needs("bertopic")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Topics and clusters of 120 documents, with a day, its month, and for some documents one of two months."""
+    made = [{**row, "month": row["day"][:7], "two": row["day"][:7] if row["day"] < "2024-03" else ""} for row in rows()]
+    opened = collection(tmp_path_factory.mktemp("over") / "shop.sonde", made)
+    opened.topics(min_size=10)
+    opened.cluster("k", k=4, refits=0)
+    return opened
+
+
+def test_a_column_of_months_is_counted_by_month(shop: Collection) -> None:
+    assert (shop.fields()["month"], shop.fields()["two"]) == ("date", "date")
+    over = shop.topic_run().over("two")
+    assert over.parts == ("2024-01", "2024-02")
+    assert over.totals.tolist() == [32, 32]
+    clusters = shop.breakdown("k", "month")
+    assert (clusters.period, clusters.parts) == ("month", ("2024-01", "2024-02", "2024-03", "2024-04"))
+    assert clusters.totals.tolist() == [32, 32, 28, 28]
+    assert shop.breakdown("k", "day").period == "day"
