@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
+from ...indexer.store.periods import PERIODS, PRECISION, Period, period_of
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
 
-Period = Literal["year", "month", "day"]
-LENGTHS: dict[Period, int] = {"year": 4, "month": 7, "day": 10}
-"""Characters of an ISO date that name its period."""
 DATED = ("date", "text", "integer")
 """Types of columns that can hold dates, months ("2024-05") or years (2024)."""
 MOST = 200
@@ -66,7 +64,8 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         view: The view that is counted.
         column: A metadata field, or a run's column.
         where: A filter; all documents if None.
-        period: "year", "month" or "day" counts dates by period, also months such as "2024-05" by month and by year.
+        period: "year", "quarter", "month", "week" or "day" counts dates by period. Months such as "2024-05" can be
+            counted by month, quarter and year.
 
     Raises:
         UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
@@ -78,8 +77,8 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
         said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
-    if period is not None and period not in get_args(Period):
-        raise unknown_option("period", period, get_args(Period))
+    if period is not None and period not in PERIODS:
+        raise unknown_option("period", period, PERIODS)
     if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
         raise _undated(view, column, period)
     docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
@@ -130,13 +129,13 @@ def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any
 
 
 def _periods(view: View, column: str, cells: Iterable[Any], period: Period) -> Iterator[str]:
-    """Yield the period of each value: a date, or a month or a year that is no longer than the period."""
+    """Yield the period of each value: a date, or a month or a year that lies in one such period."""
     for cell in cells:
         day = first_day(cell)
         named = cell.isoformat() if isinstance(cell, date) else str(cell).strip()
-        if day is None or len(named) < LENGTHS[period]:
+        if day is None or len(named) < PRECISION[period]:
             raise _undated(view, column, period, cell)
-        yield day.isoformat()[: LENGTHS[period]]
+        yield period_of(day, period)
 
 
 def _undated(view: View, column: str, period: Period, value: Any = None) -> UsageError:

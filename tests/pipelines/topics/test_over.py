@@ -5,6 +5,7 @@ from extras import needs
 from themes import collection, rows
 
 from sonde.app.api import Collection
+from sonde.indexer.store.periods import Period
 
 pytestmark = needs("bertopic")
 
@@ -28,3 +29,21 @@ def test_a_column_of_months_is_counted_by_month(shop: Collection) -> None:
     assert (clusters.period, clusters.parts) == ("month", ("2024-01", "2024-02", "2024-03", "2024-04"))
     assert clusters.totals.tolist() == [32, 32, 28, 28]
     assert shop.breakdown("k", "day").period == "day"
+
+
+@pytest.mark.parametrize(
+    ("period", "parts"),
+    [
+        ("year", ["2024"]),
+        ("quarter", ["2024-Q1", "2024-Q2"]),
+        ("month", ["2024-01", "2024-02", "2024-03", "2024-04"]),
+        ("week", ["2024-W02", "2024-W06", "2024-W11", "2024-W15"]),
+        ("day", ["2024-01-10", "2024-02-11", "2024-03-12", "2024-04-13"]),
+    ],
+)
+def test_topics_and_counts_have_the_same_periods(shop: Collection, period: Period, parts: list[str]) -> None:
+    over = shop.topic_run().over("day", period)
+    assert [part for part, total in zip(over.parts, over.totals, strict=True) if total] == parts
+    counted = shop.count_by("day", period=period).values
+    assert [part for part, _ in counted] == parts
+    assert [number for _, number in counted] == [total for total in over.totals.tolist() if total]
