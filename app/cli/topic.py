@@ -274,6 +274,7 @@ def _print_classes(what: "Breakdown") -> None:
     for place, topic in enumerate(what.topics):
         counts = what.counts[place]
         order = sorted(range(len(what.parts)), key=lambda part: (-counts[part], part))[:5]
+        order = sorted(order) if what.timed else order
         shown = ", ".join(f"{what.parts[part]} {int(counts[part]):,}" for part in order if counts[part])
         print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
         print(f"{'':16}{snippet(shown, 110)}")

@@ -1,8 +1,11 @@
 """Periods of dates: years, quarters, months, weeks and days, and what each is called."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, timedelta
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from ..document import Value
+from .fields import first_day
 
 Period = Literal["year", "quarter", "month", "week", "day"]
 PERIODS: tuple[Period, ...] = get_args(Period)
@@ -37,6 +40,18 @@ def periods_between(first: date, last: date, period: Period, most: int) -> list[
     except (OverflowError, ValueError):  # after the last day that Python knows
         pass
     return list(found)
+
+
+def name_times(values: Collection[Value]) -> bool:
+    """Whether all values are texts that name a month or a day, such as 2024-05; a year alone counts as a number."""
+    return bool(values) and all(
+        isinstance(value, str) and not value.strip().isdecimal() and first_day(value) is not None for value in values
+    )
+
+
+def by_time(text: Any) -> str:
+    """Return the key that sorts texts for which `name_times` is true, in order of time."""
+    return str(text).strip()
 
 
 def _quarter(day: date) -> int:

@@ -16,7 +16,7 @@ from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
-from ...indexer.store.periods import PERIODS, PRECISION, Period, period_of
+from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
@@ -37,8 +37,9 @@ class Counts:
         documents: Number of documents that pass the filter.
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
-        values: (value, documents): dates and periods in their order, other values by frequency. A document with a list
-            counts for each of its items, and one in a group of a taxonomy for the groups above it too.
+        values: (value, documents): dates, periods and texts that name months or days in their order, other values by
+            frequency. A document with a list counts for each of its items, and one in a group of a taxonomy for the
+            groups above it too.
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
@@ -154,6 +155,8 @@ def _counted(column: str, documents: int, cells: Iterable[Any], in_order: bool) 
     ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
     in_order = in_order or (bool(counter) and all(isinstance(value, date) for value in counter))
     values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if in_order else ordered[:MOST]
+    if not in_order and name_times(counter):
+        values = sorted(values, key=lambda pair: by_time(pair[0]))
     ends: dict[str, Any] = {}
     if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
         total = sum(value * count for value, count in counter.items())

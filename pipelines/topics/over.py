@@ -13,7 +13,7 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
-from ...indexer.store.periods import PERIODS, Period, period_of, periods_between
+from ...indexer.store.periods import PERIODS, Period, by_time, name_times, period_of, periods_between
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
@@ -42,7 +42,7 @@ class Breakdown:
     Attributes:
         column: The metadata column.
         kind: "period" or "class".
-        parts: The periods in order, or the classes, the largest first.
+        parts: The periods in order, or the classes, the largest first; classes that name months or days in order.
         topics: The topics, by number.
         counts: int64 [topics, parts]; a document with several values counts in each.
         totals: int64 [parts]: documents in each, those without a topic included.
@@ -58,6 +58,11 @@ class Breakdown:
     totals: np.ndarray
     terms: Mapping[Cell, Weighted]
     without: int
+
+    @property
+    def timed(self) -> bool:
+        """Whether the parts are in order of time: periods, or classes that name months or days."""
+        return self.kind == "period" or name_times(self.parts)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each topic and part that has documents, as JSON values."""
@@ -123,7 +128,7 @@ def by_column(topics: "Topics", column: str) -> Breakdown:
         if not sizes or len(sizes) > MOST_CLASSES:
             said = f"{counted(len(sizes), 'different value')}, more than {MOST_CLASSES}" if sizes else "no value"
             raise UsageError(f"column {column!r} has {said}: choose a column of classes")
-        parts = sorted(sizes, key=lambda name: (-sizes[name], name))
+        parts = sorted(sizes, key=by_time if name_times(sizes) else lambda name: (-sizes[name], name))
         numbers = {part: number for number, part in enumerate(parts)}
         codes = [[numbers[name] for name in names] for names in several]
         return _breakdown(view, topics, column, "class", parts, docs, codes)

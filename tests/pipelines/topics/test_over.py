@@ -12,8 +12,12 @@ pytestmark = needs("bertopic")
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """Topics and clusters of 120 documents, with a day, its month, and for some documents one of two months."""
-    made = [{**row, "month": row["day"][:7], "two": row["day"][:7] if row["day"] < "2024-03" else ""} for row in rows()]
+    """Topics and clusters of 120 documents: their day, its month, two of the months, and texts that name the time."""
+    made = [
+        {**row, "month": row["day"][:7], "two": row["day"][:7] if row["day"] < "2024-03" else "",
+         "when": row["day"][: 10 if row["day"] > "2024-04" else 7] if row["day"] > "2024-02" or row["stars"] else None}
+        for row in rows()
+    ]  # fmt: skip
     opened = collection(tmp_path_factory.mktemp("over") / "shop.sonde", made)
     opened.topics(min_size=10)
     opened.cluster("k", k=4, refits=0)
@@ -47,3 +51,14 @@ def test_topics_and_counts_have_the_same_periods(shop: Collection, period: Perio
     counted = shop.count_by("day", period=period).values
     assert [part for part, _ in counted] == parts
     assert [number for _, number in counted] == [total for total in over.totals.tolist() if total]
+
+
+def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -> None:
+    assert shop.fields()["when"] == "text"
+    expected = (("2024-01", 24), ("2024-02", 32), ("2024-03", 28), ("2024-04-13", 28))
+    assert shop.count_by("when").values == expected
+    by = shop.topic_run().by("when")
+    assert tuple(zip(by.parts, by.totals.tolist(), strict=True)) == expected
+    assert by.timed and not shop.topic_run().by("theme").timed
+    clusters = shop.breakdown("k", "when")
+    assert tuple(zip(clusters.parts, clusters.totals.tolist(), strict=True)) == expected
