@@ -18,8 +18,9 @@ from .queries import checked_pairs, search_settings
 if TYPE_CHECKING:
     import numpy as np
 
+    from ...indexer.store.periods import Period
     from ...pipelines.search.ask import Answer, AskSettings
-    from ...pipelines.search.counts import Counts, Period
+    from ...pipelines.search.counts import Counts
     from ...pipelines.search.facets import Facet
     from ...pipelines.search.rerank.stage import Reranker
     from ...pipelines.search.results import Results
@@ -268,7 +269,7 @@ class Searching(Opened):
         Args:
             column: A metadata field, or a run's column such as "topic:NAME name".
             where: Count only documents that pass this filter.
-            period: "year", "month" or "day" counts dates by period.
+            period: "year", "quarter", "month", "week" or "day" counts dates by period.
 
         Raises:
             UsageError: The column does not exist, the filter is not valid, or the column has no dates for a period.

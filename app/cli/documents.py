@@ -8,7 +8,8 @@ from ...indexer.wording import counted
 from .output import CollectionPath, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
-    from ...pipelines.search.counts import Counts, Period
+    from ...indexer.store.periods import Period
+    from ...pipelines.search.counts import Counts
 
 WIDTH = 40
 
@@ -58,7 +59,7 @@ def count(
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Count only documents that match this filter.")] = None,
     period: Annotated[
-        str | None, typer.Option("--period", help="Count dates by this period: year, month or day.")
+        str | None, typer.Option("--period", help="Count dates by this period: year, quarter, month, week or day.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from .topic import print_closest, print_topic, print_topics, show_breakdown, sho
 
 if TYPE_CHECKING:
     from ...indexer.store.kinds import RunKind
+    from ...indexer.store.periods import Period
     from ...indexer.store.runs import Run
     from ...pipelines.analysis.runs import RunBreakdown, RunDetails
     from ...pipelines.topics import Breakdown, Topics
@@ -25,7 +26,9 @@ Kind = Annotated[str | None, typer.Option("--kind", help=f"Kind of run: {', '.jo
 By = Annotated[
     str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
 ]
-Span = Annotated[str | None, typer.Option("--period", help="Topics, with --by a date: year, month, week or day.")]
+Span = Annotated[
+    str | None, typer.Option("--period", help="Topics, with --by a date: year, quarter, month, week or day.")
+]
 
 
 def show(
@@ -139,7 +142,7 @@ def print_topic_of(topics: "Topics", text: str, json: bool) -> None:
 def _topics_by(topics: "Topics", opened: "Collection", column: str, period: str | None) -> "Breakdown":
     """Count topics over time if the column has dates or a period is given, otherwise by class."""
     timed = period is not None or opened.fields().get(column) == "date"
-    return topics.over(column, period) if timed else topics.by(column)
+    return topics.over(column, cast("Period | None", period)) if timed else topics.by(column)
 
 
 def draw(

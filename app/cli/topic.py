@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from .output import CollectionPath, Device, Json, print_json, progress, say, sni
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...indexer.store.periods import Period
     from ...pipelines.topics import Breakdown, Topic, Topics
 
 SHADES = " ▁▂▃▄▅▆▇█"
@@ -42,7 +43,9 @@ def topic(
     ] = None,
     period: Annotated[
         str | None,
-        typer.Option("--period", help="With --over: year, month, week or day; depends on the time span by default."),
+        typer.Option(
+            "--period", help="With --over: year, quarter, month, week or day; chosen by the span if left out."
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Show topics by the values of a column.")
@@ -96,7 +99,7 @@ def topic(
     elif tree:
         show_tree(found, to, json)
     elif over is not None or by is not None:
-        what = found.over(over, period) if over is not None else found.by(str(by))
+        what = found.over(over, cast("Period | None", period)) if over is not None else found.by(str(by))
         show_breakdown(found, what, to, json)
     else:
         print_topics(found, json)
@@ -271,6 +274,7 @@ def _print_classes(what: "Breakdown") -> None:
     for place, topic in enumerate(what.topics):
         counts = what.counts[place]
         order = sorted(range(len(what.parts)), key=lambda part: (-counts[part], part))[:5]
+        order = sorted(order) if what.timed else order
         shown = ", ".join(f"{what.parts[part]} {int(counts[part]):,}" for part in order if counts[part])
         print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
         print(f"{'':16}{snippet(shown, 110)}")

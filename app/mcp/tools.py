@@ -8,8 +8,8 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.store.fields import json_value
 from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
+from ...indexer.store.periods import Period
 from ...indexer.wording import existing
-from ...pipelines.search.counts import Period
 from ...pipelines.search.results import Hit, Mode, Results
 from ..api import Collection
 from ..api.opening import UNREADABLE, Opening

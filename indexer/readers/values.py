@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from ..document import Scalar, Value
+from .months import are_seasons, common_month, looks_like_a_month
 from .nested import DEEPEST, LISTS, MOST_VALUES, NestedError, object_text, too_deep
 
 INT64 = range(-(2**63), 2**63)
@@ -197,7 +198,7 @@ def _type_of_strings(strings: Sequence[str], textual: bool) -> ColumnType:
             return ColumnType(kind, parse)
     if textual and (parse := _common_number(present)):
         return ColumnType("real", parse)
-    parse = _common_date(present)
+    parse = _common_date(present) or common_month(present)
     return ColumnType("date", parse) if parse else ColumnType("text")
 
 
@@ -287,13 +288,15 @@ _MOST_DATES = 0.8
 
 
 def looks_like_dates(values: Sequence[Value]) -> bool:
-    """Whether values are strings of which most look like dates, in whatever forms."""
+    """Whether values are strings of which most look like dates or months, in whatever forms; seasons do not."""
     present = [value.strip() for value in values if isinstance(value, str) and value.strip().lower() not in _NOTHING]
-    return bool(present) and sum(map(_looks_like_a_date, present)) >= _MOST_DATES * len(present)
+    if not present or are_seasons(present):
+        return False
+    return sum(map(_looks_like_a_date, present)) >= _MOST_DATES * len(present)
 
 
 def _looks_like_a_date(text: str) -> bool:
-    return len(text) <= 40 and _LIKE_A_DATE.fullmatch(text) is not None
+    return len(text) <= 40 and (_LIKE_A_DATE.fullmatch(text) is not None or looks_like_a_month(text))
 
 
 def _dated_by(pattern: str) -> Parse:

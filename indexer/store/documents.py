@@ -182,6 +182,12 @@ def distinct_beginnings(catalog: Catalog, field: Field, length: int) -> int:
     return len(set(catalog.select(sql)))
 
 
+def holds_months(catalog: Catalog, field: Field) -> bool:
+    """Whether a column of dates has several values and each is the first day of a month: it holds months."""
+    sql = f"SELECT DISTINCT substr({field.column}, 9, 2) FROM metadata WHERE {field.column} IS NOT NULL"
+    return set(catalog.select(sql)) == {("01",)} and distinct_beginnings(catalog, field, len("2026-04")) > 1
+
+
 def any_item(column: str, types: str, condition: str) -> str:
     """Return SQL that is true where an item of a list passes a condition, and NULL where there is no list.
 

@@ -10,10 +10,11 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import distinct_beginnings, ids_by_number
+from ...indexer.store.documents import distinct_beginnings, holds_months, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of, numbers_above
+from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.wording import existing, on_one_line, shown_id
 
@@ -261,7 +262,7 @@ class RunBreakdown:
     Attributes:
         column: The metadata column.
         period: "year", "month" or "day" for dates, else None: the parts are classes.
-        parts: Names of periods, in order, or of classes, the largest first; numbers by size.
+        parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
             also in the groups above it.
@@ -315,7 +316,7 @@ def _counted(
         totals[part] = totals.get(part, 0) + count
     ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
     kept = ranked if period or len(ranked) <= CLASSES else ranked[: CLASSES - 1]
-    kept = sorted(kept) if ordered else kept
+    kept = sorted(kept) if ordered else sorted(kept, key=by_time) if name_times(kept) else kept
     names = [("true" if part else "false") if boolean else str(part) for part in kept]
     places = {part: place for place, part in enumerate(kept)}
     if len(kept) < len(ranked):
@@ -330,7 +331,7 @@ def _counted(
 
 
 def _period(catalog: Catalog, field: Field) -> str:
-    for name in ("day", "month"):
+    for name in ("month",) if holds_months(catalog, field) else ("day", "month"):
         if distinct_beginnings(catalog, field, PERIODS[name]) <= (MOST if name == "month" else 62):
             return name
     return "year"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
+from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
 
-Period = Literal["year", "month", "day"]
-LENGTHS: dict[Period, int] = {"year": 4, "month": 7, "day": 10}
-"""Characters of an ISO date that name its period."""
 DATED = ("date", "text", "integer")
 """Types of columns that can hold dates, months ("2024-05") or years (2024)."""
 MOST = 200
@@ -39,8 +37,9 @@ class Counts:
         documents: Number of documents that pass the filter.
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
-        values: (value, documents): dates and periods in their order, other values by frequency. A document with a list
-            counts for each of its items, and one in a group of a taxonomy for the groups above it too.
+        values: (value, documents): dates, periods and texts that name months or days in their order, other values by
+            frequency. A document with a list counts for each of its items, and one in a group of a taxonomy for the
+            groups above it too.
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
@@ -66,7 +65,8 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         view: The view that is counted.
         column: A metadata field, or a run's column.
         where: A filter; all documents if None.
-        period: "year", "month" or "day" counts dates by period, also months such as "2024-05" by month and by year.
+        period: "year", "quarter", "month", "week" or "day" counts dates by period. Months such as "2024-05" can be
+            counted by month, quarter and year.
 
     Raises:
         UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
@@ -78,8 +78,8 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
         said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
-    if period is not None and period not in get_args(Period):
-        raise unknown_option("period", period, get_args(Period))
+    if period is not None and period not in PERIODS:
+        raise unknown_option("period", period, PERIODS)
     if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
         raise _undated(view, column, period)
     docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
@@ -130,13 +130,13 @@ def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any
 
 
 def _periods(view: View, column: str, cells: Iterable[Any], period: Period) -> Iterator[str]:
-    """Yield the period of each value: a date, or a month or a year that is no longer than the period."""
+    """Yield the period of each value: a date, or a month or a year that lies in one such period."""
     for cell in cells:
         day = first_day(cell)
         named = cell.isoformat() if isinstance(cell, date) else str(cell).strip()
-        if day is None or len(named) < LENGTHS[period]:
+        if day is None or len(named) < PRECISION[period]:
             raise _undated(view, column, period, cell)
-        yield day.isoformat()[: LENGTHS[period]]
+        yield period_of(day, period)
 
 
 def _undated(view: View, column: str, period: Period, value: Any = None) -> UsageError:
@@ -155,6 +155,8 @@ def _counted(column: str, documents: int, cells: Iterable[Any], in_order: bool) 
     ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
     in_order = in_order or (bool(counter) and all(isinstance(value, date) for value in counter))
     values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if in_order else ordered[:MOST]
+    if not in_order and name_times(counter):
+        values = sorted(values, key=lambda pair: by_time(pair[0]))
     ends: dict[str, Any] = {}
     if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
         total = sum(value * count for value, count in counter.items())

@@ -1,9 +1,9 @@
 """Topics over time, and topics by the classes of a metadata column: how many documents, and which words."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
+from ...indexer.store.periods import PERIODS, Period, by_time, name_times, period_of, periods_between
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .results import Topic
     from .stored import Topics
 
-PERIODS = ("year", "month", "week", "day")
 MOST_PERIODS = 400
 MOST_CLASSES = 50
 CELL_TEXTS = 100
@@ -42,7 +42,7 @@ class Breakdown:
     Attributes:
         column: The metadata column.
         kind: "period" or "class".
-        parts: The periods in order, or the classes, the largest first.
+        parts: The periods in order, or the classes, the largest first; classes that name months or days in order.
         topics: The topics, by number.
         counts: int64 [topics, parts]; a document with several values counts in each.
         totals: int64 [parts]: documents in each, those without a topic included.
@@ -58,6 +58,11 @@ class Breakdown:
     totals: np.ndarray
     terms: Mapping[Cell, Weighted]
     without: int
+
+    @property
+    def timed(self) -> bool:
+        """Whether the parts are in order of time: periods, or classes that name months or days."""
+        return self.kind == "period" or name_times(self.parts)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each topic and part that has documents, as JSON values."""
@@ -90,7 +95,7 @@ class Breakdown:
         write_plot(plot(title, self.parts, names, self.counts[order], hovers), path)
 
 
-def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
+def over_column(topics: "Topics", column: str, period: Period | None) -> Breakdown:
     """Break topics down by the periods of a date column; see `Topics.over`."""
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)
@@ -105,12 +110,12 @@ def over_column(topics: "Topics", column: str, period: str | None) -> Breakdown:
             said = f"{wrong!r} is not a date" if wrong is not None else "it is empty"
             raise UsageError(f"column {column!r} holds no dates ({said}); columns of dates here: {dates}")
         name = _period(period, days, values)
-        parts = _sequence(min(days), max(days), name)
+        parts = periods_between(min(days), max(days), name, MOST_PERIODS)
         if len(parts) > MOST_PERIODS:
             said = f"there are more than {MOST_PERIODS} periods of a {name}: use a longer {arg('period')}"
             raise UsageError(said, code="out-of-range", field="period", value=period)
         numbers = {part: number for number, part in enumerate(parts)}
-        codes = [[numbers[_label(day, name)]] if day else [] for day in parsed]
+        codes = [[numbers[period_of(day, name)]] if day else [] for day in parsed]
         return _breakdown(view, topics, column, "period", parts, docs, codes)
 
 
@@ -123,7 +128,7 @@ def by_column(topics: "Topics", column: str) -> Breakdown:
         if not sizes or len(sizes) > MOST_CLASSES:
             said = f"{counted(len(sizes), 'different value')}, more than {MOST_CLASSES}" if sizes else "no value"
             raise UsageError(f"column {column!r} has {said}: choose a column of classes")
-        parts = sorted(sizes, key=lambda name: (-sizes[name], name))
+        parts = sorted(sizes, key=by_time if name_times(sizes) else lambda name: (-sizes[name], name))
         numbers = {part: number for number, part in enumerate(parts)}
         codes = [[numbers[name] for name in names] for names in several]
         return _breakdown(view, topics, column, "class", parts, docs, codes)
@@ -150,38 +155,17 @@ def _classes(value: Value) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
-def _period(asked: str | None, days: Sequence[date], values: Sequence[Value]) -> str:
+def _period(asked: Period | None, days: Sequence[date], values: Sequence[Value]) -> Period:
     if asked:
         return asked
     present = [value for value in values if value is not None]
     if all(isinstance(value, int) or len(str(value)) == 4 for value in present):
         return "year"
     span = (max(days) - min(days)).days
-    if all(isinstance(value, str) and len(value) == 7 for value in present):
+    texts = all(isinstance(value, str) and len(value) == 7 for value in present)
+    if texts or (span and all(day.day == 1 for day in days)):
         return "month" if span < 366 * 12 else "year"
     return "year" if span > 366 * 6 else "month" if span > 150 else "week" if span > 35 else "day"
-
-
-def _label(day: date, period: str) -> str:
-    if period == "week":
-        year, week, _ = day.isocalendar()
-        return f"{year}-W{week:02d}"
-    return day.isoformat()[: {"year": 4, "month": 7, "day": 10}[period]]
-
-
-def _sequence(first: date, last: date, period: str) -> list[str]:
-    """Return all periods from the first to the last, empty ones included."""
-    step: Callable[[date], date] = {
-        "year": lambda day: date(day.year + 1, 1, 1) if day.year < 9999 else date.max,
-        "month": lambda day: (day.replace(day=1) + timedelta(days=32)).replace(day=1),
-        "week": lambda day: day + timedelta(days=7 - day.weekday()),
-        "day": lambda day: day + timedelta(days=1),
-    }[period]
-    found, day = [], first
-    while day <= last and len(found) <= MOST_PERIODS:
-        found.append(_label(day, period))
-        day = step(day)
-    return found
 
 
 def _breakdown(

@@ -15,6 +15,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
+from ...indexer.store.periods import Period
 from ...indexer.store.runs import Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
@@ -222,12 +223,12 @@ class Topics(Sequence[Topic]):
         groups[list(leaves)] = 0
         return topic_name(term for term, _ in terms_of(self.model.counts, groups, 2)[0]) or f"groups {leaves}"
 
-    def over(self, column: str, period: str | None = None) -> Breakdown:
+    def over(self, column: str, period: Period | None = None) -> Breakdown:
         """Return how many documents each topic has in each period, by a metadata column of dates or years.
 
         Args:
             column: Dates; whole numbers (years) and texts such as "2024-05" will do.
-            period: "year", "month", "week" or "day"; by the span of the dates if left out.
+            period: "year", "quarter", "month", "week" or "day"; by the span of the dates if left out.
 
         Raises:
             UsageError: There is no such column, or it holds no dates.

@@ -344,7 +344,7 @@ REAL = {
     "titles/arxiv_cs.parquet": (
         30000,
         "text: abstract (by name) · title: title (by name) · id: id (by name) · "
-        "metadata: categories (list), month (text)",
+        "metadata: categories (list), month (date)",
     ),
     "topics/trec6.jsonl.gz": (
         5952,

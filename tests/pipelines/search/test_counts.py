@@ -79,13 +79,17 @@ def test_runs_are_counted_too(counted: Collection) -> None:
 
 
 def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: Path) -> None:
-    values = [("2026-03", 2025), ("2026-04", 2026), ("2026-04", 2026), (None, None)]
+    values = [("2026-03", 2025), ("2026-04", 2026), ("2026-04-11", 2026), (None, None)]
     rows = [{"id": str(place), "text": "a text", "month": month, "y": y} for place, (month, y) in enumerate(values)]
     collection = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
     assert collection.count_by("month", period="month").values == (("2026-03", 1), ("2026-04", 2))
+    assert collection.count_by("month", period="quarter").values == (("2026-Q1", 1), ("2026-Q2", 2))
     assert collection.count_by("month", period="year").values == (("2026", 3),)
     assert collection.count_by("y", period="year").values == (("2025", 1), ("2026", 2))
-    for column, period, said in (("month", "day", r"'2026-03' names no day"), ("y", "month", "2025 names no month")):
+    for column, period, said in (
+        ("month", "day", "'2026-03' names no day"), ("month", "week", "'2026-03' names no week"),
+        ("y", "month", "2025 names no month"), ("y", "quarter", "2025 names no quarter"),
+    ):  # fmt: skip
         with pytest.raises(UsageError, match=f"{column!r} has no dates .{said}.; columns of dates here: none"):
             collection.count_by(column, period=period)  # type: ignore[arg-type]
 
@@ -95,7 +99,7 @@ def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: 
     [
         ("color", {}, r"there is no column 'color': there are stars, price, day, kinds, new, tag:early"),
         ("stars", {"period": "year"}, "period is 'year', but 'stars' has no dates"),
-        ("day", {"period": "week"}, "period is 'week'"),
+        ("day", {"period": "hour"}, "period is 'hour': use year, quarter, month, week, day"),
         ("day", {"where": "color = 1"}, "color"),
     ],
 )

@@ -245,7 +245,7 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
         topics.over("theme")
     with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
         topics.over("date")
-    with pytest.raises(UsageError, match=r"^period is .hour.: use year, month, week, day"):
+    with pytest.raises(UsageError, match=r"^period is .hour.: use year, quarter, month, week, day"):
         topics.over("day", "hour")
 
 

@@ -1,0 +1,64 @@
+"""Groups by the periods of a column: topics and the runs of every other kind."""
+
+import pytest
+from extras import needs
+from themes import collection, rows
+
+from sonde.app.api import Collection
+from sonde.indexer.store.periods import Period
+
+pytestmark = needs("bertopic")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Topics and clusters of 120 documents: their day, its month, two of the months, and texts that name the time."""
+    made = [
+        {**row, "month": row["day"][:7], "two": row["day"][:7] if row["day"] < "2024-03" else "",
+         "when": row["day"][: 10 if row["day"] > "2024-04" else 7] if row["day"] > "2024-02" or row["stars"] else None}
+        for row in rows()
+    ]  # fmt: skip
+    opened = collection(tmp_path_factory.mktemp("over") / "shop.sonde", made)
+    opened.topics(min_size=10)
+    opened.cluster("k", k=4, refits=0)
+    return opened
+
+
+def test_a_column_of_months_is_counted_by_month(shop: Collection) -> None:
+    assert (shop.fields()["month"], shop.fields()["two"]) == ("date", "date")
+    over = shop.topic_run().over("two")
+    assert over.parts == ("2024-01", "2024-02")
+    assert over.totals.tolist() == [32, 32]
+    clusters = shop.breakdown("k", "month")
+    assert (clusters.period, clusters.parts) == ("month", ("2024-01", "2024-02", "2024-03", "2024-04"))
+    assert clusters.totals.tolist() == [32, 32, 28, 28]
+    assert shop.breakdown("k", "day").period == "day"
+
+
+@pytest.mark.parametrize(
+    ("period", "parts"),
+    [
+        ("year", ["2024"]),
+        ("quarter", ["2024-Q1", "2024-Q2"]),
+        ("month", ["2024-01", "2024-02", "2024-03", "2024-04"]),
+        ("week", ["2024-W02", "2024-W06", "2024-W11", "2024-W15"]),
+        ("day", ["2024-01-10", "2024-02-11", "2024-03-12", "2024-04-13"]),
+    ],
+)
+def test_topics_and_counts_have_the_same_periods(shop: Collection, period: Period, parts: list[str]) -> None:
+    over = shop.topic_run().over("day", period)
+    assert [part for part, total in zip(over.parts, over.totals, strict=True) if total] == parts
+    counted = shop.count_by("day", period=period).values
+    assert [part for part, _ in counted] == parts
+    assert [number for _, number in counted] == [total for total in over.totals.tolist() if total]
+
+
+def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -> None:
+    assert shop.fields()["when"] == "text"
+    expected = (("2024-01", 24), ("2024-02", 32), ("2024-03", 28), ("2024-04-13", 28))
+    assert shop.count_by("when").values == expected
+    by = shop.topic_run().by("when")
+    assert tuple(zip(by.parts, by.totals.tolist(), strict=True)) == expected
+    assert by.timed and not shop.topic_run().by("theme").timed
+    clusters = shop.breakdown("k", "when")
+    assert tuple(zip(clusters.parts, clusters.totals.tolist(), strict=True)) == expected
