@@ -137,8 +137,8 @@ def _sentence(where: str, error: ParseError) -> str:
 
 MOST_PARAMETERS = 30_000
 MOST_COST = 60
-"""The most expensive filter takes about a second for 100,000 documents; see `Fragment.cost`. A set of values is one
-comparison, however many it has."""
+"""The most expensive filter takes about a second for 100,000 documents, or a few if it reads long texts; see
+`Fragment.cost`. A set of values is one comparison, however many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def compile_filter(
 
     Args:
         where: Such as `stars >= 4 AND "made in" IN ('Italy', 'Spain')`; names match in any case if only one fits.
-        fields: The metadata by name. `id`, `title`, `length` (characters) and `language` are there too, unless a
-            metadata field has the same name.
+        fields: The metadata by name. `id`, `title`, `text`, `length` (characters) and `language` are there too,
+            unless a metadata field has the same name.
         runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
             them.
 
@@ -195,7 +195,8 @@ def _condition(where: str, operands: Operands) -> Fragment:
     if found.cost > MOST_COST:
         raise UsageError(
             f"the filter has too many comparisons: they count {found.cost:,}, and at most {MOST_COST} are possible "
-            f"(a pattern or function counts {TEXT_COST}, a list {LIST_COST}); for many values, write field IN (…)"
+            f"(a pattern or function counts {TEXT_COST}, a list or the text {LIST_COST}); "
+            "for many values, write field IN (…)"
         )
     return found
 

@@ -194,7 +194,7 @@ def condition(operand: Operand, test: Test) -> Fragment:
         return Fragment(operand.inside.format("", group.sql), group.parameters, TEXT_COST)
     found = _single(operand, test)
     costly = test.operator in ("LIKE", "ILIKE") or "(" in operand.sql
-    return replace(found, cost=TEXT_COST) if costly else found
+    return replace(found, cost=max(operand.cost, TEXT_COST if costly else found.cost))
 
 
 def _single(operand: Operand, test: Test) -> Fragment:
@@ -317,7 +317,7 @@ def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:
         says = " and ".join(f"{operand.name} is {ARTICLES[operand.type]}" for operand in (left, right))
         raise UsageError(f"{says}: they cannot be compared by {operator}")
     sides = [_moment(operand.sql) if operand.type == "date" else operand.sql for operand in (left, right)]
-    return Fragment(f"{sides[0]} {operator} {sides[1]}")
+    return Fragment(f"{sides[0]} {operator} {sides[1]}", cost=max(left.cost, right.cost))
 
 
 def _moment(sql: str) -> str:

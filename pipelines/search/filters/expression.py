@@ -119,7 +119,7 @@ class Expressions:
         """IS NULL, IS TRUE, IS FALSE, which are never NULL themselves."""
         operand, right = self._required(only(node, "this", "expression").this, node), node.args["expression"]
         if isinstance(right, exp.Null):
-            return Fragment(f"{operand.sql} IS NULL")
+            return Fragment(f"{operand.sql} IS NULL", cost=operand.cost)
         if isinstance(right, exp.Boolean) and operand.type == "boolean":
             return Fragment(f"{operand.sql} IS {int(right.this)}")
         raise UsageError(f"IS takes NULL, and for a boolean TRUE or FALSE, unlike in {shown(node.sql('sqlite'))}")

@@ -124,7 +124,7 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "search tickets.sonde card --where 'categry = 1'": (
         "there is no field 'categry' to filter by (did you mean 'category'?); "
-        "the fields are: id, title, length, language, category, stars", 2,
+        "the fields are: id, title, text, length, language, category, stars", 2,
     ),
     "cluster tickets.sonde --where \"category = 'card'\"": (
         "no document passes the filter \"category = 'card'\": category is never 'card': did you mean 'Card'? "
@@ -252,6 +252,10 @@ def test_there_are_twenty() -> None:
         (
             "search {} card --where \"stars >= 0 AND category IN ('mobile app')\"",
             f"category is never 'mobile app': did you mean 'Mobile App'? values: {VALUES}",
+        ),
+        (
+            "search {} card --where \"text = 'card'\"",
+            "text is never 'card': for a part of the text, write text ILIKE '%card%'",
         ),
         ("count {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),
         ("delete {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),
