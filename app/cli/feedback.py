@@ -160,13 +160,20 @@ def tag(
     chosen = [way for way, asked in ways.items() if asked]
     if len(chosen) > 2:
         raise UsageError("choose one of --add, --remove and --replace")
-    given = [*(ids or ()), *(_lines(ids_file) if ids_file else ())]
+    listed = _lines(ids_file) if ids_file else []
+    if ids_file and not (listed or ids or where):
+        raise UsageError(f"{_of(ids_file)} holds no id: write one id on each line", code="empty", field="ids")
+    given = [*(ids or ()), *listed]
     change = chosen[-1]
     found = open_collection(collection).tag(name, ids=given, where=where, change=change)  # type: ignore[arg-type]
     if json:
         print_json(found.to_dict())
     else:
         say(f"{found.tag}: {counted(found.documents, 'document')}, {found.changed:,} changed")
+
+
+def _of(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _lines(path: Path) -> list[str]:

@@ -8,7 +8,6 @@ from datetime import date
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.dialects.sqlite import SQLite
 from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.document import Value
@@ -20,10 +19,9 @@ from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGG
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands
 from .expression import Expressions
-from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, shown
+from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
 ESCAPE = "\\"
-KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
 
 
 def among(name: str, type: str, values: Sequence[Value]) -> str:
@@ -59,13 +57,6 @@ def every(conditions: Iterable[str]) -> str | None:
     """Return the condition that all of these hold, None if there are none; blank ones do not count."""
     given = [condition.strip() for condition in conditions if condition.strip()]
     return " AND ".join(f"({condition})" for condition in given) if len(given) > 1 else given[0] if given else None
-
-
-def quoted(name: str) -> str:
-    """Return a field's name as a filter writes it: in double quotes unless it is a plain word."""
-    doubled = name.replace('"', '""')
-    simple = name.isascii() and name.isidentifier() and name.islower() and name not in KEYWORDS
-    return name if simple else f'"{doubled}"'
 
 
 def literal(value: Value) -> str:

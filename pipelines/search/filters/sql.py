@@ -7,8 +7,11 @@ from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from enum import Enum
 
+from sqlglot.dialects.sqlite import SQLite
+
 from ....indexer.errors import UsageError
 from ....indexer.store.fields import Field
+from ....indexer.store.kinds import KINDS, TAG
 
 SHOWN = 60
 
@@ -65,6 +68,16 @@ def join_fragments(parts: Sequence[Fragment], operator: str) -> Fragment:
     return Fragment(sql, left.parameters + right.parameters, left.cost + right.cost)
 
 
+KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
+
+
+def quoted(name: str) -> str:
+    """Return a field's name as a filter writes it: in double quotes unless it is a plain word."""
+    doubled = name.replace('"', '""')
+    simple = name.isascii() and name.isidentifier() and name.islower() and name not in KEYWORDS
+    return name if simple else f'"{doubled}"'
+
+
 def shown(text: str) -> str:
     """Quote a text for a message, cut to one short line."""
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
@@ -89,6 +102,7 @@ class Operand:
             document passes a test if its group, or one above it, does.
         inside: SQL that is true for the documents inside a group that passes `{1}`.
         cost: The least that a comparison of it costs; see `Fragment`.
+        call: How a filter writes it, if it is a function of a field.
     """
 
     sql: str
@@ -97,11 +111,18 @@ class Operand:
     own: str = ""
     inside: str = ""
     cost: int = 1
+    call: str = ""
 
-    def applied(self, function: str, type: str, name: str) -> "Operand":
-        """Return what a function in SQL makes of it."""
-        own = self.own and f"{function}({self.own})"
-        return Operand(f"{function}({self.sql})", type, name, own, self.inside, self.cost)
+    @property
+    def written(self) -> str:
+        """How a filter writes it: a name that is no plain word in double quotes."""
+        return self.call or quoted(self.name)
+
+    def applied(self, function: str, type: str, call: str) -> "Operand":
+        """Return what a function in SQL, which a filter writes as `call`, makes of it."""
+        sql, own = f"{function}({self.sql})", self.own and f"{function}({self.own})"
+        name = f"{call}({self.name})"
+        return Operand(sql, type, name, own, self.inside, self.cost, f"{call}({self.written})")
 
 
 BUILT_IN = {
@@ -144,12 +165,26 @@ class FieldNames:
         raise self._unknown(name, quoted)
 
     def _unknown(self, name: str, quoted: bool) -> UsageError:
+        kind, colon, rest = name.partition(":")
+        if colon and kind in KINDS and rest:
+            return self._no_run(kind, rest)
         by_lower = {known.lower(): known for known in self._operands}
         close = get_close_matches(name.lower(), by_lower, n=1)
         hint = "; put text in single quotes" if quoted else ""
         hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
         said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
         return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)
+
+    def _no_run(self, kind: str, rest: str) -> UsageError:
+        """Return the error for the column of a tag, or of another run, that does not exist."""
+        what = str(TAG) if kind == TAG else f"{kind} run"
+        known = [name for name in self._operands if name.startswith(f"{kind}:")]
+        close = get_close_matches(f"{kind}:{rest}", known, n=1)
+        said = f"there is no {what} {shown(rest)}"
+        if close:
+            said += f" (did you mean {quoted(close[0])}?)"
+        said += f"; the columns of {what}s are: {_listed(map(quoted, known))}" if known else f": there are no {what}s"
+        return UsageError(said, code="not-found", alternatives=close or known)
 
 
 def _listed(names: Iterable[str]) -> str:
