@@ -122,8 +122,9 @@ def _list(found: "list[Correction]", json: bool) -> None:
 
 
 def print_unsure(found: "Unsure") -> None:
-    """Print a document, its label with its score, the runner-up, and before them the margin: 0 is undecided."""
-    print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {found.other}  {snippet(found.id, 40)}")
+    """Print a document, its label and the runner-up with their scores, and before them the margin: 0 is undecided."""
+    other = found.other if found.other_score is None else f"{found.other} {found.other_score:.3f}"
+    print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {other}  {snippet(found.id, 40)}")
     print(f"        {snippet(found.text, 140)}")
 
 
@@ -160,13 +161,20 @@ def tag(
     chosen = [way for way, asked in ways.items() if asked]
     if len(chosen) > 2:
         raise UsageError("choose one of --add, --remove and --replace")
-    given = [*(ids or ()), *(_lines(ids_file) if ids_file else ())]
+    listed = _lines(ids_file) if ids_file else []
+    if ids_file and not (listed or ids or where):
+        raise UsageError(f"{_of(ids_file)} holds no id: write one id on each line", code="empty", field="ids")
+    given = [*(ids or ()), *listed]
     change = chosen[-1]
     found = open_collection(collection).tag(name, ids=given, where=where, change=change)  # type: ignore[arg-type]
     if json:
         print_json(found.to_dict())
     else:
         say(f"{found.tag}: {counted(found.documents, 'document')}, {found.changed:,} changed")
+
+
+def _of(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _lines(path: Path) -> list[str]:

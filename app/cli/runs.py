@@ -126,6 +126,9 @@ def name(
 
     if len(words) > 2 or (len(words) == 2 and not words[0].isdecimal()):
         raise UsageError(f"{' '.join(words)!r} is not a name: put a name with spaces in quotes")
+    if len(words) == 1 and words[0].isdecimal():
+        said = f"sonde runs name {quote(str(collection))} {quote(run)} {words[0]}"
+        raise UsageError(f"give a name for group {words[0]}, as in: {said} NAME")
     item = int(words[0]) if len(words) == 2 else None
     _rename(open_collection(collection), run, words[-1], kind, item)
 

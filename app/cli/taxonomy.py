@@ -154,10 +154,12 @@ def refit(
     from ..api import open as open_collection
 
     with progress(quiet=json) as notify:
-        found = open_collection(collection, device=device).refit_taxonomy(name, k=k, seed=seed, progress=notify)
+        opened = open_collection(collection, device=device)
+        found = opened.refit_taxonomy(name, k=k, seed=seed, progress=notify)
     _print_update(found, json, collection)
     if found.moved:
-        chosen = f" --name {quote(found.taxonomy)}" if name is not None else ""
+        named = name is not None or taxonomy_edits.edited_of_several(opened, name)
+        chosen = f" --name {quote(found.taxonomy)}" if named else ""
         said = f"{counted(found.moved, 'document')} in another group than before; to undo this: "
         say(f"{said}sonde taxonomy undo {quote(str(collection))}{chosen}")
 
@@ -169,7 +171,7 @@ def _print_update(found: "TaxonomyUpdate", json: bool, collection: Path) -> None
     for number, name, size in found.proposed:
         print(f"{number:>5}  {size:>9,}  {snippet(name, WIDTH)}  [proposed]")
     for conflict in found.conflicts:
-        say(f"note: {conflict.said}")
+        say(f"note: {found.taxonomy}: {conflict.said}")
     kept, of = found.kept
     said = f"{found.taxonomy}: {found.said}; {kept:,} of {counted(of, 'group')} kept most of their documents"
     verb = "is" if found.outside == 1 else "are"
@@ -216,8 +218,12 @@ def undo(
     """
     from ..api import open as open_collection
 
-    for entry in open_collection(collection).undo_taxonomy(steps, name):
-        say(f"undid {entry.number}: {entry.said}")
+    opened = open_collection(collection)
+    undone = opened.undo_taxonomy(steps, name)
+    of_several = taxonomy_edits.edited_of_several(opened, name)
+    subject = f"{of_several}: " if of_several else ""
+    for entry in undone:
+        say(f"{subject}undid {entry.number}: {entry.said}")
 
 
 def export(

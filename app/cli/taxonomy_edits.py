@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...pipelines.taxonomy import LogEntry
+    from ..api import Collection
 
 Name = Annotated[
     str | None, typer.Option("--name", metavar="TAXONOMY", help="Name of the taxonomy; default: the newest.")
@@ -52,16 +54,24 @@ def _edit(collection: "Path", operation: Any, taxonomy: str | None, device: str 
     given = {key: value for key, value in options.items() if value is not None}
     with progress() as notify:
         opened = open_collection(collection, device=device)
-        _say(opened.edit_taxonomy(operation, taxonomy, progress=notify, **given))
+        entry = opened.edit_taxonomy(operation, taxonomy, progress=notify, **given)
+    _say(entry, edited_of_several(opened, taxonomy))
 
 
-def _say(entry: "LogEntry | None") -> None:
+def edited_of_several(opened: "Collection", taxonomy: str | None) -> str | None:
+    """Return the name of the taxonomy that a command edits, the newest if it names none; None if there is only one."""
+    names = [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
+    return (taxonomy or names[-1]) if len(names) > 1 else None
+
+
+def _say(entry: "LogEntry | None", taxonomy: str | None) -> None:
+    subject = f"{taxonomy}: " if taxonomy else ""
     if entry is None:
-        say("nothing to change: the taxonomy is already like this")
+        say(f"{subject}nothing to change: the taxonomy is already like this")
         return
     many = counted(entry.documents, "document")
     moved = f" ({many} moved)" if entry.documents and not entry.said.startswith(f"moved {many} ") else ""
-    say(f"{entry.number}: {entry.said}{moved}")
+    say(f"{subject}{entry.number}: {entry.said}{moved}")
 
 
 def add(

@@ -57,7 +57,9 @@ class Found(Body):
 
     k: int = Field(10, ge=1, description="Documents to return.")
     offset: int = Field(0, ge=0, description="Number of top hits to skip.")
-    where: str | None = Field(None, description="Filter on metadata, an SQL condition.", examples=["stars <= 2"])
+    where: str | None = Field(
+        None, description="An SQL condition on metadata, id, title, text, length and language.", examples=["stars <= 2"]
+    )
     threshold: float | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
 
 

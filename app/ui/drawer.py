@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from ...indexer.errors import SondeError
-from ...indexer.store.kinds import LABEL, TAG, TAXONOMY
+from ...indexer.store.kinds import CORRECTION, LABEL, TAG, TAXONOMY
 from ...indexer.store.view import StoredDocument
 from ...pipelines.analysis.runs import Membership
 from ...pipelines.label import NONE_NAME
@@ -167,7 +167,8 @@ def _show_groups(collection: Collection, id: str) -> None:
     found = collection.memberships(id)
     st.markdown("**Groups and labels**")
     shown = [each for each in _without_twins(found) if each.run.kind is not TAG]
-    chips((each.run.kind.column(each.run.name), _said(each)) for each in shown)
+    corrected = {(each.run.name, each.name) for each in found if each.run.kind is CORRECTION}
+    chips((each.run.kind.column(each.run.name), _said(each, corrected)) for each in shown)
     if not shown:
         show_text("None yet.", small=True)
     if may_write():
@@ -188,7 +189,10 @@ def _without_twins(found: list[Membership]) -> list[Membership]:
     ]  # fmt: skip
 
 
-def _said(each: Membership) -> str:
+def _said(each: Membership, corrected: set[tuple[str, str]]) -> str:
+    """Return a group and its score; the score of a label that a person gave says nothing, so it is left out."""
+    if each.run.kind is LABEL and each.score == 1 and (each.run.name, each.name) in corrected:
+        return f"{each.name} · corrected"
     return each.name if each.score is None else f"{each.name} · {each.run.kind.score} {each.score:.2f}"
 
 

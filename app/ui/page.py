@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
 from ...indexer.errors import Message, SondeError, WriterBusyError
+from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import Item, Run
 from ...indexer.wording import counted
 from ..api import Collection
@@ -156,6 +157,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
         pages = max(1, -(-chosen.data.get("size", 0) // PAGE))
         page = min(st.session_state.get(f"{key}_page", 1), pages)
         found = collection.members(run.name, chosen.number, kind=run.kind, k=PAGE, offset=(page - 1) * PAGE)
+        corrected = {each.id for each in collection.corrections(run.name)} if run.kind is LABEL else set()
         for start in range(0, len(found), 2):
             for cell, member in zip(st.columns(2), found[start : start + 2], strict=False):
                 with cell.container(border=True, height="stretch", gap="small"):
@@ -165,7 +167,8 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                     if reason := chosen.data.get("why", {}).get(member.id):
                         show_text(reason, small=True)
                     if member.score is not None:
-                        show_text(f"{run.kind.score} {member.score:.2f}", small=True)
+                        given = member.score == 1 and member.id in corrected  # by a person: 1 is no probability
+                        show_text("corrected" if given else f"{run.kind.score} {member.score:.2f}", small=True)
                     show_opener(collection, member.id, key)
         if pages > 1:
             st.pagination(pages, key=f"{key}_page")

@@ -109,6 +109,9 @@ def check_run_name(
         said = f"{name!r} is not a valid run name: use printable characters, without spaces at the ends"
         raise UsageError(said, code="bad-name", field="name", value=name)
     known = {run.name for run in list_runs(catalog, kind, count=False)} - {leaving}
+    if name.removeprefix("-").isdecimal() and name not in known:
+        said = f"the name {name!r} would be read as the number of a group: add a word, such as '{kind} {name}'"
+        raise UsageError(said, code="bad-name", field="name", value=name)
     prefix, colon, _ = name.partition(":")
     if colon and prefix in KINDS and name not in known:
         said = f"{name!r} is not a valid run name: {prefix + colon!r} before a name means the run of that kind or level"

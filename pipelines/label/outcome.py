@@ -182,34 +182,57 @@ def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, ap
 
 
 def beside_refusal(
-    close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None
+    close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None, margins: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return what `closeness` returns for a run that refuses texts.
 
-    The margin of a refused text is how far its chance of none is from the lowest one that was refused. Other texts have
-    the smaller one of this distance and their margin.
+    The margin of a refused text is how far its chance of none is from the lowest one that was refused, and the other is
+    its best label. Other texts have the smaller one of this distance and their margin; if it is this distance, the
+    other is `NONE`, with the chance of none.
+
+    Args:
+        close: What `closeness` returned.
+        none: float [n], the chance of none of each text, if there is one.
+        refused: bool [n], the texts that get no label; none of them if None.
+        margins: float [n, labels], log-odds.
     """
     if none is None or refused is None or not refused.any():
         return close
+    shares = probabilities(margins, False)
     apart = np.abs(none - none[refused].min()).astype(np.float32)
-    return close | {"margins": np.where(refused, apart, np.minimum(close["margins"], apart))}
+    nearly = ~refused & (apart < close["margins"])
+    others = np.where(refused, shares.argmax(axis=1), np.where(nearly, NONE, close["others"]))
+    scores = np.where(refused, shares.max(axis=1), np.where(nearly, none, close["other_scores"]))
+    return {
+        "margins": np.where(refused | nearly, apart, close["margins"]), "others": others.astype(np.int32),
+        "other_scores": scores.astype(np.float32),
+    }  # fmt: skip
 
 
 def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
-    """Return the data that a run stores for review: float32 [n] "margins" and int32 [n] "others".
+    """Return what a run stores for review: float32 [n] "margins", int32 [n] "others", float32 [n] "other_scores".
 
-    With one label per text, the margin is the difference between the two best probabilities (or to `least`, if that is
-    closer), and the other is the second label. With several, the margin is the smallest distance of a probability from
-    `least`.
+    With one label per text, the margin is the difference between the two best probabilities, and the other is the
+    second label. If `least` is closer than that, the margin is the distance to it, and the other is `NONE`, whose score
+    is NaN. If no label reaches `least`, the other is the best label. With several labels per text, the margin is the
+    smallest distance of a probability from `least`, and the other is its label.
     """
     shares = probabilities(margins, multi_label)
     rows = np.arange(len(shares))
     if multi_label or shares.shape[1] == 1:
         apart = np.abs(shares - least)
         other = apart.argmin(axis=1)
-        return {"margins": apart[rows, other].astype(np.float32), "others": other.astype(np.int32)}
+        return _close(apart[rows, other], other, shares[rows, other])
     order = np.argsort(-shares, axis=1, kind="stable")[:, :2]
     best, second = shares[rows, order[:, 0]], shares[rows, order[:, 1]]
-    other = np.where(best < least, order[:, 0], order[:, 1])
-    apart = np.where(best < least, least - best, np.minimum(best - second, best - least if least else 1))
-    return {"margins": apart.astype(np.float32), "others": other.astype(np.int32)}
+    above = best - least if least else np.ones_like(best)
+    nearly = (above >= 0) & (above < best - second)
+    other = np.where(best < least, order[:, 0], np.where(nearly, NONE, order[:, 1]))
+    score = np.where(best < least, best, np.where(nearly, np.nan, second))
+    return _close(np.where(best < least, least - best, np.minimum(best - second, above)), other, score)
+
+
+def _close(apart: np.ndarray, other: np.ndarray, score: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "margins": apart.astype(np.float32), "others": other.astype(np.int32), "other_scores": score.astype(np.float32)
+    }  # fmt: skip

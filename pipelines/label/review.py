@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import UsageError, arg
+from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import documents_named_by
-from ...indexer.store.runs import array_of, assignments_of, find_run, items_of
+from ...indexer.store.runs import Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors
 from .carry import spread
 from .labels import NONE, NONE_NAME
@@ -26,9 +27,15 @@ class Unsure:
         text: The document's text.
         labels: The document's labels, most likely first; empty for "none of these".
         score: The probability of the first label, 0 to 1.
-        other: The runner-up label or, with several labels per text, the label whose decision was closest.
-        margin: How close `other` was, as a difference of probabilities; 0 is a tie.
+        other: What the text would have got if it had been decided otherwise: the second label or, if that was closer,
+            "none of these"; for a text without a label, its best label; with several labels per text, the label whose
+            decision was closest.
+        margin: How close `other` was; 0 is a tie. For a second label, `score` minus `other_score`. Where "none of
+            these" is one of the two, the distance from the chance of none, or the probability, at which texts are
+            refused.
         run: The label run, which `correct` takes; None for a trial without a run.
+        other_score: The probability of `other`, 0 to 1; for "none of these", the chance that no label fits. None if the
+            run has no such chance, or is from an older version.
     """
 
     id: str
@@ -39,6 +46,7 @@ class Unsure:
     other: str
     margin: float
     run: str | None = None
+    other_score: float | None = None
 
     @property
     def label(self) -> str:
@@ -120,7 +128,8 @@ def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> 
     with collection.view() as view:
         found = find_run(view.catalog, LABEL, run)
         docs, margins, others = (array_of(view.catalog, found, name) for name in ("documents", "margins", "others"))
-        names = {item.number: item.name for item in items_of(view.catalog, found)}
+        other_scores = _other_scores(view.catalog, found, len(docs))
+        names = {NONE: NONE_NAME} | {item.number: item.name for item in items_of(view.catalog, found)}
         given, items, scores = assignments_of(view.catalog, found)
         corrected = documents_named_by(view.catalog, CORRECTION, found.name)
         open_ = np.isin(docs, given) & ~np.isin(docs, corrected)
@@ -132,7 +141,24 @@ def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> 
         Unsure(
             documents[doc].id, documents[doc].title, documents[doc].text,
             tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
-            names[int(other)], float(margin), found.name,
+            names[int(other)], float(margin), found.name, number_of(score),
         )
-        for doc, other, margin in zip(docs[rows].tolist(), others[rows], margins[rows], strict=True)
+        for doc, other, margin, score in zip(
+            docs[rows].tolist(), others[rows], margins[rows], other_scores[rows], strict=True
+        )
     ]  # fmt: skip
+
+
+def _other_scores(catalog: Catalog, run: Run, count: int) -> np.ndarray:
+    """Return float32 [count], the probabilities of the runners-up; NaN if an older version did not store them."""
+    try:
+        return array_of(catalog, run, "other_scores")
+    except SondeError as error:
+        if error.code == "damaged":
+            raise
+        return np.full(count, np.nan, np.float32)
+
+
+def number_of(score: float) -> float | None:
+    """Return a score, None for NaN."""
+    return None if np.isnan(score) else float(score)

@@ -102,7 +102,7 @@ def label_collection(
             kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
-            arrays=_review(docs, close, none, no_label),
+            arrays=_review(docs, close, none, no_label, found.margins),
         )  # fmt: skip
         changed = write_run(collection, new, snapshot, replace=settings.replace)
     static = engine == "similarity" and collection.spec.kind == "static"
@@ -123,10 +123,14 @@ def _decided(
 
 
 def _review(
-    docs: np.ndarray, close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None
+    docs: np.ndarray,
+    close: dict[str, np.ndarray],
+    none: np.ndarray | None,
+    refused: np.ndarray | None,
+    margins: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Return what a run stores for its review: documents, margins, runners-up and chances of none."""
-    found = {"documents": docs, **beside_refusal(close, none, refused)}
+    found = {"documents": docs, **beside_refusal(close, none, refused, margins)}
     return found if none is None else found | {"none": none.astype(np.float32)}
 
 

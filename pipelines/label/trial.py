@@ -12,12 +12,12 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import document_vectors
 from .engines import check_engine
-from .labels import NONE_NAME, Labels, make_labels
+from .labels import NONE, NONE_NAME, Labels, make_labels
 from .margins import LabelTexts, label_corpus
 from .none import chances
 from .outcome import classified, closeness
 from .refusal import refused
-from .review import Unsure
+from .review import Unsure, number_of
 from .run import judge_of, label_texts
 from .scores import ENOUGH, adapted_margins, label_vectors
 from .settings import LabelSettings
@@ -89,10 +89,10 @@ def try_labels(
     close = closeness(margins, settings.multi_label, settings.least)
     found = [
         Unsure(document.id, document.title, document.text, each.labels, next(iter(each.scores.values())),
-               made[int(other)].name, float(margin))
-        for document, each, other, margin in zip(
+               NONE_NAME if other == NONE else made[int(other)].name, float(margin), other_score=number_of(score))
+        for document, each, other, margin, score in zip(
             (documents[doc] for doc in snapshot.docs[rows].tolist()), given, close["others"], close["margins"],
-            strict=True,
+            close["other_scores"], strict=True,
         )
     ]  # fmt: skip
     found.sort(key=lambda document: document.margin)

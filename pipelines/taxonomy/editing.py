@@ -22,6 +22,7 @@ from ..search.filters import documents_where, empty_hint
 from . import edits
 from .groups import NO_GROUP, Groups, Rule, check_new_name, find_group, find_groups, walk
 from .making import make
+from .others import told_where_groups_are
 from .places import Means, fixed_documents, text_groups
 from .proposals import names_for
 from .rules import matches, matching, obeyed
@@ -59,6 +60,14 @@ def edit_taxonomy(
     """
     settings.check(operation)
     beside = operation == "add" and _made(collection, name, by)
+    with told_where_groups_are(collection, name):
+        return _edited(collection, operation, settings, name, beside, by=by, seed=seed, notify=notify)
+
+
+def _edited(
+    collection: StoredCollection, operation: str, settings: EditSettings, name: str | None, beside: bool, *,
+    by: str | None, seed: int, notify: Notify,
+) -> LogEntry | None:  # fmt: skip
     slow = _SLOW.get(operation)
     if slow is None:
         quick = _QUICK[operation]

@@ -14,6 +14,8 @@ from ...indexer.wording import NAME, on_one_line
 NO_GROUP = -1
 """The number of what belongs to no group."""
 NO_GROUP_NAME = "no group"
+NOT_HERE = "the taxonomy has no group"
+"""How the message for a group that does not exist begins."""
 LONGEST_NAME = 1_000
 """Characters of a group's name that a person gives."""
 LISTED = 5
@@ -168,7 +170,7 @@ def find_group(groups: Groups, given: int | str) -> int:
     if isinstance(given, int) or text.removeprefix("-").isdecimal():
         if len(text) <= DIGITS and int(text) in groups:
             return int(text)
-        said = f"the taxonomy has no group {on_one_line(text)}"
+        said = f"{NOT_HERE} {on_one_line(text)}"
         raise SondeError(said, code="not-found", field="groups", value=given)
     found = [number for number in groups if text in (groups[number].name, path(groups, number))]
     if len(found) == 1:
@@ -177,7 +179,7 @@ def find_group(groups: Groups, given: int | str) -> int:
         raise _ambiguous(groups, given, sorted(found))
     close = get_close_matches(text[:LONGEST_NAME], [group.name for group in groups.values()], 1)
     hint = f": did you mean {close[0]!r}?" if close else ""
-    said = f"the taxonomy has no group {on_one_line(text)!r}{hint}"
+    said = f"{NOT_HERE} {on_one_line(text)!r}{hint}"
     raise SondeError(said, code="not-found", field="groups", value=given)
 
 

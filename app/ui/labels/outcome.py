@@ -237,7 +237,8 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
         show_text(document.text if len(document.text) <= SHORT else document.text[:SHORT] + " …", small=True)
     with choice:
         given = ", ".join(document.labels) or NONE_NAME
-        show_text(f"{given} {document.score:.2f} · second: {document.other}, {document.margin:.2f} less", small=True)
+        other = document.other if document.other_score is None else f"{document.other} {document.other_score:.2f}"
+        show_text(f"{given} {document.score:.2f} · else {other}", small=True)
         options = [*dict.fromkeys([*document.labels, document.other, *names]), NONE_NAME]
         several = bool(run.parameters.get("multi_label"))
         if several:

@@ -106,7 +106,7 @@ def _show_trial(trial: Trial) -> None:
             one, two = st.columns([1, 3])
             with one:
                 show_text(", ".join(document.labels) or "none of these")
-                show_text(f"{document.score:.2f} · second: {document.other}", small=True)
+                show_text(f"{document.score:.2f} · else {document.other}", small=True)
             with two:
                 shown = f"{document.title}\n{document.text}".strip()
                 show_text(shown if len(shown) <= SHORT else shown[:SHORT] + " …", small=True)

@@ -47,7 +47,7 @@ def show_filters(collection: Collection) -> tuple[str | None, float | None]:
         left, right = st.columns([2, 1])
         own = left.text_input(
             "Condition", key="where", bind="query-params", placeholder="stars <= 2 AND date >= '2024-01-01'",
-            help="The condition of an SQL WHERE.",
+            help="The condition of an SQL WHERE. Besides your columns: id, title, text, length, language.",
         )  # fmt: skip
         threshold = right.number_input(
             "Minimum similarity", value=None, step=0.05, format="%.2f", key="threshold", bind="query-params",

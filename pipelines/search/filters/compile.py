@@ -8,7 +8,6 @@ from datetime import date
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.dialects.sqlite import SQLite
 from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.document import Value
@@ -20,10 +19,9 @@ from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGG
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands
 from .expression import Expressions
-from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, shown
+from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
 ESCAPE = "\\"
-KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
 
 
 def among(name: str, type: str, values: Sequence[Value]) -> str:
@@ -59,13 +57,6 @@ def every(conditions: Iterable[str]) -> str | None:
     """Return the condition that all of these hold, None if there are none; blank ones do not count."""
     given = [condition.strip() for condition in conditions if condition.strip()]
     return " AND ".join(f"({condition})" for condition in given) if len(given) > 1 else given[0] if given else None
-
-
-def quoted(name: str) -> str:
-    """Return a field's name as a filter writes it: in double quotes unless it is a plain word."""
-    doubled = name.replace('"', '""')
-    simple = name.isascii() and name.isidentifier() and name.islower() and name not in KEYWORDS
-    return name if simple else f'"{doubled}"'
 
 
 def literal(value: Value) -> str:
@@ -137,8 +128,8 @@ def _sentence(where: str, error: ParseError) -> str:
 
 MOST_PARAMETERS = 30_000
 MOST_COST = 60
-"""The most expensive filter takes about a second for 100,000 documents; see `Fragment.cost`. A set of values is one
-comparison, however many it has."""
+"""The most expensive filter takes about a second for 100,000 documents, or a few if it reads long texts; see
+`Fragment.cost`. A set of values is one comparison, however many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +153,8 @@ def compile_filter(
 
     Args:
         where: Such as `stars >= 4 AND "made in" IN ('Italy', 'Spain')`; names match in any case if only one fits.
-        fields: The metadata by name. `id`, `title`, `length` (characters) and `language` are there too, unless a
-            metadata field has the same name.
+        fields: The metadata by name. `id`, `title`, `text`, `length` (characters) and `language` are there too,
+            unless a metadata field has the same name.
         runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
             them.
 
@@ -195,7 +186,8 @@ def _condition(where: str, operands: Operands) -> Fragment:
     if found.cost > MOST_COST:
         raise UsageError(
             f"the filter has too many comparisons: they count {found.cost:,}, and at most {MOST_COST} are possible "
-            f"(a pattern or function counts {TEXT_COST}, a list {LIST_COST}); for many values, write field IN (…)"
+            f"(a pattern or function counts {TEXT_COST}, a list or the text {LIST_COST}); "
+            "for many values, write field IN (…)"
         )
     return found
 

@@ -52,7 +52,8 @@ def unsupported(node: exp.Expr) -> UsageError:
 
 def unquoted(node: exp.Column, before: str = "") -> UsageError:
     """Return the error for a name where a text was probably meant; `before` is what stands on its left."""
-    said = f"{shown(node.name)} is not a field: put text in single quotes, as in: {before}'{node.name}'"
+    text = node.name.replace("'", "''")
+    said = f"{shown(node.name)} is not a field: put text in single quotes, as in: {before}'{text}'"
     return UsageError(said, code="not-found")
 
 
@@ -94,7 +95,7 @@ class Operands:
                 and isinstance(node, exp.Column)
                 and error.code == "not-found"
             ):
-                raise unquoted(node, f"{left.name} {operator} ") from None
+                raise unquoted(node, f"{left.written} {operator} ") from None
             raise
 
     def value(self, node: exp.Expr) -> Value:
@@ -146,7 +147,7 @@ def _letters(function: str) -> Callable[[Operand], Operand]:
     def apply(argument: Operand) -> Operand:
         if argument.type != "text":
             raise UsageError(f"{argument.name} is {ARTICLES[argument.type]}, and {function} needs text")
-        return argument.applied(function, "text", f"{function}({argument.name})")
+        return argument.applied(function, "text", function)
 
     return apply
 
@@ -155,7 +156,7 @@ def _length(argument: Operand) -> Operand:
     functions = {"text": "length", "list": "json_array_length"}
     if argument.type not in functions:
         raise UsageError(f"{argument.name} is {ARTICLES[argument.type]}, and LENGTH needs text or a list")
-    return argument.applied(functions[argument.type], "integer", f"LENGTH({argument.name})")
+    return argument.applied(functions[argument.type], "integer", "LENGTH")
 
 
 _FUNCTIONS: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[[Operand], Operand]] = {
@@ -194,7 +195,7 @@ def condition(operand: Operand, test: Test) -> Fragment:
         return Fragment(operand.inside.format("", group.sql), group.parameters, TEXT_COST)
     found = _single(operand, test)
     costly = test.operator in ("LIKE", "ILIKE") or "(" in operand.sql
-    return replace(found, cost=TEXT_COST) if costly else found
+    return replace(found, cost=max(operand.cost, TEXT_COST if costly else found.cost))
 
 
 def _single(operand: Operand, test: Test) -> Fragment:
@@ -206,7 +207,9 @@ def _single(operand: Operand, test: Test) -> Fragment:
         said = f"{operand.name} is a text, so it has no order of numbers"
         value = next(each for each in test.values if not isinstance(each, str))
         operator = ">=" if test.operator == "BETWEEN" else test.operator
-        advice = f"compare it with a text, such as {operand.name} {operator} '{_written(value)}', in alphabetical order"
+        advice = (
+            f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
+        )
         raise UsageError(f"{said}: {advice}, or index it as a number")
     if operand.type == "boolean" and test.operator not in ("=", "IN"):
         raise UsageError(f"{operand.name} is a boolean and has no order: compare it with = TRUE or = FALSE")
@@ -317,7 +320,7 @@ def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:
         says = " and ".join(f"{operand.name} is {ARTICLES[operand.type]}" for operand in (left, right))
         raise UsageError(f"{says}: they cannot be compared by {operator}")
     sides = [_moment(operand.sql) if operand.type == "date" else operand.sql for operand in (left, right)]
-    return Fragment(f"{sides[0]} {operator} {sides[1]}")
+    return Fragment(f"{sides[0]} {operator} {sides[1]}", cost=max(left.cost, right.cost))
 
 
 def _moment(sql: str) -> str:

@@ -12,9 +12,9 @@ from ....indexer.store.kinds import NAME_SUFFIX
 from ....indexer.store.members import SEPARATOR, item_name_counts, lineages
 from ....indexer.store.runs import Run, list_runs, run_columns
 from ....indexer.wording import on_one_line
-from .compile import parse, run_operands
+from .compile import literal, parse, run_operands
 from .conditions import Operands, Test, condition
-from .sql import FieldNames, Operand, shown
+from .sql import BUILT_IN, FieldNames, Operand, shown
 
 MOST_VALUES = 1_000
 """Different values of a field that are compared with the one in the filter."""
@@ -55,6 +55,8 @@ def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]
 
 def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     """Return which value was probably meant, and the values that there are if they are few."""
+    if operand == BUILT_IN["text"]:  # whole texts are too long to list or to compare
+        return f": for a part of the text, write text ILIKE {literal(f'%{value}%')}"
     run = _tree(catalog, operand)
     if run is None:
         texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)

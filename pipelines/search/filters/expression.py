@@ -86,7 +86,7 @@ class Expressions:
         if operand is None:
             return self._contained(options[0] if len(options) == 1 else node, node.this, node)
         if not options:
-            raise UsageError(f"IN needs at least one value: {operand.name} IN (…, …)")
+            raise UsageError(f"IN needs at least one value: {operand.written} IN (…, …)")
         return self._test(operand, "IN", options)
 
     def contains(self, node: exp.Expr) -> Fragment:
@@ -119,7 +119,7 @@ class Expressions:
         """IS NULL, IS TRUE, IS FALSE, which are never NULL themselves."""
         operand, right = self._required(only(node, "this", "expression").this, node), node.args["expression"]
         if isinstance(right, exp.Null):
-            return Fragment(f"{operand.sql} IS NULL")
+            return Fragment(f"{operand.sql} IS NULL", cost=operand.cost)
         if isinstance(right, exp.Boolean) and operand.type == "boolean":
             return Fragment(f"{operand.sql} IS {int(right.this)}")
         raise UsageError(f"IS takes NULL, and for a boolean TRUE or FALSE, unlike in {shown(node.sql('sqlite'))}")
@@ -134,7 +134,9 @@ class Expressions:
         operand = self._required(container, node)
         if operand.type != "list":
             says = f"{operand.name} is {ARTICLES[operand.type]}, not a list"
-            raise UsageError(f"{says}: write {operand.name} = …, or {operand.name} LIKE '%…%' for a part of a text")
+            raise UsageError(
+                f"{says}: write {operand.written} = …, or {operand.written} LIKE '%…%' for a part of a text"
+            )
         return self._test(operand, "=", [value])
 
     def _test(self, operand: Operand, operator: str, values: Sequence[exp.Expr], escape: str | None = None) -> Fragment:

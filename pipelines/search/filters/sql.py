@@ -7,8 +7,11 @@ from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from enum import Enum
 
+from sqlglot.dialects.sqlite import SQLite
+
 from ....indexer.errors import UsageError
 from ....indexer.store.fields import Field
+from ....indexer.store.kinds import KINDS, TAG
 
 SHOWN = 60
 
@@ -29,9 +32,10 @@ class Fragment:
         return Fragment(f"NOT ({self.sql})", self.parameters, self.cost)
 
 
-LIST_COST, TEXT_COST = 10, 2
-"""Costs of a comparison of a list's items, and of one with a pattern or a function. For 100,000 documents, a plain
-comparison took 2 to 6 ms, the others 5 to 17 and about 110."""
+LIST_COST, TEXT_COST, WHOLE_TEXT_COST = 10, 2, 10
+"""Costs of a comparison of a list's items, of one with a pattern or a function, and of any that reads whole texts. For
+100,000 documents, a plain comparison took 2 to 6 ms, those with a pattern 5 to 17, and those of lists about 110. A
+pattern on texts of 160 characters took 36 ms, on texts of 3,300 characters 760."""
 _EQUAL = re.compile(r"(?<![<>!])= \?")
 
 
@@ -64,15 +68,19 @@ def join_fragments(parts: Sequence[Fragment], operator: str) -> Fragment:
     return Fragment(sql, left.parameters + right.parameters, left.cost + right.cost)
 
 
+KEYWORDS = frozenset(word.lower() for word in SQLite.Tokenizer.KEYWORDS)
+
+
+def quoted(name: str) -> str:
+    """Return a field's name as a filter writes it: in double quotes unless it is a plain word."""
+    doubled = name.replace('"', '""')
+    simple = name.isascii() and name.isidentifier() and name.islower() and name not in KEYWORDS
+    return name if simple else f'"{doubled}"'
+
+
 def shown(text: str) -> str:
     """Quote a text for a message, cut to one short line."""
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
-
-
-BUILT_IN = {"id": ("d.key", "text"), "title": ("d.title", "text"), "length": ("d.length", "integer")}
-
-
-BUILT_IN |= {"language": ("d.language", "text")}
 
 
 NAMES_SHOWN = 30
@@ -93,6 +101,8 @@ class Operand:
         own: For groups that lie under others, the SQL of the value of one group, of which there may be several: a
             document passes a test if its group, or one above it, does.
         inside: SQL that is true for the documents inside a group that passes `{1}`.
+        cost: The least that a comparison of it costs; see `Fragment`.
+        call: How a filter writes it, if it is a function of a field.
     """
 
     sql: str
@@ -100,10 +110,29 @@ class Operand:
     name: str
     own: str = ""
     inside: str = ""
+    cost: int = 1
+    call: str = ""
 
-    def applied(self, function: str, type: str, name: str) -> "Operand":
-        """Return what a function in SQL makes of it."""
-        return Operand(f"{function}({self.sql})", type, name, self.own and f"{function}({self.own})", self.inside)
+    @property
+    def written(self) -> str:
+        """How a filter writes it: a name that is no plain word in double quotes."""
+        return self.call or quoted(self.name)
+
+    def applied(self, function: str, type: str, call: str) -> "Operand":
+        """Return what a function in SQL, which a filter writes as `call`, makes of it."""
+        sql, own = f"{function}({self.sql})", self.own and f"{function}({self.own})"
+        name = f"{call}({self.name})"
+        return Operand(sql, type, name, own, self.inside, self.cost, f"{call}({self.written})")
+
+
+BUILT_IN = {
+    "id": Operand("d.key", "text", "id"),
+    "title": Operand("d.title", "text", "title"),
+    "text": Operand("d.text", "text", "text", cost=WHOLE_TEXT_COST),
+    "length": Operand("d.length", "integer", "length"),
+    "language": Operand("d.language", "text", "language"),
+}
+"""The fields that every document has."""
 
 
 class FieldNames:
@@ -111,8 +140,7 @@ class FieldNames:
 
     def __init__(self, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None) -> None:
         own = {name: Operand(f"m.{_quoted(field.column)}", field.type, name) for name, field in fields.items()}
-        self._operands = {name: Operand(sql, type, name) for name, (sql, type) in BUILT_IN.items()}
-        self._operands |= {**(runs or {}), **own}
+        self._operands = {**BUILT_IN, **(runs or {}), **own}
         self._own = own
 
     def has(self, name: str) -> bool:
@@ -137,12 +165,26 @@ class FieldNames:
         raise self._unknown(name, quoted)
 
     def _unknown(self, name: str, quoted: bool) -> UsageError:
+        kind, colon, rest = name.partition(":")
+        if colon and kind in KINDS and rest:
+            return self._no_run(kind, rest)
         by_lower = {known.lower(): known for known in self._operands}
         close = get_close_matches(name.lower(), by_lower, n=1)
         hint = "; put text in single quotes" if quoted else ""
         hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
         said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
         return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)
+
+    def _no_run(self, kind: str, rest: str) -> UsageError:
+        """Return the error for the column of a tag, or of another run, that does not exist."""
+        what = str(TAG) if kind == TAG else f"{kind} run"
+        known = [name for name in self._operands if name.startswith(f"{kind}:")]
+        close = get_close_matches(f"{kind}:{rest}", known, n=1)
+        said = f"there is no {what} {shown(rest)}"
+        if close:
+            said += f" (did you mean {quoted(close[0])}?)"
+        said += f"; the columns of {what}s are: {_listed(map(quoted, known))}" if known else f": there are no {what}s"
+        return UsageError(said, code="not-found", alternatives=close or known)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -180,6 +180,7 @@ MISTAKES = {
     "draw C kmeans --by theme --to x.html": "'kmeans' is a cluster run: --by is for topic runs",
     "draw C topics --to x.txt": "the name must end in .html, .png or .svg",
     "name C kmeans late deliveries": "'late deliveries' is not a name: put a name with spaces in quotes",
+    "name C kmeans 7": "give a name for group 7, as in: sonde runs name ",
     "merge C kmeans": "give two or more numbers, or --reduce-to N",
     "merge C kmeans a b": "NUMBER is 'a,b': write numbers with commas between them, such as 3,7",
     "merge C kmeans --reduce-to 2": "'kmeans' is a cluster run: --reduce-to is for topic runs",

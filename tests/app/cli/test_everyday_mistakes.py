@@ -27,6 +27,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     csv(folder / "blank.csv", [row | {"Message": "" if n < 9 else row["Message"]} for n, row in enumerate(TICKETS)])
     csv(folder / "numbers.csv", [{"a": n, "b": n * 2.5} for n in range(5)])
     (folder / "binary.csv").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(range(20)) * 40)
+    (folder / "empty.txt").write_text("\n \n")
     (folder / "texts").mkdir()
     (folder / "texts" / "a.txt").write_text("A text.")
     long = "A text" + " is long" * 500
@@ -116,6 +117,7 @@ REFUSED: dict[str, tuple[str, int]] = {
     "search tickets.sonde card --where 'category = App'": (
         "'App' is not a field: put text in single quotes, as in: category = 'App'", 2,
     ),
+    "tag tickets.sonde mine --ids empty.txt": ("empty.txt holds no id: write one id on each line", 2),
     "search tickets.sonde card --where 'category IN (App, Card)'": (
         "'App' is not a field: put text in single quotes, as in: 'App'", 2,
     ),
@@ -124,7 +126,7 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "search tickets.sonde card --where 'categry = 1'": (
         "there is no field 'categry' to filter by (did you mean 'category'?); "
-        "the fields are: id, title, length, language, category, stars", 2,
+        "the fields are: id, title, text, length, language, category, stars", 2,
     ),
     "cluster tickets.sonde --where \"category = 'card'\"": (
         "no document passes the filter \"category = 'card'\": category is never 'card': did you mean 'Card'? "
@@ -252,6 +254,10 @@ def test_there_are_twenty() -> None:
         (
             "search {} card --where \"stars >= 0 AND category IN ('mobile app')\"",
             f"category is never 'mobile app': did you mean 'Mobile App'? values: {VALUES}",
+        ),
+        (
+            "search {} card --where \"text = 'card'\"",
+            "text is never 'card': for a part of the text, write text ILIKE '%card%'",
         ),
         ("count {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),
         ("delete {} --where \"category = 'app'\"", f"category is never 'app': did you mean 'App'? values: {VALUES}"),

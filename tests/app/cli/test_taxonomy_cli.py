@@ -109,7 +109,7 @@ def test_what_is_wrong_is_said_in_one_line(sonde: Command, shop: Path, tmp_path:
     }
     for words, said in refused.items():
         sonde(*words).refused(said, code=2)
-    sonde("taxonomy", "rename", shop, "9", "x").failed("the taxonomy has no group 9", code=1)
+    sonde("taxonomy", "rename", shop, "9", "x").failed("the taxonomy 'taxonomy-2' has no group 9", code=1)
 
 
 def test_tables_of_spreadsheets_are_read(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
@@ -162,3 +162,23 @@ def test_an_update_says_how_to_list_documents_in_no_group(sonde: Command, shop: 
     ran = sonde("taxonomy", "update", shop)
     assert ran.said[-2].endswith("4 of 4 groups kept most of their documents, 1 new document is in no group")
     assert ran.said[-1] == f"to list the documents in no group: sonde runs show {shop} taxonomy -1"
+
+
+def test_of_several_taxonomies_the_edited_one_is_named(sonde: Command, shop: Path) -> None:  # noqa: F811
+    tree = sonde("taxonomy", shop, "--from", "words", "--name", "old").out.splitlines()
+    names = [line.split(maxsplit=2)[2] for line in tree]
+    assert sonde("taxonomy", "rename", shop, "1", "Late").said == [f"2: renamed 1 {names[1]!r} to 'Late'"]
+    sonde("taxonomy", shop, "--from", "words", "--name", "new")
+    assert sonde("taxonomy", "rename", shop, "0", "Lost").said == [f"new: 2: renamed 0 {names[0]!r} to 'Lost'"]
+    again = ("taxonomy", "describe", shop, "0", "")
+    assert sonde(*again).said == ["new: nothing to change: the taxonomy is already like this"]
+    assert sonde("taxonomy", "lock", shop, "0", "--name", "old").said[0].startswith("old: 3: locked 0 ")
+    assert sonde("taxonomy", "undo", shop).said == [f"new: undid 2: renamed 0 {names[0]!r} to 'Lost'"]
+    said = "the taxonomy 'new' has no group 'Late'; such a group is in 'old'"
+    sonde("taxonomy", "merge", shop, "Late", "2").failed(said, code=1)
+    sonde("taxonomy", "split", shop, "Late", "-k", "2").failed(said, code=1)
+    sonde("taxonomy", "rename", shop, "77", "x").failed("the taxonomy 'new' has no group 77", code=1)
+    sonde("taxonomy", "move", shop, "--id", "d0", "--to", "3", "--no-lock")
+    refitted = sonde("taxonomy", "refit", shop)
+    assert refitted.code == 0
+    assert [line for line in refitted.said if "new" not in line] == ["learning the groups"]

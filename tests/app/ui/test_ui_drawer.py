@@ -105,6 +105,16 @@ def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, sh
     visit.check()
 
 
+def test_a_corrected_label_is_called_so_instead_of_certain(visit: Visit, shop: Collection) -> None:
+    shop.correct({"t2": "parcel"}, "kinds")
+    shop.label(["battery", "parcel"], name="kinds", engine="similarity", replace=True)
+    visit.go(f"/search?collection={shop.path.stem}&doc=t2")
+    expect(drawer(visit).get_by_text("parcel · corrected")).to_be_visible()
+    page = visit.go(f"/labels?collection={shop.path.stem}&label=parcel")
+    expect(page.get_by_text("corrected", exact=True)).to_be_visible()
+    visit.check()
+
+
 def test_a_document_is_moved_to_another_group_and_locked_there(visit: Visit, shop: Collection) -> None:
     shop.cluster(k=3, name="three", seed=0)
     shop.make_taxonomy("three", "ours")

@@ -121,7 +121,9 @@ def test_the_distribution_and_the_documents_of_a_label(pages: Pages, labelled: C
 def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled: Collection, started: Started) -> None:
     [first, second] = labelled.unsure(k=2)
     page = pages.open("labels", collection="shop", part="review")
-    assert first.text in shown(page) and f"{first.label} {first.score:.2f} · second: {first.other}" in shown(page)
+    assert first.text in shown(
+        page
+    ) and f"{first.label} {first.score:.2f} · else {first.other} {first.other_score:.2f}" in shown(page)
     page.selectbox(key=f"right {first.id}").set_value(first.other).run()
     page.button(key=f"keep {first.id}").click().run()
     page.button(key=f"keep {second.id}").click().run()

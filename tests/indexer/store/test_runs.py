@@ -109,6 +109,18 @@ def test_a_name_must_be_one(fruit: Collection, name: str) -> None:
         write(fruit, clusters(snapshot(fruit), name))
 
 
+@pytest.mark.parametrize("name", ["7", "2025", "-1"])
+def test_a_name_is_not_a_number(fruit: Collection, name: str) -> None:
+    said = f"the name '{name}' would be read as the number of a group: add a word, such as 'cluster {name}'"
+    with pytest.raises(UsageError, match=said):
+        write(fruit, clusters(snapshot(fruit), name))
+    write(fruit, clusters(snapshot(fruit)))
+    with pytest.raises(UsageError, match=said):
+        rename_run(fruit.stored, CLUSTER, "two", name)
+    with pytest.raises(UsageError, match=f"such as 'tag {name}'"):
+        fruit.tag(name, ids=["1"])
+
+
 def test_an_incomplete_run_is_replaced_without_asking_and_not_found_by_default(fruit: Collection) -> None:
     write(fruit, clusters(snapshot(fruit), complete=False))
     with (

@@ -17,7 +17,7 @@ from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.corrections import Corrected, read_corrections
 from sonde.pipelines.label.examples import LabelledExample
-from sonde.pipelines.label.outcome import apply_corrections, closeness
+from sonde.pipelines.label.outcome import apply_corrections
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
 from sonde.pipelines.train.few_shot import label_by_examples
@@ -270,24 +270,12 @@ def test_the_least_sure_come_first(shop: Collection) -> None:
     margins = [each.margin for each in found]
     assert margins == sorted(margins) and margins[0] < margins[-1]
     assert all(each.other != each.label for each in found)
+    assert margins == pytest.approx([each.score - (each.other_score or 0) for each in found], abs=1e-6)
     shop.correct({found[0].id: found[0].other})
     assert [each.id for each in shop.unsure(k=3)] == [each.id for each in found[1:4]]
     assert [each.id for each in shop.unsure(k=2, offset=1)] == [each.id for each in found[2:4]]
     with pytest.raises(UsageError, match="k is 0"):
         shop.unsure(k=0)
-
-
-def test_closeness_by_hand() -> None:
-    margins = np.log(np.array([[0.5, 0.4, 0.1], [0.2, 0.2, 0.6], [0.34, 0.33, 0.33]]))
-    one = closeness(margins, False, 0.0)
-    assert one["margins"].tolist() == pytest.approx([0.1, 0.4, 0.01], abs=1e-6)
-    assert one["others"].tolist() == [1, 0, 1]
-    least = closeness(margins, False, 0.55)
-    assert least["margins"].tolist() == pytest.approx([0.05, 0.05, 0.21], abs=1e-6)
-    assert least["others"].tolist() == [0, 0, 0]
-    several = closeness(np.array([[0.0, 2.0], [3.0, -1.0]]), True, 0.5)
-    assert several["margins"].tolist() == pytest.approx([0.0, 0.2310586], abs=1e-6)
-    assert several["others"].tolist() == [0, 1]
 
 
 def test_heeded_by_hand() -> None:

@@ -14,9 +14,9 @@ from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import array_of, find_run
 from sonde.pipelines.label import LabelSettings, classify
-from sonde.pipelines.label.labels import Label
+from sonde.pipelines.label.labels import NONE, Label
 from sonde.pipelines.label.none import _towards_neighbours, chances, evidence
-from sonde.pipelines.label.outcome import beside_refusal, decide, doubtful
+from sonde.pipelines.label.outcome import beside_refusal, closeness, decide, doubtful
 from sonde.pipelines.label.refusal import recalibrated, refused
 
 WIDE = 24
@@ -211,8 +211,11 @@ def test_the_command_line(folder: Path, sonde: Command, monkeypatch: pytest.Monk
 
 
 def test_refused_texts_are_reviewed_by_how_close_the_refusal_was() -> None:
-    margins = {"margins": np.array([0.9, 0.2, 0.6, 0.1], np.float32), "others": np.zeros(4, np.int32)}
+    shares = np.array([[0.95, 0.05], [0.6, 0.4], [0.2, 0.8], [0.45, 0.55]])
+    close = closeness(np.log(shares), False, 0.0)
     none, refused = np.array([0.95, 0.1, 0.6, 0.55]), np.array([True, False, True, False])
-    found = beside_refusal(margins, none, refused)["margins"]
-    np.testing.assert_allclose(found, [0.35, 0.2, 0.0, 0.05], atol=1e-6)
-    assert beside_refusal(margins, None, None) is margins
+    found = beside_refusal(close, none, refused, np.log(shares))
+    np.testing.assert_allclose(found["margins"], [0.35, 0.2, 0.0, 0.05], atol=1e-6)
+    assert found["others"].tolist() == [0, 1, 1, NONE]
+    np.testing.assert_allclose(found["other_scores"], [0.95, 0.4, 0.8, 0.55], atol=1e-6)
+    assert beside_refusal(close, None, None, np.log(shares)) is close
