@@ -127,7 +127,7 @@ class Operand:
 
 BUILT_IN = {
     "id": Operand("d.key", "text", "id"),
-    "title": Operand("d.title", "text", "title"),
+    "title": Operand("nullif(d.title, '')", "text", "title"),
     "text": Operand("d.text", "text", "text", cost=WHOLE_TEXT_COST),
     "length": Operand("d.length", "integer", "length"),
     "language": Operand("d.language", "text", "language"),

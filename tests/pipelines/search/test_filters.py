@@ -109,8 +109,8 @@ def connection():
         ("tags LIKE '100\\%' ESCAPE '\\'", "c"),
         ("text LIKE '%text%'", "abc"), ("text ILIKE 'LONG%'", "c"), ("text = 'text'", "b"), ("LENGTH(text) = 1", "de"),
         ("text NOT ILIKE '%TEXT%'", "de"), ("text IN ('t', 'é')", "de"), ("text IS NULL", ""), ("title = text", ""),
-        ("id = 'a'", "a"), ("id IN ('a', 'd')", "ad"), ("title = ''", "c"), ("length <= 4", "bde"),
-        ("length(title) > 5", "bd"), ("language = 'en'", "ad"), ("language IS NULL", "c"), ("TRUE", "abcde"),
+        ("id = 'a'", "a"), ("id IN ('a', 'd')", "ad"), ("title IS NULL", "c"), ("length <= 4", "bde"),
+        ("title = ''", ""), ("length(title) > 5", "bd"), ("language = 'en'", "ad"), ("language IS NULL", "c"), ("TRUE", "abcde"),
         ("FALSE", ""),
         ("stars = 1 OR stars = 3 AND ok", "a"), ("(stars = 1 OR stars = 3) AND NOT ok", "b"),
         ("stars = 1 -- and nothing else", "a"), ("/* all */ stars = 1;", "a"), ("NOT (stars = 1 OR ok)", "b"),
@@ -208,7 +208,7 @@ def test_a_name_in_two_cases_needs_quotes():
 
 def test_metadata_hides_a_built_in_field_of_its_name():
     assert compile_filter("title = 3", {"title": Field("title", "c0", "integer")}).sql == "m.c0 = ?"
-    assert compile_filter("title = 'x'", {"Title": Field("Title", "c0", "integer")}).sql == "d.title = ?"
+    assert compile_filter("title = 'x'", {"Title": Field("Title", "c0", "integer")}).sql == "nullif(d.title, '') = ?"
     assert compile_filter("text = 3", {"text": Field("text", "c0", "integer")}).sql == "m.c0 = ?"
     assert compile_filter("TITLE = 3", {"Title": Field("Title", "c0", "integer")}).sql == "m.c0 = ?"
 
