@@ -155,7 +155,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
     overview(folder)
     edited(folder)
-    index(texts_of_themes(), folder / "large.sonde", text="text", id="id", encoder=encoder, shards=4).topics()
+    index(texts_of_themes(), folder / "large.sonde", text="text", id="", encoder=encoder, shards=4).topics()
     known_answers(folder, encoder)
     judged: Any = index(folder / "reviews.csv", folder / "judged.sonde", id="id", encoder=encoder)
     judged.judge("late delivery", ["4711"])
