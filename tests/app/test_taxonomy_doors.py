@@ -48,7 +48,7 @@ def test_a_remote_taxonomy_is_edited_as_a_local_one(shop: Collection, client: Te
     for collection in (shop, remote):
         with pytest.raises(UsageError, match="merging needs at least two groups"):
             collection.edit_taxonomy("merge", groups=[0])
-        with pytest.raises(SondeError, match="the taxonomy has no group 9"):
+        with pytest.raises(SondeError, match="the taxonomy 'more' has no group 9"):
             collection.edit_taxonomy("remove", groups=[9])
 
 

@@ -92,7 +92,7 @@ def test_a_reader_keeps_the_runs_that_it_began_with(folder: Path):
         other.tag("good", where="stars >= 3")
         assert [each.name for each in one.runs()] == ["late"]
         assert len(one.search("parcel", k=40, where='"tag:late"')) == 16
-        with pytest.raises(UsageError, match="'tag:good'"):
+        with pytest.raises(UsageError, match="there is no tag 'good'"):
             one.search("parcel", where='"tag:good"')
     assert [each.name for each in one.runs()] == ["late", "good"]
     assert len(one.search("parcel", k=40, where='"tag:good" OR "tag:late"')) == 32
