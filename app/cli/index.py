@@ -1,5 +1,6 @@
 """`sonde index`: sources into a collection."""
 
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, cast
@@ -187,7 +188,8 @@ def _can_be_updated(run: "Run") -> bool:
 
 
 def _say_what_lacks_them(opened: "Collection", report: "BuildReport", named: str) -> None:
-    lacking = [run.name for run in opened.runs() if _can_be_updated(run)]
+    with closing(opened):
+        lacking = [run.name for run in opened.runs() if _can_be_updated(run)]
     if lacking:
         names = ", ".join(map(quote, lacking[:SHOWN_RUNS])) + (", …" if len(lacking) > SHOWN_RUNS else "")
         what = "changed" if not report.added else "new and changed" if report.new_texts else "new"

@@ -40,7 +40,7 @@ def test_a_tag_is_a_condition_a_column_and_a_run(themed: Collection, tmp_path: P
     themed.delete(["cars-1"])
     assert themed.runs()[0].documents == 1
     themed.delete_run("read")
-    with pytest.raises(UsageError, match="there is no field 'tag:read' to filter by"):
+    with pytest.raises(UsageError, match="there is no tag 'read': there are no tags"):
         ids(themed, '"tag:read"')
 
 
