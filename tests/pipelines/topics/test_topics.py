@@ -246,7 +246,7 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
     with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
         topics.over("date")
     with pytest.raises(UsageError, match=r"^period is .hour.: use year, quarter, month, week, day"):
-        topics.over("day", "hour")
+        topics.over("day", "hour")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("count", "distinct"), [(3, 3), (40, 1)])
