@@ -15,6 +15,7 @@ from ..wording import listed
 from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
 from .columns import known
 from .source import Item, Meter, ReadOptions, Row, Source
+from .table_start import table_start
 
 _DELIMITERS = (",", "\t", ";", "|")
 _NO_DELIMITER = "\x1f"
@@ -150,6 +151,8 @@ class Delimited(Source):
         self._named = has_header(rows)
         self.heading = tuple(rows[0]) if self._named else ()
         self._header = column_names(rows[0] if self._named else [""] * len(rows[0]))
+        delimiters = (options.separator,) if options.separator else _DELIMITERS
+        self.begins = table_start(lines, delimiters)
         self.note = self._how()
         self.nothing = f"has a header ({listed(self._header)}) but no rows: give a file with content"
 
@@ -178,7 +181,8 @@ class Delimited(Source):
         names = {"\t": "tab", "\x1f": "none"}
         delimiter = names.get(self.dialect.delimiter, repr(self.dialect.delimiter))
         quotes = "" if self.dialect.quotechar else ", without quoting"
-        return f"delimiter {delimiter}{quotes}, {self._encoding}" + ("" if self._named else ", no header")
+        begins = f"; {self.above}" if self.begins else ""
+        return f"delimiter {delimiter}{quotes}, {self._encoding}" + ("" if self._named else ", no header") + begins
 
     def _item(self, origin: str, row: Sequence[str] | None, records: "_Records") -> Item:
         line = records.line

@@ -19,7 +19,7 @@ from .source import Item, ReadOptions, Row, Source
 from .values import natural
 
 _ROW, _DOCUMENT, _SKIPPED = range(3)
-_HEAD = ("format", "total", "items_total", "unit", "once", "textual", "note", "nothing", "heading")
+_HEAD = ("format", "total", "items_total", "unit", "once", "textual", "note", "nothing", "heading", "begins")
 
 
 class Encoder:

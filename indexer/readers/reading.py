@@ -290,4 +290,5 @@ def check_sample(source: Source, items: Sequence[Item]) -> None:
     if len(broken) > _BROKEN_SHARE * len(items):
         first = f"the first is {broken[0].origin}: {broken[0].reason}"
         advice = f". Check the file, or set {arg('format')}" if source.format else ""
+        advice = f"; {source.above}" if source.begins else advice
         raise SondeError(f"{source.name}: {len(broken)} of the first {len(items)} rows cannot be read; {first}{advice}")

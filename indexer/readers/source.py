@@ -127,7 +127,8 @@ class Source(ABC):
     that is there `once` gives its items a single time. In a `textual` one every cell is a string whose type has to be
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
     `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
-    columns, () if it does not, and None in formats whose records have names.
+    columns, () if it does not, and None in formats whose records have names. `begins` is the line on which the table of
+    a delimited file seems to begin, 0 if it is the first.
     """
 
     name: str
@@ -141,6 +142,12 @@ class Source(ABC):
     nothing: str = "holds no rows: give a source with content"
     columns: Columns | None = None
     heading: tuple[str, ...] | None = None
+    begins: int = 0
+
+    @property
+    def above(self) -> str:
+        """What to do about lines above the table."""
+        return f"the table seems to begin on line {self.begins}: remove the lines above it"
 
     @abstractmethod
     def items(self, meter: Meter) -> Iterator[Item]:
