@@ -4,7 +4,6 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -146,13 +145,14 @@ class RemoteCollection(Local):
 
         given = given_documents(documents)
         reports: list[BuildReport] = []
+        stored = 0
         try:
             for part in parts_of(given):
                 reports.append(self.call("write/put", {"documents": part}))
+                stored += len(part)
         except SondeError as error:
-            if reports:
-                stored = counted(sum(len(part) for part in islice(parts_of(given), len(reports))), "document")
-                error.add_note(f"stored before that: {stored}")
+            if stored:
+                error.add_note(f"stored before that: {counted(stored, 'document')}")
             raise
         return reduce(_together, reports)
 

@@ -1,13 +1,12 @@
 """Rows as a workbook for Excel, LibreOffice and Google Sheets, whose cells are values and never formulas."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import SondeError
 from ..wording import counted
-from .fields import EXACT_INTEGERS, json_value
+from .fields import EXACT_INTEGERS, json_value, stored_text
 
 if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
@@ -86,7 +85,7 @@ class Workbook:
             form = self._time if isinstance(given, datetime) else self._day
             self._sheet.write_datetime(self._rows, column, given, form)  # type: ignore[arg-type]  # a date is fine
         else:
-            self._sheet.write_string(self._rows, column, self._text(_as_text(given)))
+            self._sheet.write_string(self._rows, column, self._text(stored_text(given)))
 
     def _text(self, text: str) -> str:
         """Return what a cell holds of a text; Excel counts a character beyond the first plane as two."""
@@ -94,9 +93,3 @@ class Workbook:
             return text
         self.cut += 1
         return text.encode("utf-16-le")[: 2 * (MOST_CHARS - 1)].decode("utf-16-le", "ignore") + "…"
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return json.dumps([json_value(item) for item in value], ensure_ascii=False)
-    return value.isoformat() if isinstance(value, date) else str(value)

@@ -37,7 +37,6 @@ from ..store.late import is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
-from ..store.patience import asked
 from ..store.segments import Segment, Segments
 from ..store.view import View
 from ..store.writing import digest
@@ -113,7 +112,7 @@ def verify_beside_writers(collection: StoredCollection) -> list[Finding]:
         if not found or (before == _moment(collection) and not before[1]):
             return found
     try:
-        with writer_lock(collection.path, asked()):
+        with writer_lock(collection.path):
             return verify(collection)
     except WriterBusyError:
         raise
