@@ -228,10 +228,11 @@ class StoredCollection:
     def _look_again(self) -> None:
         """Forget everything that was read if the folder holds another collection now: it was moved or copied there."""
         made = made_at(self.lasting_path)
+        if made == self._made:  # without the lock, which is held while a model loads
+            return
         with self._loading:
-            if made != self._made:
-                self._generation, self._spec, self._loaded = None, None, Loaded(self.path, self.device)
-                self._made = made
+            self._generation, self._spec, self._loaded = None, None, Loaded(self.path, self.device)
+            self._made = made
 
     def open_catalog(self) -> Catalog:
         """Return this thread's connection to the catalog, opened at first use, and again for another collection."""
