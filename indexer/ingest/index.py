@@ -22,7 +22,7 @@ from ..store.late import want
 from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
-from ..store.writing import declare_fields, delete_documents
+from ..store.writing import declare_fields, delete_documents, narrow_fields
 from ..wording import counted
 from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
@@ -103,6 +103,9 @@ def _completed(
     """Delete what vanished, bring both indexes up to date, and return the report."""
     if settings.sync:
         _delete_vanished(catalog, run.seen, run.tally, settings)
+    if run.numbers is None:  # the types of shards are decided for all of them
+        for name, kind in narrow_fields(catalog).items():
+            notify(f"{name} changes from type text back to {kind}, because every value fits again")
     update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):

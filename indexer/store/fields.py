@@ -50,6 +50,23 @@ def wider_type(known: str | None, new: str | None) -> str | None:
     return "real" if {known, new} == {"integer", "real"} else "text"
 
 
+def narrowed(text: str, kind: str) -> Value:
+    """Return the value of type `kind` that `stored_text` wrote as this text.
+
+    Raises:
+        ValueError: There is none: the text would be another one if it were written again.
+    """
+    if kind == "boolean":
+        value: Value = {"true": True, "false": False}.get(text)
+    elif kind in ("integer", "real"):
+        value = int(text) if kind == "integer" else float(text)
+    else:
+        value = load_value(text, kind)
+    if type_of(value) != kind or stored_text(value) != text:
+        raise ValueError(f"{text!r} is no {kind}")
+    return value
+
+
 def store(value: Value, kind: str) -> str | int | float | None:
     """Return what SQLite stores for a value in a column of type `kind`."""
     if type_of(value) is None:

@@ -198,4 +198,5 @@ _PROPERTIES = {
     "previous_model": lambda value: value is None or (isinstance(value, str) and bool(FINGERPRINT.fullmatch(value))),
     "model_history": _is_history,
     "last_document": _is_count,
+    "widened": lambda value: isinstance(value, dict) and {*value.values()} <= {*TYPES} - {"text"},
 }

@@ -10,7 +10,7 @@ from ..errors import TooManyFieldsError
 from ..wording import on_one_line
 from .catalog import Catalog, in_slices
 from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
-from .fields import Field, canonical, load_value, store, type_of, wider_type
+from .fields import Field, canonical, load_value, narrowed, store, type_of, wider_type
 from .kinds import KEPT
 from .passages import bury_passages
 
@@ -25,6 +25,10 @@ def digest(*parts: str) -> bytes:
         data = part.encode("utf-8", "surrogatepass")
         hashed.update(len(data).to_bytes(8, "little") + data)
     return hashed.digest()
+
+
+WIDENED = "widened"
+"""Property of a catalog: the types of the fields that a value has turned into text, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,39 @@ def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:
     return field
 
 
+def narrow_fields(catalog: Catalog) -> dict[str, str]:
+    """Give fields that a value has turned into text their type again where every value fits now; return those types.
+
+    The caller holds the writer lock.
+    """
+    before, fields = catalog.get(WIDENED, {}), catalog.fields()
+    text = {name: kind for name, kind in before.items() if name in fields and fields[name].type == "text"}
+    again = {name: kind for name, kind in text.items() if _all_fit(catalog, fields[name], kind)}
+    if again:
+        with catalog.transaction(write=True):
+            for name, kind in again.items():
+                _retype_field(catalog, fields[name], kind)
+            catalog.set(WIDENED, {name: kind for name, kind in before.items() if name not in again})
+            catalog.advance()
+    return again
+
+
+def _all_fit(catalog: Catalog, field: Field, kind: str) -> bool:
+    values = catalog.connection.execute(f"SELECT {field.column} FROM metadata WHERE {field.column} IS NOT NULL")
+    try:
+        return sum(type_of(narrowed(value, kind)) == kind for (value,) in values) > 0
+    except (TypeError, ValueError):
+        return False
+
+
 def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
     column = field.column
+    read, typed = (narrowed, kind) if field.type == "text" else (load_value, field.type)
+    if kind == "text":
+        catalog.set(WIDENED, catalog.get(WIDENED, {}) | {field.name: field.type})
     # SQLite's own cast of a real number to text keeps 15 digits.
-    catalog.connection.create_function("widened", 1, lambda value: store(load_value(value, field.type), kind))
-    catalog.connection.execute(f"UPDATE metadata SET {column} = widened({column}) WHERE {column} IS NOT NULL")
+    catalog.connection.create_function("retyped", 1, lambda value: store(read(value, typed), kind))
+    catalog.connection.execute(f"UPDATE metadata SET {column} = retyped({column}) WHERE {column} IS NOT NULL")
     catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
     fields = [(each.name, each.column, each.type) for each in catalog.fields().values()]
     fill_documents(catalog.connection, fields, f"{column} IS NOT NULL")

@@ -78,15 +78,51 @@ def test_any_name_of_a_metadata_field(tmp_path: Path, name: str) -> None:
     assert [hit.metadata for hit in hits] == [{name: 7}, {name: 8}]
 
 
-def test_a_value_that_turns_a_field_into_text_is_reported(tmp_path: Path) -> None:
+def run(folder: Path, *values: Value) -> tuple[tuple[str, ...], list[str]]:
+    """Index one document for each value of "stars"; return what became text, and what was said of types."""
+    documents = [Document(f"text {n}", key=str(n), metadata={"stars": value}) for n, value in enumerate(values)]
+    said: list[str] = []
+    report = index_documents(documents, folder, encoder=FakeEncoder(), notify=lambda each: said.append(str(each)))  # type: ignore[arg-type]
+    assert opened(folder).verify() == []
+    return report.became_text, [sentence for sentence in said if "changes from type" in sentence]
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "odd", "as_text"),
+    [
+        ("integer", [0, 10, 9], "many", ["0", "10", "9"]),
+        ("real", [0.1, 10.0, 1e20], "many", ["0.1", "10", "1e+20"]),
+        ("boolean", [True, False, True], 7, ["true", "false", "true"]),
+        ("date", [date(2024, 4, 1), datetime(2024, 4, 2, 3, 4), date(2024, 4, 3)], "soon",
+         ["2024-04-01", "2024-04-02T03:04:00", "2024-04-03"]),
+    ],
+)  # fmt: skip
+def test_a_value_that_turns_a_field_into_text_is_named_until_every_value_fits_again(
+    tmp_path: Path, kind: str, right: list[Value], odd: Value, as_text: list[str]
+) -> None:
     folder = tmp_path / "c.sonde"
-    index([Document(f"text {number}", key=str(number), metadata={"stars": number}) for number in range(4)], folder)
-    said: list[object] = []
-    odd = [Document("text 3", key="3", metadata={"stars": "many"})]
-    report = index_documents(odd, folder, encoder=FakeEncoder(), notify=said.append)  # type: ignore[arg-type]
-    assert report.became_text == ("stars",)
-    what = "stars changes from type integer to text, because a value does not fit"
-    assert [sentence for sentence in said if "filters now compare" in str(sentence)] == [
-        f"{what}: filters now compare it as text"
-    ]
-    assert [row["stars"] for row in opened(folder).rows()] == ["0", "1", "2", "many"]
+    assert run(folder, *right, right[0]) == ((), [])
+    assert run(folder, *right, odd) == (
+        ("stars",),
+        [
+            f"stars changes from type {kind} to text, because {odd!r} of document '3' does not fit: "
+            "filters now compare it as text, until every value fits again"
+        ],
+    )
+    assert [row["stars"] for row in opened(folder).rows()] == [*as_text, str(odd)]
+    assert run(folder, *right, odd) == ((), [])
+    assert run(folder, *right, right[0]) == (
+        (), [f"stars changes from type text back to {kind}, because every value fits again"]
+    )  # fmt: skip
+    assert [row["stars"] for row in opened(folder).rows()] == [*right, right[0]]
+    assert run(folder, *right, right[0]) == ((), [])
+
+
+def test_a_field_that_was_always_text_stays_text(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    run(folder, "01", "many")
+    assert run(folder, "1", "2") == ((), [])
+    run(tmp_path / "d.sonde", 1, 2)
+    run(tmp_path / "d.sonde", "01", 2)
+    assert run(tmp_path / "d.sonde", "01", 3) == ((), [])
+    assert [row["stars"] for row in opened(tmp_path / "d.sonde").rows()] == ["01", "3"]
