@@ -1,4 +1,7 @@
-"""macOS and Windows, as far as Linux can stand in for them: what they lack is hidden, what they refuse is refused."""
+"""macOS and Windows, as far as Linux can stand in for them: what they refuse is refused.
+
+test_light.py runs each command without what Windows lacks.
+"""
 
 import ast
 import io
@@ -10,8 +13,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from apart import asks, sonde, write_notes
-from default_model import default_model
 from source_tree import ROOTS
 from without_torch import POSIX
 
@@ -32,28 +33,6 @@ def test_no_module_imports_what_windows_lacks_when_it_is_imported(checkout: Path
                 if isinstance(node, ast.Import | ast.ImportFrom) and {name.partition(".")[0] for name in names} & POSIX:
                     found.append(f"{path}:{node.lineno}")
     assert found == []
-
-
-@pytest.mark.skipif(not default_model(), reason="the default model is not in this checkout: make weights")
-def test_each_command_prints_the_same_without_what_windows_lacks(tmp_path: Path) -> None:
-    found = {}
-    write_notes(tmp_path / "notes.csv")
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages/page.md").write_text("# Soup\n\nIt needs salt.")
-    for mode in ("elsewhere", "show"):
-        collection = f"{mode}.sonde"
-        commands = [
-            ["index", "notes.csv", "--to", collection],
-            ["index", "pages", "--to", collection],
-            *asks(collection),
-            ["delete", collection, "--where", "kind = 'money'"],
-            ["compact", collection],
-            ["export", collection, "--to", f"{mode}.csv"],
-            ["info", collection],
-        ]
-        found[mode] = [part.replace(f"{mode}.", "M.") for part in sonde(tmp_path, commands, mode)[0]]
-    assert [part.rstrip()[-1] for part in found["elsewhere"]] == ["0"] * len(found["show"]), found
-    assert found["elsewhere"] == found["show"]
 
 
 def test_a_file_that_somebody_reads_is_replaced_when_it_is_closed(

@@ -125,21 +125,21 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "step"), thinned(STEPS, 3))
+@pytest.mark.parametrize(("name", "step"), thinned(STEPS, 5))
 def test_killed_at_a_step_of_publishing(phases: dict[str, Phase], tmp_path: Path, name: str, step: str) -> None:
     phase = phases[name]
     passages = 6 * BATCH  # of a batch: the longest documents have six
     assert check(phase, tmp_path, step) <= phase.embedded + passages
 
 
-@pytest.mark.parametrize("moment", thinned(range(len(PHASES) * RANDOM_MOMENTS)))
+@pytest.mark.parametrize("moment", thinned(range(len(PHASES) * RANDOM_MOMENTS), 5))
 def test_killed_at_a_file_operation(phases: dict[str, Phase], tmp_path: Path, moment: int) -> None:
     phase = list(phases.values())[moment % len(PHASES)]
     check(phase, tmp_path, str(random.Random(moment).randint(1, phase.operations)))
 
 
 @pytest.mark.parametrize("name", ["cluster", "tag", "update", "delete"])
-@pytest.mark.parametrize("part", thinned(range(20), 10))
+@pytest.mark.parametrize("part", thinned(range(20), 20))
 def test_killed_at_a_statement_of_the_catalog_of_runs(phases: dict[str, Phase], tmp_path: Path, name: str, part: int):
     phase = phases[name]
     assert phase.statements > 20
