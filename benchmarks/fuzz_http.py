@@ -79,14 +79,14 @@ def filter_finds(number: int, seed: int, patience: float = FILTER_PATIENCE) -> A
     chance = random.Random(seed)
     for _ in range(number):
         where = some_filter(chance)
-        began, said = time.perf_counter(), ""
+        began, said = time.process_time(), ""  # work, not waiting for a busy machine
         try:
             compile_filter(where, fields)
         except SondeError as error:
             said = "" if "\n" not in str(error) and len(str(error)) < 1_000 else f"long message {error}"
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         if said or took > patience:
             yield f"{where[:150]!r} {said} {took:.1f} s"
 
