@@ -64,7 +64,7 @@ def index_documents(
         folder: The collection, `NAME.sonde`.
         settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
-        id_column: The column of the ids, which a new collection remembers; None if they come from no column.
+        id_column: The column of the ids, which a new collection remembers; "" if hashes of the texts were chosen.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
         numbers: The numbers that new documents get, by key; the next free ones if None.

@@ -19,7 +19,7 @@ from ..store.collection import StoredCollection
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted, on_one_line
-from .ids import id_hint, read_with_ids
+from .ids import known_ids, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -45,7 +45,7 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading, id_column = read_with_ids(source, id_hint(folder), options, settings.keep, notify)
+    reading, id_column = read_with_ids(source, known_ids(folder), options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
@@ -154,7 +154,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
-    reading, _ = read_with_ids(source, id_hint(folder), options, "last", notify)
+    reading, _ = read_with_ids(source, known_ids(folder), options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)

@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.ids import read_with_ids
+from ..ingest.ids import KnownIds, read_with_ids
 from ..ingest.index import (
     LOCKS,
     encoder_for,
@@ -108,7 +108,8 @@ def index_sharded(
     began = time.monotonic()
     _check(folder, shards)
     known = Sharding.read(folder)
-    reading, id_column = read_with_ids(source, known.id_column if known else "", options, settings.keep, notify)
+    ids = KnownIds(known is None, known and known.id_column)
+    reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     with _writing(folder, settings, notify):
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
