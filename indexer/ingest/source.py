@@ -1,7 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -85,15 +85,18 @@ def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
 
 
 def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:
-    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
     path = folder / "catalog.db"
-    if reading.columns.reasons.get("text") == OWN or not path.is_file():
-        return
-    with suppress(SondeError), closing(Catalog.open(path)) as catalog:
-        for name in reading.columns.text:
-            if name in catalog.fields():
-                said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
-                notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
+    if path.is_file():
+        with suppress(SondeError), closing(Catalog.open(path)) as catalog:
+            say_other_text(reading, folder, catalog.fields(), notify)
+
+
+def say_other_text(reading: Reading, folder: Path, fields: Container[str], notify: Notify) -> None:
+    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
+    for name in reading.columns.text if reading.columns.reasons.get("text") != OWN else ():
+        if name in fields:
+            said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
+            notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
 
 
 def origin_of(source: Any, folder: Path) -> str | None:

@@ -32,7 +32,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE
+from ..ingest.source import LANGUAGE_SAMPLE, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -118,6 +118,7 @@ def index_sharded(
         base = committed_generation(folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
+        say_other_text(reading, folder, fields, notify)
         spool = write_spool(reading, spools(folder), sharding, fields, tally, notify)
         _refuse_nothing(spool, tally)
         if base and settings.sync and not settings.delete_most:
