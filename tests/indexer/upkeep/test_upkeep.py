@@ -23,7 +23,7 @@ from sonde.indexer.ann import AnnSettings
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.ingest import BuildSettings, index_documents
-from sonde.indexer.store.export import frame_of, write_export
+from sonde.indexer.store.export import write_export
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.search.settings import MODES
 
@@ -328,17 +328,6 @@ def test_pandas(typed: Collection) -> None:
     assert frame["year"].tolist() == [1999, -3, 2**62]
     assert frame["fresh"].tolist()[:2] == [True, False]
     assert frame["tags"].tolist()[:2] == [["a", "b"], []]
-
-
-def test_pandas_keeps_integers_and_booleans_beside_missing_values() -> None:
-    frame = frame_of([{"stars": 2**60 + 1, "new": True, "all": 1, "price": 2}, {"all": 2, "new": None, "price": 0.5}])
-    assert frame.dtypes.astype(str).to_dict() == {
-        "stars": "Int64",
-        "new": "boolean",
-        "all": "int64",
-        "price": "float64",
-    }
-    assert frame["stars"].tolist()[0] == 2**60 + 1
 
 
 def test_pandas_of_an_empty_collection(tmp_path: Path) -> None:

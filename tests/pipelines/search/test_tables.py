@@ -6,6 +6,7 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
+from sonde.indexer.store.export import frame_of
 from sonde.pipelines.search.results import Results
 from sonde.pipelines.search.tables import BEFORE
 
@@ -31,6 +32,12 @@ def test_a_data_frame_has_scores_and_metadata(results: Results) -> None:
     assert dict(zip(frame["id"], frame["stars"], strict=True)) == {"1": 4, "2": 2}
     assert frame.set_index("id").loc["1", "metadata.score"] == "own"
     assert str(frame["pages"].dtype) == "Int64"
+
+
+def test_integers_and_booleans_stay_beside_missing_values() -> None:
+    frame = frame_of([{"stars": 2**60 + 1, "new": True, "all": 1, "price": 2}, {"all": 2, "new": None, "price": 0.5}])
+    assert frame.dtypes.astype(str).tolist() == ["Int64", "boolean", "int64", "float64"]
+    assert frame["stars"].tolist()[0] == 2**60 + 1
 
 
 def test_a_result_without_hits_has_the_columns(results: Results, tmp_path: Path) -> None:
