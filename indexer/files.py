@@ -185,6 +185,8 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+DISK_FULL, DISK_FAILED = "disk-full", "disk-failed"
+"""Codes of errors that have the disk as their cause."""
 CHECK_DISK = "check that the disk is not damaged or full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
 FORBIDDEN = ("readonly", "read-only", "permission", "not permitted", "unable to open")
@@ -198,7 +200,7 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
     if any(word in text for word in FULL):
         return SondeError(
             f"the disk is full: {folder} keeps everything that was committed; free some space, then run it again",
-            code="disk-full",
+            code=DISK_FULL,
         )
     if any(word in text for word in FORBIDDEN):
         return SondeError(
@@ -206,7 +208,7 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
             code="not-writable",
         )
     if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
-        return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}")
+        return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}", code=DISK_FAILED)
     if isinstance(error, FileNotFoundError) and (lost := _lost(error, folder)):
         return SondeError(f"{lost} is missing: run `sonde repair {folder}`", code="damaged")
     if isinstance(error, sqlite3.DatabaseError):

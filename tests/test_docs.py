@@ -211,7 +211,8 @@ def judged_queries(folder: Path) -> None:
     for opened, name in ((open, "queries.jsonl"), (gzip.open, "queries.jsonl.gz")):
         with opened(folder / name, "wt") as stream:  # type: ignore[operator]
             stream.writelines(json.dumps(query) + "\n" for query in queries)
-    (folder / "corrections.csv").write_text("id,label\n2,open\n")
+    for name in ("corrections.csv", "truth.csv"):
+        (folder / name).write_text("id,label\n2,open\n")
     (folder / "qrels.tsv").write_text("1\t1\t1\n2\t3\t1\n")
 
 

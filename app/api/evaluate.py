@@ -1,11 +1,11 @@
 """Measure a collection's searches, labels and clusters against known answers, and tune its searches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ...indexer.errors import UsageError, arg
+from ...indexer.errors import UsageError, arg, as_text, as_texts
 from ...indexer.progress import Notify, silent
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
@@ -75,16 +75,20 @@ class Evaluating(Opened):
         truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
         return evaluate_search(self.stored, asked, truth, variants)
 
-    def evaluate_labels(self, run: str | None = None, truth: str | None = None) -> "LabelQuality":
+    def evaluate_labels(
+        self, run: str | None = None, truth: "str | Path | Mapping[str, str | Sequence[str]] | None" = None
+    ) -> "LabelQuality":
         """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
 
         Args:
-            run: The label run; None chooses the one whose labels match the column's values best.
-            truth: The metadata column that holds the true labels.
+            run: The label run; None chooses the one whose labels match the true labels best.
+            truth: The true labels: the name of a metadata column, the labels of each document by its id, or a
+                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`.
 
         Raises:
             UsageError: The column does not exist, or none was given.
-            SondeError: The run does not exist, or no document has both a label and a true label.
+            SondeError: The run does not exist, no document has both a label and a true label, or the file cannot be
+                read.
 
         Example:
             >>> fruit.label(["fruit", "vehicles"], engine="similarity").counts
@@ -93,10 +97,16 @@ class Evaluating(Opened):
             1.0
         """
         from ...pipelines.evaluate.groups import evaluate_labels
+        from ...pipelines.label.truth import read_truth
 
         if truth is None:
             raise UsageError(f"{arg('truth')} is missing: name the column with the true labels", field="truth")
-        return evaluate_labels(self.stored, run, truth)
+        if isinstance(truth, str):
+            return evaluate_labels(self.stored, run, truth)
+        if isinstance(truth, Path):
+            return evaluate_labels(self.stored, run, str(truth), read_truth(truth))
+        given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
+        return evaluate_labels(self.stored, run, "truth", given)
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
         """Measure a cluster, topic or taxonomy run.

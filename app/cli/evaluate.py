@@ -233,7 +233,12 @@ def _judged(
 
 def evaluate_labels(
     collection: CollectionPath,
-    truth: Annotated[str, typer.Option("--truth", metavar="COLUMN", help="Column with the true labels.")],
+    truth: Annotated[
+        str,
+        typer.Option(
+            "--truth", metavar="COLUMN|FILE", help="True labels: a column, or a table with the columns id and label."
+        ),
+    ],
     run: Annotated[
         str | None,
         typer.Option("--name", "--run", metavar="RUN", help="The label run; by default the one that matches best."),
@@ -243,14 +248,18 @@ def evaluate_labels(
     """Compare a label run with the true labels: accuracy, macro F1, quality per class and frequent confusions.
 
     Names are compared case-insensitively. With several labels per text, accuracy counts texts whose labels all match.
+    A table may be CSV, JSONL, Parquet or XLSX; documents that it does not have are left out.
 
     \b
     Examples:
       sonde evaluate labels tickets.sonde --truth status
+      sonde evaluate labels tickets.sonde --truth truth.csv
     """
     from ..api import open as open_collection
 
-    found = open_collection(collection).evaluate_labels(run, truth)
+    opened = open_collection(collection)
+    file = truth not in opened.fields() and bool(Path(truth).suffix or Path(truth).is_file())
+    found = opened.evaluate_labels(run, Path(truth) if file else truth)
     if json:
         print_json(found.to_dict())
         return

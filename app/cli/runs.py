@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
+from .asking import Yes, ask, is_asked
 from .feedback import correct
 from .groups import DefaultGroup
 from .numbers import NegativeNumbers, group_numbers
@@ -271,8 +272,10 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
     print(f"{run}: {added}")
 
 
-def delete(collection: CollectionPath, run: Name, kind: Kind = None) -> None:
+def delete(collection: CollectionPath, run: Name, kind: Kind = None, yes: Yes = False) -> None:
     """Delete a run. The documents stay.
+
+    On a terminal, Sonde asks for confirmation if a person made the run: a tag, corrections or an edited taxonomy.
 
     \b
     Examples:
@@ -280,9 +283,19 @@ def delete(collection: CollectionPath, run: Name, kind: Kind = None) -> None:
     """
     from ..api import open as open_collection
 
-    _delete(open_collection(collection), run, kind)
+    _delete(open_collection(collection), run, kind, yes)
 
 
-def _delete(opened: "Collection", run: str, kind: str | None) -> None:
-    opened.delete_run(run, kind=kind)
-    say(f"deleted the run {run!r}")
+def _delete(opened: "Collection", name: str, kind: str | None, yes: bool = False) -> None:
+    if is_asked(yes):
+        run = opened.run(name, kind).run
+        if _by_hand(opened, run):
+            ask(f"the {run.kind} {run.name!r} was made by hand and cannot be computed again. Delete it?")
+    opened.delete_run(name, kind=kind)
+    say(f"deleted the run {name!r}")
+
+
+def _by_hand(opened: "Collection", run: "Run") -> bool:
+    if run.kind.logged:
+        return opened.taxonomy_log(run.name, 1)[0].number > 1
+    return not run.kind.embedded

@@ -1,12 +1,14 @@
 """`sonde info`, `verify`, `repair`, `compact`, `late`, `delete` and `export`."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
+from .asking import Yes, ask, is_asked
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .terminal import unchanged
 
@@ -207,12 +209,14 @@ def delete(
     where: Annotated[
         str | None, typer.Option("--where", help="Also delete all documents that match this filter.")
     ] = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Delete documents by id, by filter, or both: all with these ids, and all that match the filter.
 
-    If an id does not exist, nothing is deleted. Sonde does not ask for confirmation. To see how many documents a
-    filter matches, first run `sonde count reviews.sonde --where ...`. `sonde compact` gives the disk space back.
+    If an id does not exist, nothing is deleted. On a terminal, Sonde asks for confirmation before it deletes more than
+    half of the documents; in a script, it does not. To see how many documents a filter matches, first run
+    `sonde count reviews.sonde --where ...`. `sonde compact` gives the disk space back.
 
     \b
     Examples:
@@ -221,12 +225,25 @@ def delete(
     """
     from ..api import open as open_collection
 
+    opened = open_collection(collection)
+    if is_asked(yes):
+        many, total = _chosen(opened, ids or (), where), len(opened)
+        if 2 * many > total:
+            ask(f"delete {many:,} of {counted(total, 'document')}?")
     with progress(quiet=json) as notify:
-        opened = open_collection(collection)
         count = opened.delete(ids or (), where=where, progress=notify)
     if where is not None and not count:
         say(f"note: {opened.explain_filter(where)}")
     print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
+
+
+def _chosen(opened: "Collection", ids: Sequence[str], where: str | None) -> int:
+    """Return how many documents have one of these ids or match the filter."""
+    numbers = set(opened.numbers(ids).values()) if ids else set[int]()
+    if where is None:
+        return len(numbers)
+    count, found = opened.matching(where, len(opened) if numbers else 0, 0)
+    return len(numbers | {each.doc for each in found}) if numbers else count
 
 
 def export(

@@ -27,6 +27,7 @@ FAILED = "the service failed: see its log"
 ON_DISK = {
     "no-collection": (503, "the collection is not available: its folder was moved or removed"),
     "disk-full": (507, "the disk of the service is full: nothing was written"),
+    "unindexed": (507, "the documents are stored, but not their indexes: free some space, then run `sonde repair`"),
     "not-writable": (503, "the collection cannot be written to: its disk or folder is read-only"),
     "shards-missing": (503, "some shards do not answer: try again in a few seconds"),
     "damaged": (500, "the collection is damaged: `GET /collections` or `sonde verify` says what is wrong"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import CHECK_DISK, WINDOWS, replace_file, sync_file, sync_folder
+from ..files import CHECK_DISK, DISK_FAILED, WINDOWS, replace_file, sync_file, sync_folder
 from ..small_files import read_json
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
@@ -146,7 +146,8 @@ def write_index(index: Any, nodes: Nodes, info: AnnInfo, folder: Path) -> AnnInf
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder, ignore_cleanup_errors=True) as name:
             return _publish(index, nodes, info, folder, Path(name))
     except (OSError, RuntimeError) as error:
-        raise SondeError(f"the index cannot be written to {folder} ({error}): {CHECK_DISK}") from error
+        said = f"the index cannot be written to {folder} ({error}): {CHECK_DISK}"
+        raise SondeError(said, code=DISK_FAILED) from error
 
 
 MOST_DEAD, SLACK = 4, 1_000_000

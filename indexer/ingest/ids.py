@@ -1,7 +1,7 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,30 @@ SHOWN = 3
 """Repeated ids that the message names."""
 
 
+@dataclass(frozen=True)
+class KnownIds:
+    """Where a collection takes its ids from.
+
+    Attributes:
+        new: Whether the collection is yet to be made.
+        column: The column that it remembers, "" if hashes of the texts were chosen, None if it remembers neither.
+    """
+
+    new: bool
+    column: str | None = None
+
+
 def read_with_ids(
-    source: Any, hint: str | None, options: ReadOptions, keep: str | None, notify: Notify
+    source: Any, known: KnownIds, options: ReadOptions, keep: str | None, notify: Notify
 ) -> tuple[Reading, str | None]:
-    """Open a source; return it with the id column that a new collection must remember.
+    """Open a source; return it with the id column that a new collection must remember, "" for hashes that were chosen.
 
     The column is chosen when the collection is made, and a later run uses the same one, so that the ids of a collection
     never change. Rows of a table without it are refused, since they would be documents beside those that are there.
 
     Args:
         source: As for `index_source`.
-        hint: The column that the collection remembers, "" if it is new; see `id_hint`.
+        known: What the collection remembers.
         options: How to read the source.
         keep: "last" if repeated ids are allowed.
         notify: Receives notes for the user.
@@ -43,12 +56,15 @@ def read_with_ids(
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None. A column that is
             named like an id is not checked in files above 64 MB. Or the source has no such column as the collection.
     """
+    hint = "" if known.new else known.column
+    if options.id is None and known.column == "":
+        options = replace(options, id="")
     reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
-    if column is None and hint and reason != "as set" and reading.columns.metadata:
+    if options.id is None and column is None and hint and reading.columns.metadata:
         raise _without_ids(reading, hint)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
-    found = None if reason == OWN else column
+    found = None if reason == OWN else options.id if options.id == "" else column
     if column is None or (named and _is_large(source)):
         return reading, found
     lost = None if keep or reading.once else _lost(reading)
@@ -89,17 +105,17 @@ def _is_large(source: Any) -> bool:
     return isinstance(source, str | Path) and (path := Path(source)).is_file() and path.stat().st_size > LARGE
 
 
-def id_hint(folder: Path) -> str | None:
-    """Return the id column that a collection remembers, "" if it is new, None if it remembers none."""
+def known_ids(folder: Path) -> KnownIds:
+    """Return where a collection takes its ids from."""
     if is_new(folder):
-        return ""
+        return KnownIds(new=True)
     if not (folder / "catalog.db").is_file():
-        return None
+        return KnownIds(new=False)
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
-            return catalog.get(ID_COLUMN)
+            return KnownIds(False, catalog.get(ID_COLUMN))
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
-        return None
+        return KnownIds(new=False)
 
 
 def _lost(reading: Reading) -> str:

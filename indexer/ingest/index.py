@@ -1,15 +1,16 @@
 """One `index` run from the first document to the last commit."""
 
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from ..document import Document, Skipped
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
-from ..files import disk_error, make_folder
+from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, silent
 from ..store.catalog import Catalog, is_unborn
@@ -50,6 +51,7 @@ def index_documents(
     encoder: Encoder | None = None,
     fields: Mapping[str, str] | None = None,
     numbers: Mapping[str, int] | None = None,
+    part: bool = False,
     notify: Notify = silent,
     origin: str | None = None,
 ) -> BuildReport:
@@ -64,10 +66,11 @@ def index_documents(
         folder: The collection, `NAME.sonde`.
         settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
-        id_column: The column of the ids, which a new collection remembers; None if they come from no column.
+        id_column: The column of the ids, which a new collection remembers; "" if hashes of the texts were chosen.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
         numbers: The numbers that new documents get, by key; the next free ones if None.
+        part: Whether the collection is a part of another one, whose run must be repeated if it fails.
         notify: Receives progress and notes for the user.
         origin: The source's path, which a new collection remembers.
 
@@ -93,24 +96,39 @@ def index_documents(
                             want(catalog, True)
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
                     if run.turn(catalog):
-                        return _completed(folder, catalog, settings, run, notify, began)
+                        return _completed(folder, catalog, settings, run, part, notify, began)
             _let_in(folder, run.encoder)
 
 
 def _completed(
-    folder: Path, catalog: Catalog, settings: BuildSettings, run: Run, notify: Notify, began: float
+    folder: Path, catalog: Catalog, settings: BuildSettings, run: Run, part: bool, notify: Notify, began: float
 ) -> BuildReport:
     """Delete what vanished, bring both indexes up to date, and return the report."""
     if settings.sync:
         _delete_vanished(catalog, run.seen, run.tally, settings)
-    if run.numbers is None:  # the types of shards are decided for all of them
+    if not part:  # the types of shards are decided for all of them
         for name, kind in narrow_fields(catalog).items():
             notify(f"{name} changes from type text back to {kind}, because every value fits again")
-    update_derived(folder, catalog, settings.ann, notify)
+    with nullcontext() if part else _stored(folder):
+        update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
         notify(note)
     return run.tally.finish(time.monotonic() - began)
+
+
+@contextmanager
+def _stored(folder: Path) -> Iterator[None]:
+    """Say of a disk that fails while indexes are built that all documents are stored: repeating the run is no help."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, SondeError) as error:
+        found = disk_error(error, folder)
+        if not isinstance(found, SondeError) or found.code not in (DISK_FULL, DISK_FAILED):
+            raise
+        reason, check = str(found).partition(": ")[0], "check that the disk is not damaged or full"
+        said = f"all documents are stored, but not all indexes: {check}, then run `sonde repair {folder}`"
+        raise SondeError(f"{reason}: {said}", code="unindexed") from error
 
 
 def _let_in(folder: Path, encoder: Encoder) -> None:

@@ -1,7 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..store.collection import StoredCollection
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted, on_one_line
-from .ids import id_hint, read_with_ids
+from .ids import known_ids, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -45,7 +45,7 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    reading, id_column = read_with_ids(source, id_hint(folder), options, settings.keep, notify)
+    reading, id_column = read_with_ids(source, known_ids(folder), options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
@@ -85,15 +85,18 @@ def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
 
 
 def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:
-    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
     path = folder / "catalog.db"
-    if reading.columns.reasons.get("text") == OWN or not path.is_file():
-        return
-    with suppress(SondeError), closing(Catalog.open(path)) as catalog:
-        for name in reading.columns.text:
-            if name in catalog.fields():
-                said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
-                notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
+    if path.is_file():
+        with suppress(SondeError), closing(Catalog.open(path)) as catalog:
+            say_other_text(reading, folder, catalog.fields(), notify)
+
+
+def say_other_text(reading: Reading, folder: Path, fields: Container[str], notify: Notify) -> None:
+    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
+    for name in reading.columns.text if reading.columns.reasons.get("text") != OWN else ():
+        if name in fields:
+            said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
+            notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
 
 
 def origin_of(source: Any, folder: Path) -> str | None:
@@ -154,7 +157,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
-    reading, _ = read_with_ids(source, id_hint(folder), options, "last", notify)
+    reading, _ = read_with_ids(source, known_ids(folder), options, "last", notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     sample = reading.head(PROBE_DOCUMENTS)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)

@@ -16,7 +16,7 @@ from typing import Any, Self
 from tantivy import Document, FieldType, Index, Query
 
 from ..errors import SondeError
-from ..files import CHECK_DISK, write_durably
+from ..files import CHECK_DISK, DISK_FAILED, DISK_FULL, write_durably
 from ..languages import normalise
 from ..small_files import LARGEST, read_json
 from .analysis import UNKNOWN, analyzer
@@ -126,9 +126,10 @@ def _explain(folder: Path, reason: str) -> SondeError:
         there = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(there).free / 1e6
         says = f"the lexical index in {folder} cannot be written; the disk has {free:,.1f} MB free"
-        return SondeError(f"{says}: free some space and run the same command again; its last commit is intact")
+        said = f"{says}: free some space and run the same command again; its last commit is intact"
+        return SondeError(said, code=DISK_FULL)
     if "Input/output error" in reason:
-        return SondeError(f"the disk of {folder} failed (Input/output error): {CHECK_DISK}")
+        return SondeError(f"the disk of {folder} failed (Input/output error): {CHECK_DISK}", code=DISK_FAILED)
     if "Read-only" in reason or "ermission" in reason:
         return SondeError(f"{folder} cannot be written ({' '.join(reason.split())}): check the permissions")
     return damaged_index(folder, reason)

@@ -11,7 +11,7 @@ from .column_finder import Roles, document_columns, find_columns
 from .columns import Columns, merged
 from .nested import LISTS, NestedError, weight
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
-from .values import ColumnType, cell_text, natural
+from .values import ColumnType, cell_text, id_text, natural
 
 
 class DocumentMaker:
@@ -57,8 +57,7 @@ class DocumentMaker:
         )
 
     def _string(self, values: Mapping[str, object], name: str | None) -> str | None:
-        value = natural(values.get(name)) if name is not None else None
-        text = cell_text(int(value) if isinstance(value, float) and value.is_integer() else value)
+        text = id_text(values.get(name)) if name is not None else ""
         return text if text.strip() else None
 
     def _metadata(self, values: Mapping[str, object]) -> dict[str, Value]:

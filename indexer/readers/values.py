@@ -50,6 +50,12 @@ def cell_text(value: Value) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def id_text(value: Any) -> str:
+    """Return any value as the text of an id, "" for a missing one: a spreadsheet's 12.0 is 12."""
+    value = natural(value)
+    return cell_text(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
 def _foreign(value: Any) -> Value:
     if isinstance(value, (date, datetime)):
         return _python_date(value)

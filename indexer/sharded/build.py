@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.ids import read_with_ids
+from ..ingest.ids import KnownIds, read_with_ids
 from ..ingest.index import (
     LOCKS,
     encoder_for,
@@ -32,7 +32,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE
+from ..ingest.source import LANGUAGE_SAMPLE, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -108,7 +108,8 @@ def index_sharded(
     began = time.monotonic()
     _check(folder, shards)
     known = Sharding.read(folder)
-    reading, id_column = read_with_ids(source, known.id_column if known else "", options, settings.keep, notify)
+    ids = KnownIds(known is None, known and known.id_column)
+    reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
     notify(f"{reading.name}: {reading.columns.describe()}")
     with _writing(folder, settings, notify):
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
@@ -117,6 +118,7 @@ def index_sharded(
         base = committed_generation(folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
+        say_other_text(reading, folder, fields, notify)
         spool = write_spool(reading, spools(folder), sharding, fields, tally, notify)
         _refuse_nothing(spool, tally)
         if base and settings.sync and not settings.delete_most:

@@ -36,7 +36,7 @@ class Sharding:
         model: The model's settings and fingerprint, as `ModelSpec.to_dict` gives them. The file has the first model;
             a generation may have another one, see `with_model_of`.
         language: Language of documents that name none, or None.
-        id_column: The column of the ids, which later runs use too; None if they come from no column.
+        id_column: The column of the ids, which later runs use too; "" if hashes of the texts were chosen.
     """
 
     shards: int

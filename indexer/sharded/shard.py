@@ -161,7 +161,7 @@ def _indexed(task: ShardTask, folder: Path, encoder: Encoder | None, notify: Not
     encoder = encoder or encoder_of(task.sharding.spec, task.settings, notify)
     report = index_documents(
         read_spool(path), folder, settings=task.settings, encoder=encoder, fields=task.fields, notify=notify,
-        numbers=_numbers(task, path),
+        numbers=_numbers(task, path), part=True,
     )  # fmt: skip
     found = report.to_dict()
     return {name: int(found[name]) for name in COUNTS}  # type: ignore[call-overload]

@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,8 @@ ORIGIN = "origin"
 """Property: the path of the source that a collection was first made from, relative to the collection's folder."""
 SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
 PARQUET_ROWS = 10_000
+_NULLABLE = {"integer": "Int64", "boolean": "boolean"}
+"""Types of pandas for values that would become floats or objects beside missing ones."""
 
 Choose = Callable[[Catalog], np.ndarray]
 """Returns the numbers of the documents that are wanted, out of the generation that is read."""
@@ -85,8 +87,10 @@ def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.Dat
     return frame_of(rows(collection, vectors=vectors))
 
 
-def frame_of(rows: Iterable[dict[str, Any]]) -> "pd.DataFrame":
-    """Return rows as a DataFrame, which has columns even if there is no row.
+def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = BUILT_IN) -> "pd.DataFrame":
+    """Return rows as a DataFrame, which has `columns` if there is no row.
+
+    Integers and booleans keep their type where values are missing: such a column has the type Int64 or boolean.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -95,8 +99,13 @@ def frame_of(rows: Iterable[dict[str, Any]]) -> "pd.DataFrame":
         import pandas as pd
     except ImportError:
         raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
-    frame = pd.DataFrame(list(rows))
-    return frame if len(frame.columns) else pd.DataFrame(columns=list(BUILT_IN))
+    found = list(rows)
+    frame = pd.DataFrame(found, columns=None if found else list(columns))
+    for name in frame.columns[frame.isna().any()]:
+        values = [row.get(name) for row in found]
+        if kind := _NULLABLE.get(pd.api.types.infer_dtype(values, skipna=True)):
+            frame[name] = pd.array(values, dtype=kind)
+    return frame
 
 
 def check_export_target(path: Path) -> None:

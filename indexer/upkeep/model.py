@@ -212,7 +212,7 @@ def catch_up(
         try:
             report = index_documents(
                 _documents(catalog, new), other, settings=settings, encoder=load(), notify=_of(len(new), notify),
-                numbers=_numbers(catalog, new) if same_numbers else None,
+                numbers=_numbers(catalog, new) if same_numbers else None, part=True,
             )  # fmt: skip
         except NothingToIndexError:  # deleted since the line above
             return len(new), 0

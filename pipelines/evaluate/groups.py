@@ -11,12 +11,12 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import column_values, document_numbers
+from ...indexer.store.documents import column_values, document_numbers, numbers_by_id
 from ...indexer.store.kinds import CORRECTION, LABEL, group_kind_names
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
-from ...indexer.wording import counted, existing, on_one_line
+from ...indexer.wording import counted, existing, on_one_line, shown_id
 from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
 from ..analysis.describe import languages, silhouettes
@@ -209,13 +209,13 @@ class LabelQuality:
 
     Attributes:
         run: The run's name.
-        truth: The column that holds the truth.
+        truth: The column or the file that holds the truth.
         documents: Documents that have both a truth and a label.
         accuracy: Share of documents whose labels are the true ones; with several per text, exactly those.
         macro_f1: Mean F1 over the classes of truth and run.
         classes: Each class by name.
         confusion: (truth, label, documents) with one label per text, the most frequent first, agreement included.
-        notes: What the user should know: names of the truth that the run does not have.
+        notes: What the user should know: names of the truth that the run does not have, ids that no document has.
     """
 
     run: str
@@ -232,8 +232,10 @@ class LabelQuality:
         return asdict(self)
 
 
-def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -> LabelQuality:
-    """Compare a run of labels with a metadata column; names are compared without regard to case and outer spaces.
+def evaluate_labels(
+    collection: StoredCollection, run: str | None, truth: str, labels: Mapping[str, Sequence[str]] | None = None
+) -> LabelQuality:
+    """Compare a run of labels with the true labels; names are compared without regard to case and outer spaces.
 
     Documents whose label a person has corrected do not count, if the run has applied the corrections. Documents without
     a value in the column do not count either. If the run refused texts, "none of these" is the true label of documents
@@ -241,20 +243,20 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
 
     Args:
         collection: The collection.
-        run: The run's name; None for the run whose labels match the column's values best; if several do, the newest.
-        truth: A metadata column: a text, or a list of texts for a run with several labels per text.
+        run: The run's name; None for the run whose labels match the true ones best; if several do, the newest.
+        truth: A metadata column: a text, or a list of texts for a run with several labels per text. With `labels`, what
+            messages call these.
+        labels: The true labels by document id.
 
     Raises:
         UsageError: There is no such column, or the run has none of its values as a label.
         SondeError: There is no such run, or no document has both.
     """
     with collection.view() as view:
-        if truth not in view.fields:
-            known = ", ".join(view.fields) or "none at all"
-            raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")
         docs = document_numbers(view.catalog).tolist()
-        stored = view.catalog.metadata(docs)
-        true = {doc: _names(row[truth]) for doc, row in stored.items() if row.get(truth) not in (None, [], "")}
+        true, strange = (
+            _of_ids(view.catalog, labels, truth) if labels is not None else (_of_column(view, docs, truth), "")
+        )
         found = _matching_run(view.catalog, {name for given in true.values() for name in given}, run)
         names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
         given = items_by_document(view.catalog, found, docs)
@@ -271,12 +273,35 @@ def evaluate_labels(collection: StoredCollection, run: str | None, truth: str) -
     quality = _quality(
         found.name, truth, [true[doc] for doc in both], guessed, set(names.values()), several, names.get(-1)
     )
-    notes = list(quality.notes)
+    notes = [*quality.notes, *([strange] if strange else [])]
     if empty := len([doc for doc in docs if doc in given and doc not in true]):
         notes.append(f"{counted(empty, 'document')} without a value in {truth!r} left out")
     if len(both) < len(known):
         notes.append(f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out")
     return replace(quality, notes=tuple(notes))
+
+
+def _of_column(view: View, docs: Sequence[int], truth: str) -> dict[int, list[str]]:
+    if truth not in view.fields:
+        known = ", ".join(view.fields) or "none at all"
+        raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")
+    stored = view.catalog.metadata(docs)
+    return {doc: _names(row[truth]) for doc, row in stored.items() if row.get(truth) not in (None, [], "")}
+
+
+def _of_ids(catalog: Catalog, labels: Mapping[str, Sequence[str]], truth: str) -> tuple[dict[int, list[str]], str]:
+    """Return the labels by document number, and a note on ids that no document has, "" if there are none."""
+    numbers = numbers_by_id(catalog, labels)
+    strange = [shown_id(id) for id in labels if id not in numbers]
+    verb = "belongs" if len(strange) == 1 else "belong"
+    said = f"{counted(len(strange), 'id')} of {len(labels):,} in {truth!r} {verb} to no document: {_few(strange)}"
+    if not numbers:
+        raise SondeError(said)
+    return {doc: _names(list(labels[id])) for id, doc in numbers.items()}, f"{said}; left out" if strange else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def _check_shared(truth: str, classes: set[str], run: str, names: Mapping[int, str]) -> None:
@@ -294,8 +319,7 @@ def _check_shared(truth: str, classes: set[str], run: str, names: Mapping[int, s
 
 def _some(names: Collection[str]) -> str:
     """Return the first names in order, each shortened."""
-    shown = [repr(on_one_line(name, 40)) for name in sorted(names)[:3]]
-    return ", ".join(shown) + (", …" if len(names) > 3 else "")
+    return _few([repr(on_one_line(name, 40)) for name in sorted(names)])
 
 
 def _matching_run(catalog: Catalog, classes: set[str], name: str | None) -> Run:

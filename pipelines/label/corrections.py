@@ -175,9 +175,27 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
         found = [_row(row, number, path) for number, row in enumerate(rows, 1)]
         if path.suffix.lower() == ".csv":
             found = [(unquoted(id), [unquoted(name) for name in names]) for id, names in found]
-        return _by_id(found, path)
+        return labels_by_id(found, path)
     except (ValueError, csv.Error, RecursionError) as error:
         raise SondeError(f"cannot read {path}: {error}") from None
+
+
+def labels_by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str, list[str]]:
+    """Return the labels of each document.
+
+    Raises:
+        UsageError: Two rows assign different labels to one document.
+    """
+    found: dict[str, tuple[int, list[str]]] = {}
+    for number, (id, names) in enumerate(rows, 1):
+        first, known = found.setdefault(id, (number, names))
+        if known != names:
+            both = f"{', '.join(known)} and {', '.join(names)}"
+            raise UsageError(
+                f"rows {first} and {number} of {path} give {id!r} different labels, {both}: keep one row for each "
+                "document; several labels need a .jsonl file with a list of labels"
+            )
+    return {id: names for id, (_, names) in found.items()}
 
 
 def write_corrections(found: Sequence[Correction], path: Path, progress: Notify = silent) -> None:
@@ -221,24 +239,6 @@ def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
     if not all(names):
         raise UsageError(f"row {number} of {path} gives {str(row['id'])!r} an empty label: {_ADVICE}")
     return str(row["id"]), names
-
-
-def _by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str, list[str]]:
-    """Return the labels of each document.
-
-    Raises:
-        UsageError: Two rows assign different labels to one document.
-    """
-    found: dict[str, tuple[int, list[str]]] = {}
-    for number, (id, names) in enumerate(rows, 1):
-        first, known = found.setdefault(id, (number, names))
-        if known != names:
-            both = f"{', '.join(known)} and {', '.join(names)}"
-            raise UsageError(
-                f"rows {first} and {number} of {path} give {id!r} different labels, {both}: keep one row for each "
-                "document; several labels need a .jsonl file with a list of labels"
-            )
-    return {id: names for id, (_, names) in found.items()}
 
 
 def _names(labels: str | Sequence[str], id: object) -> list[str]:

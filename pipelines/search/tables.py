@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...indexer.errors import MissingExtraError
+from ...indexer.store.export import frame_of
 from ...indexer.store.fields import distinct_names, stored_text
 from ...indexer.store.formulas import Formulas
 from .results import Hit, Results
@@ -46,13 +46,10 @@ def to_pandas(results: Results) -> "pd.DataFrame":
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
     names = _names(results)
-    rows = [[*_cells(hit), *(hit.metadata.get(name) for name in names)] for hit in results]
-    return pd.DataFrame(rows, columns=[*BEFORE, *names.values()])
+    columns = (*BEFORE, *names.values())
+    rows = ([*_cells(hit), *(hit.metadata.get(name) for name in names)] for hit in results)
+    return frame_of((dict(zip(columns, row, strict=True)) for row in rows), columns)
 
 
 LEFT = 'style="text-align: left"'

@@ -32,12 +32,22 @@ def hint(catalog: Catalog, where: str) -> str:
         ": card is never 'app': did you mean 'App'? values: App, Card"
     """
     runs = run_operands(catalog) if ":" in where else None
-    operands = Operands(FieldNames(catalog.fields(), runs))
-    for operand, value in _texts(parse(where), operands):
+    operands, parsed = Operands(FieldNames(catalog.fields(), runs)), parse(where)
+    if _compares_language(parsed, operands) and not len(catalog.documents_where("d.language IS NOT NULL", ())):
+        usual = catalog.get("language")
+        own = "no document has a language of its own, from a column `language` of its source"
+        return f": {own}" + (f"; the language of the collection is {usual!r}" if usual else "")
+    for operand, value in _texts(parsed, operands):
         found = condition(operand, Test("=", [value]))
         if not len(catalog.documents_where(found.sql, found.parameters)):
             return f": {operand.name} is never {shown(value)}{_instead(catalog, operand, value)}"
     return ""
+
+
+def _compares_language(parsed: exp.Expr, operands: Operands) -> bool:
+    compared = parsed.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike)
+    names = {column.name.casefold(): column for node in compared for column in node.find_all(exp.Column)}
+    return "language" in names and operands.field(names["language"]) == BUILT_IN["language"]
 
 
 def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]]:

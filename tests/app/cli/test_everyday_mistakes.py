@@ -239,6 +239,9 @@ def test_a_long_argument_is_cut(
     assert ran.err == f"sonde: {said}\n"
 
 
+LANGUAGE = "no document has a language of its own, from a column `language` of its source; the language of the collecti"
+
+
 def test_there_are_twenty() -> None:
     assert len(REFUSED) >= 20
 
@@ -265,6 +268,8 @@ def test_there_are_twenty() -> None:
             "similar {} TCK-1 --where \"id = 'tck-1'\"",
             "id is never 'tck-1': did you mean 'TCK-1'? values: TCK-0, TCK-1,",
         ),
+        ("count {} --where \"NOT language = 'en'\"", LANGUAGE),
+        ("search {} card --where \"language ILIKE 'en%' AND stars > 0\"", LANGUAGE),
     ],
 )
 def test_a_value_that_no_document_has(

@@ -112,9 +112,9 @@ def test_what_a_person_says(either: Collection) -> None:
     assert [hit.id for hit in either.search("phone", where='NOT "tag:bad"')] == []
     assert either.judge("battery", "1", 2) == 1
     said = either.judgements()
-    assert isinstance(said, Judgements)
-    assert said.qrels == {"q1": {"1": 2}}
+    assert isinstance(said, Judgements) and said.qrels == {"q1": {"1": 2}}
     assert either.label(["phone", "tablet"], engine="similarity", name="kinds").counts.keys() == {"phone", "tablet"}
+    assert "belongs to no document: '9'" in either.evaluate_labels("kinds", {"1": "phone", "9": ["phone"]}).notes[-2]
     assert either.correct({"1": "tablet"}, run="kinds").to_dict() == {"run": "kinds", "documents": 1, "total": 1}
     assert "1" not in [each.id for each in either.unsure("kinds")]
     with pytest.raises(UsageError, match="car"):

@@ -12,10 +12,10 @@ ROWS = [{"id": "1", "remark": "late", "body": "My parcel came late"}, {"id": "2"
 SAID = "note: the column 'remark' becomes the text; so far, {} has it as metadata: if you did not mean that, choose"
 
 
-@pytest.mark.parametrize(("text", "said"), [("remark", True), ("body", False)])
-def test_a_column_that_was_metadata_becomes_the_text(tmp_path: Path, text: str, said: bool) -> None:
+@pytest.mark.parametrize(("text", "shards", "said"), [("remark", None, True), ("remark", 2, True), ("body", 2, False)])
+def test_a_column_that_was_metadata_becomes_the_text(tmp_path: Path, text: str, shards: int | None, said: bool) -> None:
     encoder: Any = FakeEncoder()
     notes: list[str] = []
-    index(ROWS, tmp_path / "c.sonde", text="body", encoder=encoder)
+    index(ROWS, tmp_path / "c.sonde", text="body", encoder=encoder, shards=shards)
     index(ROWS, tmp_path / "c.sonde", text=text, encoder=encoder, progress=lambda each: notes.append(str(each)))
-    assert any(note.startswith(SAID.format(tmp_path / "c.sonde")) for note in notes) == said
+    assert sum(note.startswith(SAID.format(tmp_path / "c.sonde")) for note in notes) == said

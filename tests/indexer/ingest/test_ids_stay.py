@@ -65,6 +65,19 @@ def test_texts_without_columns_may_be_added(made: Path) -> None:
     assert len(index(["A text", "Another"], made / "t.sonde", encoder=encoder)) == 42
 
 
+def test_a_table_without_the_column_may_get_hashes(made: Path) -> None:
+    assert len(run(made, "".join(ROWS), head="Ticket No,text,month\n", id="")) == 80
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_hashes_that_were_chosen_stay(tmp_path: Path, shards: int | None) -> None:
+    """A later file with a column that is named like an id added its texts a second time."""
+    run(tmp_path, "".join(ROWS), id="", shards=shards)
+    report = run(tmp_path, "".join(ROWS), head="id,text,month\n").report
+    assert report and (report.added, report.replaced) == (0, 40)  # the column `id` is new metadata
+    assert len(run(tmp_path, ROWS[0], head="id,text,month\n", id="id")) == 41
+
+
 def test_tags_and_corrections_stay_when_a_text_changes(made: Path, sonde: Command) -> None:
     """A corrected typo removed a document from the tag that a person gave it, without a word."""
     collection = run(made, "".join(ROWS))

@@ -1,7 +1,9 @@
 """A second writer, a full disk, a read-only one: one line, and nothing lost."""
 
+import errno
 import gc
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -141,3 +143,26 @@ def test_a_read_only_disk(sonde: Command, tmp_path: Path, small_disk: Path) -> N
     ran = sonde("index", more, "--to", folder)
     assert ran.code == 0, ran.err
     assert problems(folder) == []
+
+
+@pytest.mark.parametrize("place", ["ann.storage._publish", "store.derived.update_lexical"])
+def test_a_disk_that_fills_after_the_last_commit(
+    sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The message said to run the same command again, although all documents are stored."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source, folder = lines(tmp_path / "s.jsonl", ROWS), tmp_path / "c.sonde"
+    with monkeypatch.context() as patched:
+        patched.setattr(f"sonde.indexer.{place}", full)
+        ran = sonde("index", source, "--to", folder)
+    ran.failed(
+        "all documents are stored, but not all indexes: check that the disk", f"then run `sonde repair {folder}`"
+    )
+    assert "again" not in ran.said[-1]
+    assert sonde("search", folder, "battery").out.count("\n") > 0
+    assert sonde("repair", folder).code == 0
+    assert problems(folder) == []
+    assert sonde("index", source, "--to", folder).out.startswith(f"{folder}: 3 unchanged")

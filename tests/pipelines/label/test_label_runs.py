@@ -9,10 +9,12 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import Command, command, inject
 from fake_encoder import FakeEncoder
@@ -267,6 +269,41 @@ def test_evaluation_against_a_column(folder: Path) -> None:
         evaluate_labels(collection.stored, None, "nothing")
     with pytest.raises(SondeError, match="no label run 'other'"):
         evaluate_labels(collection.stored, "other", "truth")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_evaluation_against_a_file(folder: Path, sonde: Command, tmp_path: Path, suffix: str) -> None:
+    opened(folder).label(LABELS, engine="similarity", threshold=0.0)
+    rows = [{"ID": n, "class": LABELS[n % 3].upper()} for n in range(300)] + [{"ID": 9000, "class": "x"}]
+    frame, path = pd.DataFrame([*rows, {"ID": 399, "class": None}]), tmp_path / f"truth.{suffix}"
+    write = {
+        "csv": frame.to_csv,
+        "parquet": frame.to_parquet,
+        "jsonl": partial(frame.to_json, orient="records", lines=True),
+    }
+    write[suffix](path)
+    ran = sonde("evaluate", "labels", folder, "--truth", path, "--json")
+    quality = json.loads(ran.out)
+    assert (quality["documents"], quality["accuracy"], quality["truth"]) == (300, 1.0, str(path))
+    assert quality["notes"] == [
+        f"1 id of 301 in '{path}' belongs to no document: '9000'; left out",
+        f"100 documents without a value in '{path}' left out",
+    ]
+
+
+def test_a_file_of_true_labels_that_says_nothing(folder: Path, tmp_path: Path) -> None:
+    collection = opened(folder)
+    collection.label(LABELS, engine="similarity", threshold=0.0)
+    for text, said in {
+        "id,label\nx,apple\ny,apple\n": r"2 ids of 2 in '.*t.csv' belong to no document: 'x', 'y'$",
+        "id,text\nx,apple\n": r"t.csv must have the columns id and label, not id, text$",
+        "id,label\n1,apple\n1,river\n": r"rows 1 and 2 of .*t.csv give '1' different labels, apple and river",
+        "id,label\n1,\n2,\n": r"no row of .*t.csv has a label in the column 'label'$",
+        "id,label\n,apple\n2,\n": r"t.csv, .*: a label needs the id of a document$",
+    }.items():
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(SondeError, match=said):
+            collection.evaluate_labels(truth=tmp_path / "t.csv")
 
 
 def test_the_run_that_has_the_labels_of_the_column_is_evaluated(folder: Path) -> None:
