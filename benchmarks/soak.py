@@ -48,8 +48,7 @@ REQUESTS = 10
 PATIENCE, WRITING = 60, 300
 """Seconds for which a refused request is tried again, and for which an answer may take; and those of a write."""
 GROWTH = 1.15
-A_MONTH = re.compile(r"\d{4}-\d{2}")
-"""A single value that is none would make the column a text, in which no month is found by `month = '2025-04'`."""
+A_MONTH = re.compile(r"\d{4}-\d{2}")  # one value that is none makes the column a text, in which no month is found
 EXPECTED = ("stop with Ctrl-C", "every request that had begun was answered")
 """How the lines in the log of a service end that had no difficulties."""
 Rows = list[dict[str, Any]]
@@ -98,8 +97,8 @@ def main() -> None:
     given = parser.parse_args()
     print(machine("sonde", "fastapi", "uvicorn"), f"seed {given.seed}", sep="\n", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        rows = [row for row in pq.read_table(given.texts).to_pylist() if A_MONTH.fullmatch(row["month"])]
-        rows = rows[: FIRST + given.documents]
+        rows = pq.read_table(given.texts).slice(0, FIRST + given.documents).to_pylist()
+        rows = [row for row in rows if A_MONTH.fullmatch(row["month"])]
         collection = Path(name) / "soak.sonde"
         indexed(collection, rows[:FIRST], "--model", "static").check_returncode()
         with socket.socket() as free:

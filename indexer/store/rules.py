@@ -185,6 +185,13 @@ def _is_history(value: Any) -> bool:
     return all(isinstance(each, dict) and {name: type(of) for name, of in each.items()} == types for each in entries)
 
 
+def _is_widened(value: Any) -> bool:
+    found = (
+        [tuple(each) if isinstance(each, list) else () for each in value.values()] if isinstance(value, dict) else [()]
+    )
+    return all(len(each) == 2 and each[0] in TYPES and type(each[1]) is int for each in found)
+
+
 _PROPERTIES = {
     "generation": _is_count,
     "epoch": _is_epoch,
@@ -198,5 +205,5 @@ _PROPERTIES = {
     "previous_model": lambda value: value is None or (isinstance(value, str) and bool(FINGERPRINT.fullmatch(value))),
     "model_history": _is_history,
     "last_document": _is_count,
-    "widened": lambda value: isinstance(value, dict) and {*value.values()} <= {*TYPES} - {"text"},
+    "widened": _is_widened,
 }

@@ -28,7 +28,7 @@ def digest(*parts: str) -> bytes:
 
 
 WIDENED = "widened"
-"""Property of a catalog: the types of the fields that a value has turned into text, by name."""
+"""Property of a catalog: of each field that a value has turned into text, its type before and a document's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,30 +109,41 @@ def narrow_fields(catalog: Catalog) -> dict[str, str]:
     The caller holds the writer lock.
     """
     before, fields = catalog.get(WIDENED, {}), catalog.fields()
-    text = {name: kind for name, kind in before.items() if name in fields and fields[name].type == "text"}
-    again = {name: kind for name, kind in text.items() if _all_fit(catalog, fields[name], kind)}
-    if again:
+    after, again = {}, {}
+    for name, (kind, known) in before.items():
+        if name in fields and fields[name].type == "text":
+            misfit = _misfit(catalog, fields[name], kind, known)
+            after |= {name: [kind, misfit]} if misfit else {}
+            again |= {} if misfit else {name: kind}
+    if after != before:
         with catalog.transaction(write=True):
             for name, kind in again.items():
                 _retype_field(catalog, fields[name], kind)
-            catalog.set(WIDENED, {name: kind for name, kind in before.items() if name not in again})
+            catalog.set(WIDENED, after)
             catalog.advance()
     return again
 
 
-def _all_fit(catalog: Catalog, field: Field, kind: str) -> bool:
-    values = catalog.connection.execute(f"SELECT {field.column} FROM metadata WHERE {field.column} IS NOT NULL")
-    try:
-        return sum(type_of(narrowed(value, kind)) == kind for (value,) in values) > 0
-    except (TypeError, ValueError):
-        return False
+def _misfit(catalog: Catalog, field: Field, kind: str, known: int) -> int:
+    """Return the number of a document whose value does not fit a type, 0 if there is none; a known one is tried first.
+
+    A field without any value counts as one that does not fit: nothing tells that the type is the right one.
+    """
+    select, doc = f"SELECT doc, {field.column} FROM metadata WHERE {field.column} IS NOT NULL", -1
+    for each in (f"{select} AND doc = {known:d}", select):
+        for doc, value in catalog.connection.execute(each):
+            try:
+                narrowed(value, kind)
+            except (TypeError, ValueError):
+                return doc
+    return 0 if doc >= 0 else -1
 
 
 def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
     column = field.column
     read, typed = (narrowed, kind) if field.type == "text" else (load_value, field.type)
     if kind == "text":
-        catalog.set(WIDENED, catalog.get(WIDENED, {}) | {field.name: field.type})
+        catalog.set(WIDENED, catalog.get(WIDENED, {}) | {field.name: [field.type, 0]})
     # SQLite's own cast of a real number to text keeps 15 digits.
     catalog.connection.create_function("retyped", 1, lambda value: store(read(value, typed), kind))
     catalog.connection.execute(f"UPDATE metadata SET {column} = retyped({column}) WHERE {column} IS NOT NULL")

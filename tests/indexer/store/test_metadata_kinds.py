@@ -118,6 +118,16 @@ def test_a_value_that_turns_a_field_into_text_is_named_until_every_value_fits_ag
     assert run(folder, *right, right[0]) == ((), [])
 
 
+def test_every_value_must_fit_again(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    run(folder, 1, 2, 3)
+    run(folder, 1, "many", "more")
+    assert run(folder, 1, 2, "more")[1] == run(folder, 1, "few", 3)[1] == run(folder, None, None, None)[1] == []
+    assert run(folder, 1, None, 3)[1] == [
+        "stars changes from type text back to integer, because every value fits again"
+    ]
+
+
 def test_a_field_that_was_always_text_stays_text(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     run(folder, "01", "many")
