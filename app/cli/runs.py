@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     group.callback()(_keep_group)
     group.command("list", short_help="List the runs; `list` may be left out.")(list_)
     group.command("show", cls=NegativeNumbers, short_help="Show a run, or the documents of one group.")(show)
-    group.command("draw", short_help="Draw a map, the tree of topics, or topics over time.")(draw)
+    group.command("draw", short_help="Draw a map, the tree of topics, or groups over time.")(draw)
     group.command("name", short_help="Rename a run or one of its groups.")(name)
     group.command("merge", short_help="Merge clusters, or topics.")(merge)
     group.command("split", short_help="Split a merged topic.")(split)

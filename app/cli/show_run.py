@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...indexer.store.periods import Period
     from ...indexer.store.runs import Run
     from ...pipelines.analysis.runs import RunBreakdown, RunDetails
+    from ...pipelines.plots import BarsPlot, LinesPlot
     from ...pipelines.topics import Breakdown, Topics
     from ..api import Collection
 
@@ -35,7 +36,8 @@ def show(
     collection: CollectionPath,
     run: Name,
     number: Annotated[
-        int | None, typer.Argument(metavar="NUMBER", help="Show the documents of this group; -1 for the outliers.")
+        int | None,
+        typer.Argument(metavar="NUMBER", help="Show only this group: its documents, or --by; -1 for the outliers."),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Number of documents or, with --search, of groups.")] = 10,
     search: Annotated[
@@ -59,6 +61,7 @@ def show(
       sonde runs show themes.sonde kmeans
       sonde runs show themes.sonde kmeans 0 -k 5
       sonde runs show themes.sonde kmeans --by stars
+      sonde runs show themes.sonde kmeans 0 --by stars
       sonde runs show news.sonde kmeans --curve
       sonde runs show news.sonde topics --search "late parcels"
       sonde runs show news.sonde topics --by date --period month
@@ -72,7 +75,7 @@ def show(
     asked = {"NUMBER": number, "--search": search, "--text": text, "--by": by, "--tree": tree or None,
              "--curve": curve or None}  # fmt: skip
     names = [name for name, value in asked.items() if value is not None]
-    if len(names) > 1:
+    if len(names) > 1 and names != ["NUMBER", "--by"]:
         raise UsageError(f"ask for one thing at a time: {' or '.join(names)}")
     if period is not None and by is None:
         raise UsageError("--period needs --by: name the column with the dates")
@@ -87,7 +90,10 @@ def show(
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
-    if number is not None:
+    if by is not None:
+        counts = opened.breakdown(run, by, kind)
+        print_breakdown(counts if number is None else counts.only(number), json)
+    elif number is not None:
         _print_members(opened, run, number, k, str(found), json)
     elif search is not None:
         for item, cosine in opened.clusters_near(search, run, k):
@@ -95,8 +101,6 @@ def show(
             print_json(values) if json else print(f"{cosine:>6.3f}  {item.number:>4}  {snippet(item.name, 60)}")
     elif curve:
         print_curve(*curve_points(opened, run), json)
-    elif by is not None:
-        print_breakdown(opened.breakdown(run, by, kind), json)
     else:
         print_details(details, json)
 
@@ -118,14 +122,15 @@ def _show_topics(
     by: str | None, period: str | None, tree: bool, json: bool,
 ) -> None:  # fmt: skip
     """Show a topic run, as `sonde topic` does."""
-    if number is not None:
+    if by is not None:
+        counts = _topics_by(topics, opened, by, period)
+        show_breakdown(topics, counts if number is None else counts.only(number), None, json)
+    elif number is not None:
         print_topic(topics, number, k, json)
     elif search is not None:
         print_closest(topics, search, k, json)
     elif text is not None:
         print_topic_of(topics, text, json)
-    elif by is not None:
-        show_breakdown(topics, _topics_by(topics, opened, by, period), None, json)
     elif tree:
         show_tree(topics, None, json)
     else:
@@ -150,7 +155,7 @@ def draw(
     run: Name,
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The .html, .png or .svg file to draw.")],
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Topics: draw them over time, or by class.")
+        str | None, typer.Option("--by", metavar="COLUMN", help="Draw the groups over time, or by class.")
     ] = None,
     period: Span = None,
     color: Annotated[
@@ -159,7 +164,7 @@ def draw(
     points: Annotated[int, typer.Option("--points", help="Map: maximum number of documents to draw.")] = 50_000,
     kind: Kind = None,
 ) -> None:
-    """Draw a run: a map; the tree of topics, or topics over time; the curve from which -k auto chose k.
+    """Draw a run: a map; the tree of topics; the curve from which -k auto chose k; with --by, groups over time.
 
     \b
     Examples:
@@ -167,6 +172,7 @@ def draw(
       sonde runs draw news.sonde topics --to tree.html
       sonde runs draw news.sonde topics --by date --period month --to over.png
       sonde runs draw news.sonde kmeans --to curve.png
+      sonde runs draw news.sonde kmeans --by stars --to bars.png
     """
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import CLUSTER, MAP, TOPIC, TOPIC_KINDS
@@ -178,9 +184,11 @@ def draw(
         opened = open_collection(collection)
         chosen = opened.run(run, kind).run
         found = chosen.kind
-        _refuse(run, found, "--by" if by is not None else "--period" if period is not None else None, TOPIC)
+        _refuse(run, found, "--period" if period is not None else None, TOPIC)
         _refuse(run, found, "--color" if color is not None else None, MAP)
-        if found is MAP:
+        if by is not None and found not in TOPIC_KINDS:
+            _draw_breakdown(opened, chosen, opened.breakdown(run, by, kind), to)
+        elif found is MAP:
             shown = opened.map_run(run)
             shown.draw(to, color, points=points, notify=notify)
             say(f"{to}: {counted(min(len(shown), points), 'document')}")
@@ -193,7 +201,7 @@ def draw(
         elif found is CLUSTER:
             draw_curve(opened, *curve_points(opened, run), to)
         else:
-            raise UsageError(f"{run!r} is a {found} run: only map, topic and cluster runs can be drawn")
+            raise UsageError(f"{run!r} is a {found} run: to draw it, give --by and a column")
 
 
 def print_breakdown(found: "RunBreakdown", json: bool) -> None:
@@ -206,6 +214,28 @@ def print_breakdown(found: "RunBreakdown", json: bool) -> None:
     for row in found.rows():
         part = row[found.period or "class"]
         print(f"{row['documents']:>9,}  {part:<20}  {row['number']:>6}  {row['name']}")
+
+
+def breakdown_plot(title: str, found: "RunBreakdown") -> "LinesPlot | BarsPlot":
+    """Return lines over time or bars by class, one of each for a group, without outliers."""
+    from ...pipelines.plots import BarsPlot, LinesPlot
+
+    # A bar adds up its groups, and a group of a taxonomy has the documents of the groups under it.
+    rows = [place for place, item in enumerate(found.items)
+            if item.number >= 0 and (found.period or item.data.get("parent") is None)]  # fmt: skip
+    rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
+    names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
+    plot = LinesPlot if found.period else BarsPlot
+    return plot(title, found.parts, names, found.counts[rows], [found.parts] * len(rows))
+
+
+def _draw_breakdown(opened: "Collection", run: "Run", found: "RunBreakdown", to: Path) -> None:
+    from ..api.functions import write_plot
+
+    plot = breakdown_plot(f"{opened.path.name}: {run.kind.items} of {run.name} by {found.column}", found)
+    write_plot(plot, to)
+    parts = counted(len(found.parts), found.period or "class", None if found.period else "classes")
+    say(f"{to}: {counted(len(plot.names), run.kind.item, run.kind.items)} in {parts}")
 
 
 def print_details(found: "RunDetails", json: bool) -> None:

@@ -28,6 +28,12 @@ _TOGETHER = re.compile(
     r"(?<=:)(?=//|[\w+-]+(?::|$))|(?<=www)(?=\.|$)|(?<=@)(?=[-\w])|(?<=[<>~-])(?=[>=-])", re.IGNORECASE
 )
 """Inside what Streamlit replaces after it has read the Markdown: addresses, icons, emoji, arrows, signs such as >=."""
+_PLAIN = re.compile(
+    r"[^\W_]+(?:[ _-][^\W_]+)*"
+    r"(?::(?!(?:small|shimmer|color|\w+-background|\w+-badge|primary|rainbow|red|orange|yellow|green|blue|violet|purple|"
+    r"gr[ae]y)(?![\w-]))[^\W_]{2,}(?:[ _-][^\W_]+)*)?"
+)
+"""Text in which Markdown finds nothing, such as `tag:to_do`; after a colon, Streamlit replaces only these words."""
 NOTHING = ":small[]"
 """An empty element in Markdown."""
 QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
@@ -40,8 +46,13 @@ def escape_markdown(text: str) -> str:
 
     A backslash does not stop what Streamlit replaces in the text that Markdown yields, such as `:streamlit:` or an
     address. An empty element inside does: it divides the text, and neither half is replaced.
+
+    Ordinary names are not escaped, because Streamlit puts a label, as it is given, into the `aria-label` too.
     """
-    pieces = _TOGETHER.split(" ".join(text.split()))
+    line = " ".join(text.split())
+    if _PLAIN.fullmatch(line):
+        return line
+    pieces = _TOGETHER.split(line)
     return NOTHING.join(_MARKDOWN.sub(r"\\\1", piece) for piece in pieces)
 
 

@@ -1,7 +1,7 @@
 """The runs of a collection: list, look into, rename, delete, break down by a column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -284,16 +284,41 @@ class RunBreakdown:
             for place, item in enumerate(self.items) for part in np.flatnonzero(self.counts[place]).tolist()
         ]  # fmt: skip
 
+    def only(self, number: int) -> "RunBreakdown":
+        """Return the counts of one item.
+
+        Raises:
+            SondeError: There is no item with this number.
+        """
+        place = row_of(number, self.items)
+        return replace(self, items=(self.items[place],), counts=self.counts[[place]])
+
+
+def row_of(number: int, items: Sequence[Any]) -> int:
+    """Return the place of the item with this number.
+
+    Raises:
+        SondeError: There is none.
+    """
+    numbers = [item.number for item in items]
+    if number not in numbers:
+        said = f"there is no group {number}: {existing(numbers)}"
+        raise SondeError(said, code="not-found", field="item", value=number)
+    return numbers.index(number)
+
 
 def breakdown(collection: StoredCollection, run: str, column: str, kind: str | None = None) -> RunBreakdown:
     """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
 
     Raises:
         SondeError: There is no such run.
-        UsageError: There is no such column, it has no value, or it is not clear which run is meant.
+        UsageError: There is no such column, it has no value, the run is a map, or it is not clear which run is meant.
     """
     with collection.view() as view:
         found = named(view.catalog, run, kind)
+        if found.kind.payload == "run_places":
+            said = f"{run!r} is a {found.kind} run: no document belongs to its {found.kind.items}"
+            raise UsageError(said, code="conflict", field="run", value=run)
         if column not in view.fields:
             raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
         field = view.fields[column]

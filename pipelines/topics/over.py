@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.corpus import texts_of
 from ..analysis.counts import Counts
+from ..analysis.runs import row_of
 from ..analysis.terms import Weighted, terms_of
 from .items import words_of
 
@@ -74,6 +75,16 @@ class Breakdown:
             for place, topic in enumerate(self.topics)
             for part in range(len(self.parts)) if self.counts[place, part]
         ]  # fmt: skip
+
+    def only(self, number: int) -> "Breakdown":
+        """Return the counts of one topic; `without` is 0, because it counts documents of all topics.
+
+        Raises:
+            SondeError: There is no topic with this number.
+        """
+        place = row_of(number, self.topics)
+        terms = {(0, part): words for (topic, part), words in self.terms.items() if topic == place}
+        return replace(self, topics=(self.topics[place],), counts=self.counts[[place]], terms=terms, without=0)
 
     def draw(self, path: Path, title: str) -> None:
         """Draw lines over periods, or a bar for each class, to an .html, .png or .svg file.

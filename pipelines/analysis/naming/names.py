@@ -11,7 +11,7 @@ from ..describe import membership_matrix
 from ..neighbours import one_thread
 from .candidates import candidates
 from .choice import MOST, Evidence, choose
-from .phrases import Key, Phrase, ReadTexts, counts_by_group, stems_of
+from .phrases import PARTED, Key, Phrase, ReadTexts, counts_by_group, stems_of
 from .readers import NameAccuracy, bm25
 
 READ = 6_000
@@ -107,6 +107,7 @@ class Naming:
         known = self._known
         if parents:
             known = self._read.phrases(self._rows.tolist(), {key for some in keys for key in some})
+        keys = [self._one_spelling(some, known, own) for some, own in zip(keys, self._counts, strict=True)]
         places = {key: place for place, key in enumerate(known)}
         of_group = [[places[key] for key in some] for some in keys]
         phrases = [*known.values(), *(Phrase(name, self._stems(name)) for name in kept.values())]
@@ -115,6 +116,16 @@ class Naming:
         chosen = choose(self._evidence(phrases), of_group, phrases, self.sample.number, stay, banned, most)
         names = [", ".join(phrases[place].text for place in some) for some in chosen]
         return _different(names, [[phrases[place] for place in some] for some in of_group], kept, banned, taken)
+
+    def _one_spelling(self, keys: list[Key], known: Mapping[Key, Phrase], counts: Counter[Key]) -> list[Key]:
+        """Return phrases without those that are another spelling of a more frequent one: "web site" and "website"."""
+        kept, parted = set[Key](), dict[str, list[str]]()
+        for key in sorted(keys, key=lambda key: -counts[key]):
+            text = known[key].text.lower()
+            joined, parts = PARTED.sub("", text), PARTED.findall(text)
+            if parted.setdefault(" ".join(self.stems(joined)) or joined, parts) == parts:
+                kept.add(key)
+        return [key for key in keys if key in kept]
 
     def _evidence(self, phrases: Sequence[Phrase]) -> Evidence:
         vectors, rows = self.sample.vectors, self._rows

@@ -15,6 +15,8 @@ LENGTH = 1_000
 WORDS, CHARACTERS = 3, 4
 """Words of a phrase, at most; characters of one in a script without spaces."""
 
+PARTED = re.compile(r"[- ’']")
+"""What people leave out of a word, or not: "top-up" and "topup"."""
 _PARTS = re.compile(r"[-&']")
 LINKS = frozenset(["of", "de", "du", "des", "del", "della", "di", "do", "da", "dos", "das", "von", "der", "van"])
 """Stop words that may stand inside a phrase: "proof of identity"."""
@@ -43,7 +45,9 @@ class Phrase:
 @lru_cache(maxsize=100_000)
 def alike(one: str, other: str) -> bool:
     """Return whether two stems, or parts of them around a hyphen, are the same or begin alike."""
-    return any(_begin_alike(first, second) for first in _PARTS.split(one) for second in _PARTS.split(other))
+    return PARTED.sub("", one) == PARTED.sub("", other) or any(
+        _begin_alike(first, second) for first in _PARTS.split(one) for second in _PARTS.split(other)
+    )
 
 
 def _begin_alike(one: str, other: str) -> bool:

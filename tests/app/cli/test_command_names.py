@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from sonde.app.api import Collection
 from sonde.app.cli.commands import ADDS, app_for
 from sonde.app.cli.groups import PANELS
+from sonde.app.cli.show_run import breakdown_plot
 
 OLD = {"correct", "topic", "curve", "similarity", "entail", "bitext", "judgements", "key"}
 
@@ -78,6 +79,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     found.topics(min_size=8)
     found.map()
     found.label("parcel,battery,screen,refund", engine="similarity")
+    found.tag("sad", where="stars <= 2")
+    found.make_taxonomy("topics", "tree")
+    found.edit_taxonomy("move", groups=[0], to="1")
     found.judge("late parcel", ["parcel-1"])
     return found
 
@@ -132,6 +136,32 @@ def test_drawings_of_old_and_new_names(made: Collection, sonde: Command, tmp_pat
         assert pages[0] == pages[1], name
 
 
+@pytest.mark.parametrize("by", ["theme", "day"])
+@pytest.mark.parametrize("run", ["kmeans", "labels", "sad", "tree"])
+def test_every_run_with_groups_is_drawn_by_a_column(
+    made: Collection, sonde: Command, tmp_path: Path, run: str, by: str
+) -> None:
+    target = tmp_path / "drawn.svg"
+    ran = sonde("runs", "draw", made.path, run, "--by", by, "--to", target)
+    counts = made.breakdown(run, by)
+    assert ran.code == 0 and target.exists(), ran.err
+    assert f"{len(breakdown_plot('', counts).names)} " in ran.said[-1] and f" in {len(counts.parts)} " in ran.said[-1]
+
+
+def test_a_bar_counts_a_document_of_a_taxonomy_once(made: Collection) -> None:
+    counts = made.breakdown("tree", "theme")
+    plot = breakdown_plot("", counts)
+    assert len(plot.names) < len(counts.items)
+    assert plot.values.sum(axis=0).tolist() == counts.totals.tolist()
+
+
+def test_one_group_by_a_column(made: Collection, sonde: Command) -> None:
+    for run, key in (("kmeans", "number"), ("topics", "topic")):
+        lines = sonde("runs", "show", made.path, run, "--by", "theme", "--json").out.splitlines()
+        one = sonde("runs", "show", made.path, run, 1, "--by", "theme", "--json").out.splitlines()
+        assert one == [line for line in lines if json.loads(line)[key] == 1] != []
+
+
 def test_the_documents_of_a_cluster_and_of_a_label(made: Collection, sonde: Command) -> None:
     [(number, name)] = {(each.number, each.name) for each in made.assignments("kmeans") if each.id == "parcel-1"}
     rows = list(
@@ -169,15 +199,19 @@ def test_runs_are_named_merged_updated_and_deleted(sonde: Command, tmp_path: Pat
 MISTAKES = {
     "show C": "Missing argument 'RUN'",
     "show C nope": "there is no run 'nope'",
-    "show C kmeans 0 --by theme": "ask for one thing at a time: NUMBER or --by",
+    "show C kmeans 0 --tree": "ask for one thing at a time: NUMBER or --tree",
+    "show C kmeans 99 --by theme": "there is no group 99: there are 0, 1, 2",
+    "show C topics 99 --by theme": "there is no group 99: there are 0, 1, 2",
+    "show C map --by theme": "'map' is a map run: no document belongs to its regions",
     "show C kmeans --tree": "'kmeans' is a cluster run: --tree is for topic runs",
     "show C kmeans --text x": "'kmeans' is a cluster run: --text is for topic runs",
     "show C topics --curve": "'topics' is a topic run: --curve is for cluster runs",
     "show C labels --search x": "'labels' is a label run: --search is for cluster runs",
     "show C kmeans 99": "the cluster run 'kmeans' has no cluster 99",
     "show C kmeans --period month": "--period needs --by: name the column with the dates",
-    "draw C labels --to x.html": "'labels' is a label run: only map, topic and cluster runs can be drawn",
-    "draw C kmeans --by theme --to x.html": "'kmeans' is a cluster run: --by is for topic runs",
+    "draw C labels --to x.html": "'labels' is a label run: to draw it, give --by and a column",
+    "draw C map --by theme --to x.html": "'map' is a map run: no document belongs to its regions",
+    "draw C kmeans --by day --period month --to x.html": "'kmeans' is a cluster run: --period is for topic runs",
     "draw C topics --to x.txt": "the name must end in .html, .png or .svg",
     "name C kmeans late deliveries": "'late deliveries' is not a name: put a name with spaces in quotes",
     "name C kmeans 7": "give a name for group 7, as in: sonde runs name ",

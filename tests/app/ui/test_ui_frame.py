@@ -248,6 +248,17 @@ def test_escaped_markdown_shows_the_text_and_nothing_else(text: str) -> None:
     assert {child.tag for child in node.css("*")} <= {"div", "p"}
 
 
+@pytest.mark.parametrize("name", ["month_name", "tag:to_do", "label:labels", "topic:topics name", "late-2"])
+def test_an_ordinary_name_is_not_escaped(name: str) -> None:
+    """Streamlit puts the label of a widget, as it is given, into its `aria-label`."""
+    assert escape_markdown(name) == name
+
+
+@pytest.mark.parametrize("name", ["tag:red", "tag:blue-badge", "tag:small", "a:b:c", "_a_", "a__b", "1. a"])
+def test_a_name_in_which_streamlit_reads_something_is_escaped(name: str) -> None:
+    assert "\\" in escape_markdown(name)
+
+
 def test_what_streamlit_reads_besides_markdown_is_escaped() -> None:
     for text in (":red[x]", "$x$", ":material/home:", "<b>", "http://x.org", "a@b.org", "~~x~~", "==x=="):
         escaped = escape_markdown(text).replace(NOTHING, "")
