@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...indexer.readers import preview
     from ...indexer.readers.read import present
     from ...indexer.sharded import address_of, is_sharded, lasting_file
-    from ...indexer.sharded.look import last_change, quick_look
+    from ...indexer.sharded.look import last_change, quick_look, remembered_ids
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
     from ...indexer.store.lock import being_written
@@ -46,7 +46,7 @@ _HOMES = {
     "indexer.readers": ("preview",),
     "indexer.readers.read": ("present",),
     "indexer.sharded": ("address_of", "is_sharded", "lasting_file"),
-    "indexer.sharded.look": ("quick_look", "last_change"),
+    "indexer.sharded.look": ("quick_look", "last_change", "remembered_ids"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("being_written",),
@@ -101,6 +101,7 @@ __all__ = [
     "read_corrections",
     "read_labels",
     "read_outlines",
+    "remembered_ids",
     "remove_collection",
     "seed_words",
     "shown_metadata",

@@ -4,6 +4,7 @@ import { counted, make, refill } from "./dom.js";
 
 const FEW = 10; // bars before "Show all"
 const INDENT = 12; // pixels for each group above
+const TIME = /^\d{4}-(\d\d|Q\d|W\d\d)\b/; // 2026-04, 2026-04-13, 2026-Q2, 2026-W16
 
 export class Bars {
   /** `pick(value, more)` is called with a name, null for none, or {other: true}. */
@@ -50,12 +51,14 @@ export class Bars {
   }
 }
 
-/** Return the codes that have documents: each group before those under it, and among those of one group the largest first. */
-export function treeOrder({ names, totals, above = [] }) {
+/** Return the codes that have documents: each group before those under it, and among those of one group the largest first; months and other periods by time. */
+export function treeOrder({ names, totals, above = [], other: cut }) {
+  const timed = names.every((name, code) => TIME.test(name) || (cut && code === names.length - 1)); // "other" comes after all digits
+  const before = (one, other) => (timed ? (names[one] < names[other] ? -1 : 1) : totals[other + 1] - totals[one + 1]);
   const under = new Map(), found = [];
   for (const code of names.keys()) if (totals[code + 1]) under.set(above[code] ?? -1, [...(under.get(above[code] ?? -1) ?? []), code]);
   const walk = (group) => {
-    for (const code of (under.get(group) ?? []).sort((one, other) => totals[other + 1] - totals[one + 1])) (found.push(code + 1), walk(code));
+    for (const code of (under.get(group) ?? []).sort(before)) (found.push(code + 1), walk(code));
   };
   walk(-1);
   return found;

@@ -226,14 +226,14 @@ class Preview:
     fixed: bool = False
 
 
-def preview(paths: Sequence[Path], options: ReadOptions) -> Preview:
-    """Look at the first rows of files or folders.
+def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "") -> Preview:
+    """Look at the first rows of files or folders, as they are read into a new collection or, with a hint, another.
 
     Raises:
         UsageError: A column that was set does not exist, or the format is unknown.
         SondeError: A file is missing, empty, damaged or may not be read.
     """
-    options = replace(options, id_hint="")  # as it is read into a new collection
+    options = replace(options, id_hint=id_hint)
     looks = [_look(source, options) for source in file_sources(paths, options)]
     found = [(str(number), look.columns) for number, look in enumerate(looks) if look.columns]
     rows = [row for look in looks for row in look.rows]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..errors import SondeError
+from ..ingest.ids import id_hint
 from ..store.disk import disk_bytes
 from ..upkeep import info
 from ..upkeep.info import QuickLook, stored_recall
@@ -26,6 +27,12 @@ def quick_look(folder: Path) -> QuickLook:
     documents, passages = sum(state.documents for state in states), sum(state.passages for state in states)
     model = sharding.with_model_of(newest).spec.name
     return QuickLook(documents, passages, model, _recall(folder, newest), size, changed)
+
+
+def remembered_ids(folder: Path) -> str | None:
+    """Return the column from which a collection takes its ids, None if it remembers none."""
+    sharding = Sharding.read(folder) if is_sharded(folder) else None
+    return sharding.id_column if sharding else id_hint(folder)
 
 
 def _recall(folder: Path, newest: ShardedGeneration) -> float | None:

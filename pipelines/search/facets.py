@@ -55,7 +55,7 @@ class Facet:
 
 
 def facets(view: View) -> list[Facet]:
-    """Return the available filters: the metadata fields in order, then the columns of complete runs."""
+    """Return the available filters: the metadata fields in order, then the columns of complete runs, newest first."""
     return [_field(view, field) for field in view.fields.values()] + list(_runs(view))
 
 
@@ -132,10 +132,16 @@ def _runs(view: View) -> Iterable[Facet]:
             choices, paths = _in_tree(choices, lineages(view.catalog, run).values())
         facet = Facet(name, kind, run.documents, choices=tuple(choices), run=True, paths=paths)
         found_of[run.kind, run.name] = run, facet
-    for run, facet in found_of.values():
-        _, whole = found_of.get((run.kind.follows or "", run.name), (run, None))
+    newest = sorted(found_of.values(), key=lambda pair: -found_of.get(_main(pair[0]), pair)[0].number)
+    for run, facet in newest:
+        _, whole = found_of.get(_main(run), (run, None))
         same = run.kind.part and whole and (whole.documents, whole.choices) == (facet.documents, facet.choices)
         yield replace(facet, same=whole.name) if whole and same else facet
+
+
+def _main(run: Run) -> tuple[str, str]:
+    """Return the kind and name of the run that a run follows, or its own."""
+    return run.kind.follows or run.kind, run.name
 
 
 def _in_tree(

@@ -12,7 +12,7 @@ from ....indexer.encoder.models import STATIC_MODEL
 from ....indexer.errors import SondeError
 from ....indexer.ingest import BuildSettings, Estimate
 from ....indexer.readers import ReadOptions
-from ...api.functions import canonical_name, encoder_for, estimate_source, is_local, present, size
+from ...api.functions import canonical_name, encoder_for, estimate_source, is_local, present, remembered_ids, size
 from ..jobs.job import Chain
 from ..page import BEGUN, MADE, escape_markdown, failure, go_to
 from ..workspace import SUFFIX, Workspace
@@ -118,7 +118,7 @@ def show_adding(shelf: Workspace, name: str) -> None:
     if not paths:
         st.caption("A row with a known id replaces that document. Unchanged texts are not embedded again.")
         return
-    _, options = choose_columns(paths, "add")
+    _, options = choose_columns(paths, "add", remembered_ids(shelf.path(name)))
     if options is None:
         return
     sync = st.checkbox("Sync: delete documents that are not in these files", key="add-sync")

@@ -15,13 +15,18 @@ READABLE = 0.7
 """Share of characters that can be printed, above which bytes count as text."""
 
 
-def choose_columns(paths: Sequence[Path], key: str) -> tuple[Preview, ReadOptions | None]:
+def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") -> tuple[Preview, ReadOptions | None]:
     """Show what was found, and return it with the columns that the visitor chose; None while there is no text.
+
+    Args:
+        paths: The files.
+        key: The beginning of the keys of the widgets.
+        id_hint: The column from which a collection takes its ids, None if it remembers none; "" for a new collection.
 
     Raises:
         SondeError: The files cannot be read.
     """
-    found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions())
+    found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions(), id_hint)
     names = list(found.types) or [name for row in found.rows for name in row]
     texts = found.columns.text if found.fixed and found.columns else names
     if any(_shown(name) != name for name in names) or not _has_text(found, texts):
@@ -127,7 +132,9 @@ def stamps(paths: Sequence[Path]) -> tuple[tuple[int, float], ...]:
 
 
 @st.cache_data(show_spinner="Looking at the first rows …", max_entries=20, ttl=600)
-def look_at(paths: tuple[str, ...], stamp: tuple[tuple[int, float], ...], options: ReadOptions) -> Preview:
+def look_at(
+    paths: tuple[str, ...], stamp: tuple[tuple[int, float], ...], options: ReadOptions, id_hint: str | None = ""
+) -> Preview:
     """Return a look at files, kept for as long as they do not change."""
     del stamp  # part of the key
-    return preview([Path(path) for path in paths], options)
+    return preview([Path(path) for path in paths], options, id_hint)

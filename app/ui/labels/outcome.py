@@ -125,7 +125,17 @@ def show_truth(collection: Collection, run: Run) -> None:
     if not columns:
         empty("No column to compare with", "Index a column with the true labels of some documents.")
         return
-    truth = st.selectbox("Column with the true labels", columns, key="truth", bind="query-params")
+    truth = st.selectbox(
+        "Column with the true labels",
+        columns,
+        index=None,
+        key="truth",
+        bind="query-params",
+        placeholder="Choose a column",
+    )
+    if truth is None:
+        st.caption("Shows how many labels agree with the column, and which labels are confused.")
+        return
     found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")

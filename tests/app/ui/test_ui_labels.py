@@ -167,7 +167,9 @@ def test_several_labels_are_corrected_together(pages: Pages) -> None:
 
 
 def test_against_a_column_of_the_truth(pages: Pages, labelled: Collection) -> None:
-    page = pages.open("labels", collection="shop", part="against a column", truth="theme")
+    page = pages.open("labels", collection="shop", part="against a column")
+    assert not page.error and page.selectbox(key="truth").value is None
+    page.selectbox(key="truth").set_value("theme").run()
     right = sum(row["label:labels"] == row["theme"] for row in labelled.rows())
     assert f"Accuracy {right / 120:.3f}" in shown(page) and "Documents with both 120" in shown(page)
     assert len(page.get("plotly_chart")) == 1

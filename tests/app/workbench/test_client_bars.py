@@ -40,15 +40,20 @@ def bars(page: Page) -> list[str]:
     return page.locator(".wb-bars").first.locator(".wb-barname").all_inner_texts()
 
 
-def test_a_group_comes_before_those_under_it_and_the_largest_first(tmp_path: Path) -> None:
+def test_a_group_comes_before_those_under_it_and_the_largest_or_earliest_first(tmp_path: Path) -> None:
     program = """
     const table = unpack(await file("table"));
     const order = table.columns.map((column) => treeOrder(column).map((code) => column.names[code - 1]));
     console.log(JSON.stringify(order));
     """
     flat = Column("kind", "kind", "class", np.array([0, 1, 1, 2, 2, 2, 0, 2, 2], np.int32), ("a", "b", "c"))
-    found = in_node(tmp_path, program, table=facets(tree(), flat).pack())
-    assert found == [["cards", "lost", "abroad", "stolen", "cash", "late"], ["c", "a", "b"]]
+    months = Column("month", "month", "class", flat.values, ("2026-04", "2025-12-24", "2026-01"))
+    some = Column("some", "some", "class", flat.values, ("2026-Q2", "2026-Q1", "other"), cut=True)
+    found = in_node(tmp_path, program, table=facets(tree(), flat, months, some).pack())
+    assert found == [
+        ["cards", "lost", "abroad", "stolen", "cash", "late"], ["c", "a", "b"],
+        ["2025-12-24", "2026-01", "2026-04"], ["2026-Q1", "2026-Q2", "other"],
+    ]  # fmt: skip
 
 
 def test_the_chart_of_a_taxonomy_shows_the_tree(show: Show) -> None:

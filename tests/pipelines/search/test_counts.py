@@ -66,6 +66,12 @@ def test_a_filter_and_periods(counted: Collection) -> None:
     assert counted.count_by("stars", "stars > 9").values == () and counted.count_by("stars", "stars > 9").low is None
 
 
+def test_filters_by_the_newest_runs_come_first(counted: Collection) -> None:
+    counted.tag("late", where="stars > 2")
+    names = [facet.name for facet in counted.facets()]
+    assert names.index("stars") < names.index("tag:late") < names.index("tag:early")
+
+
 def test_runs_are_counted_too(counted: Collection) -> None:
     assert counted.count_by("tag:early", "stars <= 3").values == ((True, 600), (False, 300))
     counted.cluster("two", k=2)
