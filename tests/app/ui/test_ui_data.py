@@ -14,7 +14,6 @@ from served_ui import weightless
 from streamlit.testing.v1 import AppTest
 from ui_pages import MARKUP, ROWS, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
-from sonde.app.api import index
 from sonde.app.ui.jobs import Job, Jobs
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.info import quick_look
@@ -177,14 +176,6 @@ def test_a_name_that_exists_or_cannot_be_one(pages: Pages, jobs: Jobs, tmp_path:
     assert page.query_params["do"] == "Add texts"
     assert "reviews.csv (" in shown(page)
     assert "add-start" in keys(page)
-
-
-@pytest.mark.usefixtures("jobs")
-def test_added_texts_take_their_ids_from_the_column_of_the_collection(pages: Pages, tmp_path: Path) -> None:
-    source = csv(tmp_path / "a.csv")
-    index(source, pages.shelf / "reviews.sonde", id="title", encoder=pages.encoder)  # type: ignore[arg-type]
-    page = send(pages.open("data", collection="reviews", do="Add texts"), ("more.csv", source.read_bytes()))
-    assert page.selectbox(key="add-id").value == "title"
 
 
 def test_a_second_collection_is_made_and_shown(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
-"""What the pages say of files that were sent: the names that their owner knows, never where the server keeps them."""
+"""Files that were sent: pages say the names that their owner knows, never where the server keeps them."""
 # ruff: noqa: F811  (fixtures that are imported)
 
 import gzip
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
+
+from sonde.app.api import index
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv is empty: give a file with content"),
@@ -37,3 +40,16 @@ def test_bytes_that_are_no_text_are_shown_as_escapes(pages: Pages) -> None:
     uploader.set_value([("x.csv", b"\x00\xff\xfe", "text/csv")]).run()
     [error] = [each.value.replace("\\\\", "/").replace("\\", "") for each in page.error]
     assert error == "x.csv has a header (/u0000/udcff/udcfe) but no rows: give a file with content"
+
+
+def test_added_texts_take_their_ids_from_the_column_of_the_collection(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sonde.indexer.store.collection.is_local", lambda *_: True)
+    source = tmp_path / "reviews.csv"
+    source.write_text("id,title,text\n" + "".join(f"{n},t{n},some words {n}\n" for n in range(20)))
+    index(source, pages.shelf / "reviews.sonde", id="title", encoder=pages.encoder)  # type: ignore[arg-type]
+    page = pages.open("data", collection="reviews", do="Add texts")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("more.csv", source.read_bytes(), "text/csv")]).run()
+    assert page.selectbox(key="add-id").value == "title"
