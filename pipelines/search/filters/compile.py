@@ -109,8 +109,8 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
 
 
-_CALLS = re.compile(r"""(\w+|"[^"]+")\s+(?:contains?|includes?|has|matches)\s+'([^']*)'""", re.IGNORECASE)
-"""Operators that other languages have: `title contains 'refund'`."""
+_CALLS = re.compile(r"""(\b\w++|"[^"]+")\s++(?:contains?|includes?|has|matches)\s++'([^']*)'""", re.IGNORECASE)
+"""Operators that other languages have: `title contains 'refund'`. Nothing is tried twice, however long a word is."""
 
 
 def _sentence(where: str, error: ParseError) -> str:
