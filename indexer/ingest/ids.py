@@ -11,7 +11,7 @@ from ..document import Document
 from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
-from ..readers.column_finder import AS_BEFORE, CODES, OWN
+from ..readers.column_finder import AS_BEFORE, CODES, OWN, UNFIT
 from ..readers.columns import id_rank
 from ..store.catalog import Catalog
 from ..store.writing import Identity
@@ -65,6 +65,8 @@ def read_with_ids(
         raise _without_ids(reading, hint)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
     found = None if reason == OWN else options.id if options.id == "" else column
+    if known.new and reason.endswith(UNFIT):
+        found = ""  # a later table in which the column is in order would add every text again
     if column is None or (named and _is_large(source)):
         return reading, found
     lost = None if keep or reading.once else _lost(reading)

@@ -1,5 +1,6 @@
 """One `index` run from the first document to the last commit."""
 
+import reprlib
 import shutil
 import sqlite3
 import time
@@ -23,8 +24,9 @@ from ..store.late import want
 from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
-from ..store.writing import declare_fields, delete_documents, narrow_fields
-from ..wording import counted
+from ..store.retyping import Retyped, narrow_fields
+from ..store.writing import declare_fields, delete_documents
+from ..wording import counted, shown_id
 from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 from .run import Run
@@ -107,14 +109,26 @@ def _completed(
     if settings.sync:
         _delete_vanished(catalog, run.seen, run.tally, settings)
     if not part:  # the types of shards are decided for all of them
-        for name, kind in narrow_fields(catalog).items():
-            notify(f"{name} changes from type text back to {kind}, because every value fits again")
+        _say_types(narrow_fields(catalog), run.tally, notify)
     with nullcontext() if part else _stored(folder):
         update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
         notify(note)
     return run.tally.finish(time.monotonic() - began)
+
+
+def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None:
+    """Say which fields this run has turned into text, and because of which value; and which have their type again."""
+    for each in retyped:
+        if each.id is None and each.name not in tally.became_text:
+            notify(f"{each.name} changes from type text back to {each.type}, because every value fits again")
+        if each.id is not None and each.name in tally.became_text:
+            why = f"{reprlib.repr(each.value)} of document {shown_id(each.id)} does not fit"
+            now = "filters now compare it as text, until every value fits again"
+            notify(f"{each.name} changes from type {each.type} to text, because {why}: {now}")
+    narrow = {each.name for each in retyped if each.id is None}
+    tally.became_text = tuple(name for name in tally.became_text if name not in narrow)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ A run holds the writer lock for as long as it takes, which may be hours. So it m
 writer waits: its turn ends as if it had been killed there, and its next one plans again what was planned before it.
 """
 
-import reprlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -16,11 +15,10 @@ from ..encoder import Encoder
 from ..progress import Notify, Progress
 from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
-from ..store.fields import Field, type_of, wider_type
 from ..store.late import is_wanted
 from ..store.lock import is_awaited
 from ..store.members import Seen
-from ..wording import shown_id
+from ..store.retyping import typed_fields
 from .chunker import Chunker
 from .commit import Committer
 from .late import LateFollower
@@ -83,10 +81,11 @@ class Run:
             lexical.follow()
             late = LateFollower(self.folder, catalog, self.encoder) if is_wanted(catalog) else None
             committer = Committer(self.folder, catalog, lexical, self.encoder, self.tally, late, self.numbers)
-            fields = catalog.fields()
+            typed = typed_fields(catalog)
             for part in self._parts:
                 committer.commit(part if part.turn == self._planner.turn else self._planner.again(part))
-                fields = self._told(fields, catalog.fields(), part)
+                before, typed = typed, typed_fields(catalog)
+                self.tally.became_text += tuple(name for name in before if name not in typed)
                 self._done += part.read
                 self.notify(Progress("embedding", self._done, None, "documents"))
                 if self.numbers is None and not (late and late.waits) and is_awaited(self.folder):
@@ -108,21 +107,3 @@ class Run:
             full = batch.read >= self._planner.size and time.monotonic() - began < FAST_COMMIT_SECONDS
             if full and self.settings.batch is None:
                 self._planner.size = min(self._planner.size * 2, LARGEST_BATCH)
-
-    def _told(self, before: Mapping[str, Field], now: dict[str, Field], batch: Batch) -> dict[str, Field]:
-        """Say which fields a value has turned into text; return the fields."""
-        turned = tuple(name for name, field in before.items() if field.type != "text" and now[name].type == "text")
-        for name in turned:
-            what = f"{name} changes from type {before[name].type} to text, because {_misfit(batch, before[name])}"
-            self.notify(f"{what}: filters now compare it as text, until every value fits again")
-        self.tally.became_text += turned
-        return now
-
-
-def _misfit(batch: Batch, field: Field) -> str:
-    """Name a value that does not fit a field, and its document."""
-    for planned in batch.documents:
-        value = planned.document.metadata.get(field.name)
-        if wider_type(field.type, type_of(value)) == "text":
-            return f"{reprlib.repr(value)} of document {shown_id(planned.key)} does not fit"
-    return "a value does not fit"

@@ -16,7 +16,7 @@ _LONGEST_TITLE = 300
 _MOST_COLUMNS = 10_000
 """Columns whose values are kept for the first 1,000 rows; a collection can have 1,900."""
 _REPEATS_ALLOWED = 0.5
-AS_BEFORE, CODES = "as before", "unique codes"
+AS_BEFORE, CODES, UNFIT = "as before", "unique codes", "repeats or is missing"
 """How an id column was found that has no name of one."""
 OWN = "the document's own"
 """How the fields of a `Document` were found."""
@@ -183,7 +183,7 @@ class _Finder:
         if codes and hint == "":
             return min(codes, key=lambda name: not names_code(name)), CODES
         repeating = [profile.name for profile in named if profile.type and profile.name not in taken]
-        return None, hashed + (f" because {repeating[0]} repeats or is missing" if repeating else "")
+        return None, hashed + (f" because {repeating[0]} {UNFIT}" if repeating else "")
 
     def language(self, taken: set[str]) -> tuple[str | None, str]:
         if self._options.language is not None:

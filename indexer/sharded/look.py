@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..errors import SondeError
-from ..ingest.ids import id_hint
+from ..ingest.ids import known_ids
 from ..store.disk import disk_bytes
 from ..upkeep import info
 from ..upkeep.info import QuickLook, stored_recall
@@ -30,9 +30,12 @@ def quick_look(folder: Path) -> QuickLook:
 
 
 def remembered_ids(folder: Path) -> str | None:
-    """Return the column from which a collection takes its ids, None if it remembers none."""
+    """Return the column from which a collection takes its ids, "" if it is new, None if it has no column for them."""
     sharding = Sharding.read(folder) if is_sharded(folder) else None
-    return sharding.id_column if sharding else id_hint(folder)
+    if sharding:
+        return sharding.id_column or None
+    known = known_ids(folder)
+    return "" if known.new else known.column or None
 
 
 def _recall(folder: Path, newest: ShardedGeneration) -> float | None:

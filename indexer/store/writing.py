@@ -9,10 +9,11 @@ from ..document import Document, Value
 from ..errors import TooManyFieldsError
 from ..wording import on_one_line
 from .catalog import Catalog, in_slices
-from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
-from .fields import Field, canonical, load_value, narrowed, store, type_of, wider_type
+from .checksums import assignment_sum, change, document_checksum, place_sum, results_part
+from .fields import Field, canonical, store, type_of, wider_type
 from .kinds import KEPT
 from .passages import bury_passages
+from .retyping import retype_field
 
 MAX_FIELDS = 1_900
 """SQLite allows 2,000 columns in a table."""
@@ -25,10 +26,6 @@ def digest(*parts: str) -> bytes:
         data = part.encode("utf-8", "surrogatepass")
         hashed.update(len(data).to_bytes(8, "little") + data)
     return hashed.digest()
-
-
-WIDENED = "widened"
-"""Property of a catalog: of each field that a value has turned into text, its type before and a document's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ def declare_fields(catalog: Catalog, wanted: Mapping[str, str]) -> None:
             if name not in fields:
                 fields[name] = _add_field(catalog, name, kind, len(fields))
             elif fields[name].type != kind:
-                fields[name] = _retype_field(catalog, fields[name], kind)
+                fields[name] = retype_field(catalog, fields[name], kind)
         catalog.advance()
 
 
@@ -84,7 +81,7 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
         if kind and name not in fields:
             fields[name] = _add_field(catalog, name, kind, len(fields))
         elif kind and fields[name].type != kind:
-            fields[name] = _retype_field(catalog, fields[name], kind)
+            fields[name] = retype_field(catalog, fields[name], kind)
     return fields
 
 
@@ -101,56 +98,6 @@ def _add_field(catalog: Catalog, name: str, kind: str, number: int) -> Field:
     catalog.connection.execute(f"ALTER TABLE metadata ADD COLUMN {field.column}")
     catalog.connection.execute("INSERT INTO fields VALUES (?, ?, ?)", (name, field.column, kind))
     return field
-
-
-def narrow_fields(catalog: Catalog) -> dict[str, str]:
-    """Give fields that a value has turned into text their type again where every value fits now; return those types.
-
-    The caller holds the writer lock.
-    """
-    before, fields = catalog.get(WIDENED, {}), catalog.fields()
-    after, again = {}, {}
-    for name, (kind, known) in before.items():
-        if name in fields and fields[name].type == "text":
-            misfit = _misfit(catalog, fields[name], kind, known)
-            after |= {name: [kind, misfit]} if misfit else {}
-            again |= {} if misfit else {name: kind}
-    if after != before:
-        with catalog.transaction(write=True):
-            for name, kind in again.items():
-                _retype_field(catalog, fields[name], kind)
-            catalog.set(WIDENED, after)
-            catalog.advance()
-    return again
-
-
-def _misfit(catalog: Catalog, field: Field, kind: str, known: int) -> int:
-    """Return the number of a document whose value does not fit a type, 0 if there is none; a known one is tried first.
-
-    A field without any value counts as one that does not fit: nothing tells that the type is the right one.
-    """
-    select, doc = f"SELECT doc, {field.column} FROM metadata WHERE {field.column} IS NOT NULL", -1
-    for each in (f"{select} AND doc = {known:d}", select):
-        for doc, value in catalog.connection.execute(each):
-            try:
-                narrowed(value, kind)
-            except (TypeError, ValueError):
-                return doc
-    return 0 if doc >= 0 else -1
-
-
-def _retype_field(catalog: Catalog, field: Field, kind: str) -> Field:
-    column = field.column
-    read, typed = (narrowed, kind) if field.type == "text" else (load_value, field.type)
-    if kind == "text":
-        catalog.set(WIDENED, catalog.get(WIDENED, {}) | {field.name: [field.type, 0]})
-    # SQLite's own cast of a real number to text keeps 15 digits.
-    catalog.connection.create_function("retyped", 1, lambda value: store(read(value, typed), kind))
-    catalog.connection.execute(f"UPDATE metadata SET {column} = retyped({column}) WHERE {column} IS NOT NULL")
-    catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
-    fields = [(each.name, each.column, each.type) for each in catalog.fields().values()]
-    fill_documents(catalog.connection, fields, f"{column} IS NOT NULL")
-    return Field(field.name, column, kind)
 
 
 def put_documents(

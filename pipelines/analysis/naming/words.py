@@ -41,8 +41,9 @@ _CONVERSATION_WORDS = """
     """
 # English words of conversation, which say how people talk and not what about; lists of stop words lack them.
 CONVERSATION = frozenset(_CONVERSATION_WORDS.split())
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
-_ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|\S+@\S+\.\w+")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.{0,1000}?-->", re.DOTALL)
+# With bounds: a text of a stranger may be one long word, or one long comment.
+_ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|(?<!\S)\S{1,300}@\S{1,300}\.\w+")
 _MATHS = re.compile(r"\$\$.{1,400}?\$\$|\$[^$\n]{0,200}[\\^_{}][^$\n]{0,200}\$|\\[a-zA-Z]+\*?", re.DOTALL)
 _POSSESSIVE = re.compile(r"'s?$", re.IGNORECASE)
 # Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.

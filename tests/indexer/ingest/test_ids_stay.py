@@ -65,6 +65,15 @@ def test_texts_without_columns_may_be_added(made: Path) -> None:
     assert len(index(["A text", "Another"], made / "t.sonde", encoder=encoder)) == 42
 
 
+@pytest.mark.parametrize("shards", [None, 2], ids=["one", "sharded"])
+def test_hashes_that_took_the_place_of_a_wrong_column_stay(tmp_path: Path, shards: int | None) -> None:
+    """One empty id, then filled in, added all documents again."""
+    rows = [row.removeprefix("T-3") if row.startswith("T-3,") else row for row in ROWS]
+    assert len(run(tmp_path, "".join(rows), shards=shards)) == 40
+    report = run(tmp_path, "".join(ROWS)).report
+    assert report and (report.added, report.unchanged + report.replaced) == (0, 40)
+
+
 def test_a_table_without_the_column_may_get_hashes(made: Path) -> None:
     assert len(run(made, "".join(ROWS), head="Ticket No,text,month\n", id="")) == 80
 

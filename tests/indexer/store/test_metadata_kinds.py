@@ -105,7 +105,7 @@ def test_a_value_that_turns_a_field_into_text_is_named_until_every_value_fits_ag
     assert run(folder, *right, odd) == (
         ("stars",),
         [
-            f"stars changes from type {kind} to text, because {odd!r} of document '3' does not fit: "
+            f"stars changes from type {kind} to text, because {str(odd)!r} of document '3' does not fit: "
             "filters now compare it as text, until every value fits again"
         ],
     )
@@ -116,6 +116,18 @@ def test_a_value_that_turns_a_field_into_text_is_named_until_every_value_fits_ag
     )  # fmt: skip
     assert [row["stars"] for row in opened(folder).rows()] == [*right, right[0]]
     assert run(folder, *right, right[0]) == ((), [])
+
+
+def test_the_value_is_named_that_does_not_fit_and_not_one_that_came_as_text(tmp_path: Path) -> None:
+    folder = tmp_path / "c.sonde"
+    run(folder, 1, 2, 3)
+    became, [said] = run(folder, "1", "free", "3")
+    assert became == ("stars",) and "because 'free' of document '1' does not fit" in said
+    assert run(folder, "1", "2", "3")[1] == [
+        "stars changes from type text back to integer, because every value fits again"
+    ]
+    assert run(folder, "1", "2", "4") == ((), [])  # all of it came as text, and fits
+    assert [row["stars"] for row in opened(folder).rows()] == [1, 2, 4]
 
 
 def test_every_value_must_fit_again(tmp_path: Path) -> None:
