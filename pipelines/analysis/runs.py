@@ -13,7 +13,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, holds_months, ids_by_number
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
-from ...indexer.store.members import counts_by_column, members_of, numbers_above
+from ...indexer.store.members import counts_by_column, members_of, numbers_above, sizes_inside
 from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.wording import existing, on_one_line, shown_id
@@ -137,7 +137,7 @@ def all_runs(collection: StoredCollection, kind: str | None = None) -> list[Run]
 
 
 def details(collection: StoredCollection, name: str, kind: str | None = None) -> RunDetails:
-    """Return a run with its clusters, topics or labels.
+    """Return a run with its clusters, topics or labels; a `size` among their data is the present one.
 
     Raises:
         SondeError: There is no such run.
@@ -145,7 +145,14 @@ def details(collection: StoredCollection, name: str, kind: str | None = None) ->
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)
-        return RunDetails(run, items_of(view.catalog, run))
+        items = items_of(view.catalog, run)
+        if run.kind.payload == "run_documents":  # documents were deleted since
+            sizes = sizes_inside(view.catalog, run)
+            items = [
+                replace(item, data=item.data | {"size": sizes.get(item.number, 0)}) if "size" in item.data else item
+                for item in items
+            ]
+        return RunDetails(run, items)
 
 
 def rename_stored(

@@ -44,6 +44,11 @@ def test_new_documents_join_the_clusters_of_their_theme(
     assert json.loads(again.out) == {"run": method, "added": 0, "outliers": 0, "documents": 126}
     shown = json.loads(sonde("runs", themed.path, method, "--json").out)
     assert [item["size"] for item in shown["items"] if item["number"] >= 0] == [42, 42, 42]
+    assert sonde("delete", themed.path, "fruit-1", "fruit-2").code == 0
+    shown = json.loads(sonde("runs", themed.path, method, "--json").out)
+    assert {item["number"]: item["size"] for item in shown["items"] if item["number"] >= 0} == {
+        number: 40 if number == cluster_of["fruit"] else 42 for number in range(3)
+    }
     assert problems(themed.path) == []
 
 
