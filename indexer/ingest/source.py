@@ -1,7 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..readers import Reading, ReadOptions
 from ..readers.column_finder import OWN
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
+from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted, on_one_line
@@ -58,6 +59,7 @@ def index_source(
         expected = None if reading.once else _estimate(reading, encoder)
         if expected and expected.long:
             notify(f"estimate: {expected.describe()}")
+    filled = _filled(reading, folder)
     with_progress = _Followed(reading, notify)
     report = index_documents(
         with_progress,
@@ -69,8 +71,29 @@ def index_source(
         notify=with_progress.notify,
         origin=origin_of(source, folder),
     )
+    if not report.deleted:
+        _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
+
+
+def _filled(reading: Reading, folder: Path) -> dict[str, int]:
+    """Return how many documents have a value in each field of a collection that the source has no values for."""
+    path = folder / "catalog.db"
+    if not path.is_file():
+        return {}
+    with suppress(SondeError), closing(Catalog.open(path)) as catalog:
+        return filled_fields(catalog, [name for name in catalog.fields() if name not in reading.columns.metadata])
+    return {}
+
+
+def _say_emptied(reading: Reading, folder: Path, before: Mapping[str, int], notify: Notify) -> None:
+    """Say which fields documents have lost because they were replaced by rows without these columns."""
+    after = _filled(reading, folder)
+    lost = {name: count - after.get(name, 0) for name, count in before.items() if after.get(name, 0) < count}
+    if lost:
+        names, most = ", ".join(map(on_one_line, lost)), counted(max(lost.values()), "document")
+        notify(f"note: {reading.name} has no values for {names}: {most} had some, and lost them when replaced")
 
 
 def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:

@@ -228,3 +228,12 @@ def _commonest(catalog: Catalog, sql: str, most: int) -> list[tuple[Any, int]]:
 def _sorted_by(value: Any) -> tuple[int, Any]:
     """Return what values are sorted by, as in SQLite: nothing, then numbers, then texts."""
     return (0, 0) if value is None else (1 + isinstance(value, str), value)
+
+
+def filled_fields(catalog: Catalog, names: Sequence[str]) -> dict[str, int]:
+    """Return how many documents have a value in each of these fields."""
+    fields = catalog.fields()
+    if not names:
+        return {}
+    counts = ", ".join(f"count({fields[name].column})" for name in names)
+    return dict(zip(names, catalog.connection.execute(f"SELECT {counts} FROM metadata").fetchone(), strict=True))

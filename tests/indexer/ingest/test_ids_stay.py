@@ -87,6 +87,18 @@ def test_hashes_that_were_chosen_stay(tmp_path: Path, shards: int | None) -> Non
     assert len(run(tmp_path, ROWS[0], head="id,text,month\n", id="id")) == 41
 
 
+def test_columns_that_a_later_table_lacks_are_named(tmp_path: Path) -> None:
+    run(tmp_path, "".join(ROWS))
+    said: list[str] = []
+    narrow = "".join(row.rpartition(",")[0] + "\n" for row in ROWS[:3])
+    run(tmp_path, narrow, head="ticket_id,text\n", progress=lambda each: said.append(str(each)))
+    note = "t.csv has no values for month: 3 documents had some, and lost them when replaced"
+    assert said[-1].startswith("note: ") and said[-1].endswith(note)
+    said.clear()
+    run(tmp_path, narrow, head="ticket_id,text\n", progress=lambda each: said.append(str(each)))
+    assert not any(each.endswith(note) for each in said)
+
+
 def test_tags_and_corrections_stay_when_a_text_changes(made: Path, sonde: Command) -> None:
     """A corrected typo removed a document from the tag that a person gave it, without a word."""
     collection = run(made, "".join(ROWS))
