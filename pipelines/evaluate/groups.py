@@ -283,8 +283,7 @@ def evaluate_labels(
 
 def _of_column(view: View, docs: Sequence[int], truth: str) -> dict[int, list[str]]:
     if truth not in view.fields:
-        known = ", ".join(view.fields) or "none at all"
-        raise UsageError(f"there is no column {truth!r} that could hold the truth: there is {known}")
+        raise UsageError(f"there is no column {truth!r} that could hold the truth: {existing(view.fields)}")
     stored = view.catalog.metadata(docs)
     return {doc: _names(row[truth]) for doc, row in stored.items() if row.get(truth) not in (None, [], "")}
 

@@ -204,13 +204,13 @@ def _single(operand: Operand, test: Test) -> Fragment:
     if operand.type == "date":
         return _date(operand, test)
     if operand.type == "text" and test.operator in ORDER and not all(isinstance(each, str) for each in test.values):
-        said = f"{operand.name} is a text, so it has no order of numbers"
+        said = f"{operand.name} is stored as text, so it cannot be compared as a number"
         value = next(each for each in test.values if not isinstance(each, str))
         operator = ">=" if test.operator == "BETWEEN" else test.operator
         advice = (
             f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
         )
-        raise UsageError(f"{said}: {advice}, or index it as a number")
+        raise UsageError(f"{said}: {advice}, or correct the values that are no numbers and index again")
     if operand.type == "boolean" and test.operator not in ("=", "IN"):
         raise UsageError(f"{operand.name} is a boolean and has no order: compare it with = TRUE or = FALSE")
     return _scalar(operand, test, [_converted(operand, value) for value in test.values])

@@ -264,7 +264,7 @@ def test_evaluation_against_a_column(folder: Path) -> None:
     assert quality.macro_f1 == pytest.approx(f1_score(true, frame["label:labels"], average="macro"))
     assert sum(count for _, _, count in quality.confusion) == DOCUMENTS
     with pytest.raises(
-        UsageError, match="there is no column 'nothing' that could hold the truth: there is truth, year"
+        UsageError, match="there is no column 'nothing' that could hold the truth: there are truth, year"
     ):
         evaluate_labels(collection.stored, None, "nothing")
     with pytest.raises(SondeError, match="no label run 'other'"):
