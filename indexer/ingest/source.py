@@ -71,6 +71,7 @@ def index_source(
         notify=with_progress.notify,
         origin=origin_of(source, folder),
     )
+    with_progress.say_hashed()
     if not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
@@ -233,12 +234,23 @@ class _Followed:
         self._read = 0
         self._ended = False
         self._total: int | None = None
+        self._without_id: list[str] = []
 
     def __iter__(self) -> Iterator[Document | Skipped]:
         for item in self.reading:
             self._read += 1
+            if isinstance(item, Document) and item.key is None and self.reading.columns.id is not None:
+                self._without_id.append(item.origin)
             yield item
         self._ended = True
+
+    def say_hashed(self) -> None:
+        """Say which rows have no value in the column of ids."""
+        if rows := self._without_id:
+            who = f"{counted(len(rows), 'row')} without {on_one_line(self.reading.columns.id or '')} (first: {rows[0]})"
+            self._notify(
+                f"note: {who}: a hash of the text is the id; an id that is filled in later makes a new document"
+            )
 
     def notify(self, event: Progress | str) -> None:
         """Pass on sentences, and progress with the total that the reading implies."""

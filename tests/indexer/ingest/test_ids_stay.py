@@ -87,6 +87,16 @@ def test_hashes_that_were_chosen_stay(tmp_path: Path, shards: int | None) -> Non
     assert len(run(tmp_path, ROWS[0], head="id,text,month\n", id="id")) == 41
 
 
+def test_a_row_without_an_id_is_named(tmp_path: Path) -> None:
+    run(tmp_path, "".join(ROWS))
+    said: list[str] = []
+    run(tmp_path, "".join(ROWS) + ",A new card is late,\n", progress=lambda each: said.append(str(each)))
+    who, what = "note: 1 row without ticket_id (first: row 41)", "a hash of the text is the id"
+    assert [each for each in said if each.startswith("note: ")] == [
+        f"{who}: {what}; an id that is filled in later makes a new document"
+    ]
+
+
 def test_columns_that_a_later_table_lacks_are_named(tmp_path: Path) -> None:
     run(tmp_path, "".join(ROWS))
     said: list[str] = []
