@@ -282,6 +282,6 @@ def test_older_runs_with_a_common_column_lose_nothing(fruit: Collection) -> None
         assert RunColumns(view.catalog).notes == [
             "the cluster run 'two name' has the column 'cluster:two name (2)': rename the run to change that"
         ]
-        assert [facet.name for facet in facets(view) if facet.run] == ["cluster:two name", "cluster:two name (2) name"]
+        assert [facet.name for facet in facets(view) if facet.run] == ["cluster:two name (2) name", "cluster:two name"]
     write(fruit, clusters(taken, "two name"), replace=True)
     assert next(fruit.rows())["cluster:two name"] == "food"
