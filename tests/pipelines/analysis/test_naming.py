@@ -39,6 +39,12 @@ def test_plain_text_has_no_markup(text: str, shown: str) -> None:
     assert plain(text) == shown
 
 
+@pytest.mark.parametrize("part", ["a@", "<!--", "$x_", "<b ", "www.a", "http://"])
+def test_a_long_word_costs_no_more_than_its_length(part: str) -> None:
+    """Patterns that tried every part of it took minutes."""
+    assert len(plain(part * 100_000)) <= len(part) * 100_000
+
+
 def test_words_have_stems_and_breaks() -> None:
     found = [(token.stem, token.form) for token in Reader(["en"]).tokens("Mr Smith's 3 cards, the C++ of 2024")]
     kept = [(stem, form) for stem, form in found if stem not in (STOP, BREAK)]
