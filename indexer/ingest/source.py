@@ -72,7 +72,7 @@ def index_source(
         origin=origin_of(source, folder),
     )
     with_progress.say_hashed()
-    if not report.deleted:
+    if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
@@ -94,7 +94,7 @@ def _say_emptied(reading: Reading, folder: Path, before: Mapping[str, int], noti
     lost = {name: count - after.get(name, 0) for name, count in before.items() if after.get(name, 0) < count}
     if lost:
         names, most = ", ".join(map(on_one_line, lost)), counted(max(lost.values()), "document")
-        notify(f"note: {reading.name} has no values for {names}: {most} had some, and lost them when replaced")
+        notify(f"note: {reading.name} has no values for {names}, so {most} that it replaced lost theirs")
 
 
 def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
@@ -234,23 +234,24 @@ class _Followed:
         self._read = 0
         self._ended = False
         self._total: int | None = None
-        self._without_id: list[str] = []
+        self._without_id, self._first = 0, ""
 
     def __iter__(self) -> Iterator[Document | Skipped]:
         for item in self.reading:
             self._read += 1
             if isinstance(item, Document) and item.key is None and self.reading.columns.id is not None:
-                self._without_id.append(item.origin)
+                self._without_id += 1
+                self._first = self._first or item.origin
             yield item
         self._ended = True
 
     def say_hashed(self) -> None:
         """Say which rows have no value in the column of ids."""
-        if rows := self._without_id:
-            who = f"{counted(len(rows), 'row')} without {on_one_line(self.reading.columns.id or '')} (first: {rows[0]})"
-            self._notify(
-                f"note: {who}: a hash of the text is the id; an id that is filled in later makes a new document"
-            )
+        if self._without_id:
+            rows, first = counted(self._without_id, "row"), f"(first: {self._first})"
+            lack = f"without a value in {on_one_line(self.reading.columns.id or '')!r} {first}"
+            what = "a hash of the text is the id. If you fill in an id later, that row becomes a new document"
+            self._notify(f"note: {rows} {lack}: {what}")
 
     def notify(self, event: Progress | str) -> None:
         """Pass on sentences, and progress with the total that the reading implies."""

@@ -45,10 +45,7 @@ def narrow_fields(catalog: Catalog) -> list[Retyped]:
         if name in fields and fields[name].type == "text":
             doc, value = _misfit(catalog, fields[name], kind, known)
             after |= {name: [kind, doc]} if doc else {}
-            id = next(
-                (id for (id,) in catalog.connection.execute("SELECT key FROM documents WHERE doc = ?", (doc,))), ""
-            )
-            found.append(Retyped(name, kind, id if doc else None, value))
+            found.append(Retyped(name, kind, _id_of(catalog, doc) if doc else None, value))
     if after != before:
         with catalog.transaction(write=True):
             for each in found:
@@ -57,6 +54,11 @@ def narrow_fields(catalog: Catalog) -> list[Retyped]:
             catalog.set(WIDENED, after)
             catalog.advance()
     return found
+
+
+def _id_of(catalog: Catalog, doc: int) -> str:
+    keys = catalog.connection.execute("SELECT key FROM documents WHERE doc = ?", (doc,))
+    return next((key for (key,) in keys), "")
 
 
 def _misfit(catalog: Catalog, field: Field, kind: str, known: int) -> tuple[int, Value]:

@@ -186,10 +186,8 @@ def _is_history(value: Any) -> bool:
 
 
 def _is_widened(value: Any) -> bool:
-    found = (
-        [tuple(each) if isinstance(each, list) else () for each in value.values()] if isinstance(value, dict) else [()]
-    )
-    return all(len(each) == 2 and each[0] in TYPES and type(each[1]) is int for each in found)
+    found = value.values() if isinstance(value, dict) else [None]
+    return all(isinstance(each, list) and list(map(type, each)) == [str, int] and each[0] in TYPES for each in found)
 
 
 _PROPERTIES = {

@@ -91,9 +91,9 @@ def test_a_row_without_an_id_is_named(tmp_path: Path) -> None:
     run(tmp_path, "".join(ROWS))
     said: list[str] = []
     run(tmp_path, "".join(ROWS) + ",A new card is late,\n", progress=lambda each: said.append(str(each)))
-    who, what = "note: 1 row without ticket_id (first: row 41)", "a hash of the text is the id"
+    who, what = "note: 1 row without a value in 'ticket_id' (first: row 41)", "a hash of the text is the id."
     assert [each for each in said if each.startswith("note: ")] == [
-        f"{who}: {what}; an id that is filled in later makes a new document"
+        f"{who}: {what} If you fill in an id later, that row becomes a new document"
     ]
 
 
@@ -102,7 +102,7 @@ def test_columns_that_a_later_table_lacks_are_named(tmp_path: Path) -> None:
     said: list[str] = []
     narrow = "".join(row.rpartition(",")[0] + "\n" for row in ROWS[:3])
     run(tmp_path, narrow, head="ticket_id,text\n", progress=lambda each: said.append(str(each)))
-    note = "t.csv has no values for month: 3 documents had some, and lost them when replaced"
+    note = "t.csv has no values for month, so 3 documents that it replaced lost theirs"
     assert said[-1].startswith("note: ") and said[-1].endswith(note)
     said.clear()
     run(tmp_path, narrow, head="ticket_id,text\n", progress=lambda each: said.append(str(each)))
