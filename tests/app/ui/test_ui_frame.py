@@ -295,15 +295,21 @@ def test_a_damaged_collection_and_one_being_made_are_sentences(pages: Pages) -> 
     ],
 )
 def test_a_page_that_is_closed_while_it_is_sent_is_not_logged(
-    caplog: pytest.LogCaptureFixture, endpoint: str, error: Exception, logged: bool
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, endpoint: str, error: Exception, logged: bool
 ) -> None:
     importlib.import_module("sonde.app.ui.main")
+    log = logging.getLogger("uvicorn.error")
+    # A server that another test started in this process keeps uvicorn's records from the root, where caplog listens.
+    monkeypatch.setattr(log, "handlers", [caplog.handler])
+    monkeypatch.setattr(log, "disabled", False)
+    monkeypatch.setattr(log, "propagate", False)
+    monkeypatch.setattr(log, "level", logging.INFO)
     names: dict[str, Any] = {"error": error}
     exec(f"def {endpoint}():\n    raise error", names)
     try:
         names[endpoint]()
     except Exception:
-        logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+        log.exception("Exception in ASGI application")
     assert bool(caplog.records) is logged
 
 
