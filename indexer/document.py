@@ -8,6 +8,8 @@ from datetime import date, datetime
 Scalar = str | int | float | bool | date | datetime
 Value = Scalar | list[Scalar] | None
 """One metadata value; the Python type decides the type of the field in the catalog."""
+TYPES = ("text", "integer", "real", "boolean", "date", "list")
+"""The types of metadata fields."""
 
 
 @dataclass(frozen=True, slots=True)

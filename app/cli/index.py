@@ -43,6 +43,15 @@ def index(
         list[str] | None,
         typer.Option("--leave-out", metavar="COL", help="Column to leave out of the metadata; can be repeated."),
     ] = None,
+    type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COL=TYPE",
+            help="Type of a metadata column: text, integer, real, boolean, date, list, or date:FORMAT, such as "
+            "date:%d/%m/%Y. Values that do not fit are left out. Can be repeated.",
+        ),
+    ] = None,
     language: Annotated[
         str | None,
         typer.Option("--language", metavar="CODE", help="Language of the texts (en, de …); detected if not given."),
@@ -147,7 +156,7 @@ def index(
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
-        encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()),
+        encoding=encoding, sheet=sheet, leave_out=tuple(leave_out or ()), type=_types(type or []),
     )  # fmt: skip
     if memory is not None and memory < 1:
         raise out_of_range("memory", memory, "give a number of MB, 1 or more")
@@ -178,6 +187,20 @@ def index(
         _say_what_lacks_them(opened, report, named)
     if report.mostly_unusable:
         raise SondeError(report.mostly_unusable)
+
+
+def _types(given: list[str]) -> dict[str, str]:
+    """Return the types by column. The last "=" divides, since names of columns may contain one."""
+    from ...indexer.errors import UsageError
+
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals:
+            said = f"--type {each!r} is not COLUMN=TYPE: write, for example, --type stars=integer"
+            raise UsageError(said, code="wrong-type", field="type", value=each)
+        found[name] = kind
+    return found
 
 
 SHOWN_RUNS = 5

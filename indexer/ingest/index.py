@@ -14,6 +14,7 @@ from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBus
 from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, silent
+from ..readers.column_types import NAMED
 from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import update_derived
@@ -24,7 +25,7 @@ from ..store.late import want
 from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
-from ..store.retyping import Retyped, narrow_fields
+from ..store.retyping import GIVEN, Retyped, retype_fields
 from ..store.writing import declare_fields, delete_documents
 from ..wording import counted, shown_id
 from .plan import key_of, unfit
@@ -52,6 +53,7 @@ def index_documents(
     id_column: str | None = None,
     encoder: Encoder | None = None,
     fields: Mapping[str, str] | None = None,
+    types: Mapping[str, str] | None = None,
     numbers: Mapping[str, int] | None = None,
     part: bool = False,
     notify: Notify = silent,
@@ -71,6 +73,7 @@ def index_documents(
         id_column: The column of the ids, which a new collection remembers; "" if hashes of the texts were chosen.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
+        types: Types that the user gives to metadata fields, by name; the collection remembers them.
         numbers: The numbers that new documents get, by key; the next free ones if None.
         part: Whether the collection is a part of another one, whose run must be repeated if it fails.
         notify: Receives progress and notes for the user.
@@ -94,6 +97,8 @@ def index_documents(
                     sweep(folder, catalog)
                     if run is None:
                         declare_fields(catalog, fields or {})
+                        if types:
+                            catalog.set(GIVEN, catalog.get(GIVEN, {}) | dict(types))
                         if settings.late:
                             want(catalog, True)
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
@@ -109,7 +114,7 @@ def _completed(
     if settings.sync:
         _delete_vanished(catalog, run.seen, run.tally, settings)
     if not part:  # the types of shards are decided for all of them
-        _say_types(narrow_fields(catalog), run.tally, notify)
+        _say_types(retype_fields(catalog), run.tally, notify)
     with nullcontext() if part else _stored(folder):
         update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
@@ -121,14 +126,25 @@ def _completed(
 def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None:
     """Say which fields this run has turned into text, and because of which value; and which have their type again."""
     for each in retyped:
-        if each.id is None and each.name not in tally.became_text:
+        if each.given:
+            _say_given(each, notify)
+        elif each.id is None and each.name not in tally.became_text:
             notify(f"{each.name} changes from type text back to {each.type}, because every value fits again")
-        if each.id is not None and each.name in tally.became_text:
+        elif each.id is not None and each.name in tally.became_text:
             why = f"{reprlib.repr(each.value)} of document {shown_id(each.id)} does not fit"
             now = "filters now compare it as text, until every value fits again"
             notify(f"{each.name} changes from type {each.type} to text, because {why}: {now}")
     narrow = {each.name for each in retyped if each.id is None}
     tally.became_text = tuple(name for name in tally.became_text if name not in narrow)
+
+
+def _say_given(field: Retyped, notify: Notify) -> None:
+    """Say whether a field has got the type that the user gave it."""
+    if field.id is None:
+        notify(f"{field.name} changes from type {field.before} to {field.type}, as set")
+        return
+    why = f"{reprlib.repr(field.value)} of document {shown_id(field.id)} is not {NAMED[field.type]}"
+    notify(f"{field.name} stays {field.before}, because {why}: correct or delete that document, and index again")
 
 
 @contextmanager

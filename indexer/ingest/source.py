@@ -13,12 +13,14 @@ from ..encoder.precision import faster_precision
 from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
+from ..readers.coercion import known_types
 from ..readers.column_finder import OWN
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
+from ..store.retyping import GIVEN
 from ..wording import counted, on_one_line
 from .ids import known_ids, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
@@ -46,8 +48,9 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
+    options = replace(options, type_hint=given_types(folder))
     reading, id_column = read_with_ids(source, known_ids(folder), options, settings.keep, notify)
-    notify(f"{reading.name}: {reading.columns.describe()}")
+    notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
@@ -67,15 +70,32 @@ def index_source(
         settings=settings,
         sample=sample,
         id_column=id_column,
+        types=options.type,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),
     )
     with_progress.say_hashed()
+    say_misfits(reading, notify)
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
+
+
+def given_types(folder: Path) -> dict[str, str]:
+    """Return the types that were given to fields of a collection in earlier runs."""
+    if not (folder / "catalog.db").is_file():
+        return {}
+    with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
+        return known_types(catalog.get(GIVEN, {}))
+    return {}
+
+
+def say_misfits(reading: Reading, notify: Notify) -> None:
+    """Say which values were left out because they do not fit the types that their columns were given."""
+    for source, column, found in reading.misfits():
+        notify(f"note: {source}: {found.describe(column)}")
 
 
 def _filled(reading: Reading, folder: Path) -> dict[str, int]:
@@ -181,8 +201,9 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
+    options = replace(options, type_hint=given_types(folder))
     reading, _ = read_with_ids(source, known_ids(folder), options, "last", notify)
-    notify(f"{reading.name}: {reading.columns.describe()}")
+    notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(PROBE_DOCUMENTS)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
     if not given and not folder.exists() and _looks_long(reading, sample, encoder):

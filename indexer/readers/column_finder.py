@@ -8,9 +8,11 @@ from statistics import fmean
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
+from .coercion import Coerced, check_fit, coerced
+from .column_types import ColumnType, decide_type, looks_like_dates, nearly_type
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
 from .source import ReadOptions, Row
-from .values import ColumnType, cell_text, decide_type, looks_like_dates, natural
+from .values import cell_text, natural
 
 _LONGEST_TITLE = 300
 _MOST_COLUMNS = 10_000
@@ -72,12 +74,15 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     for role in ("id", "language", "title"):
         roles[role], reasons[role] = getattr(finder, role)(taken)
         taken.add(roles[role] or "")
+    given = finder.given_types(taken)
     taken |= finder.left_out()
     types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
+    types |= {name: kind for name, kind in given.items() if name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
-    texts = [name for name, kind in metadata.items() if kind == "text"]
-    dates = tuple(name for name in texts if looks_like_dates(profiles[name].values))
-    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates)
+    texts = [name for name, kind in metadata.items() if kind == "text" and name not in given]
+    nearly = {name: found for name in texts if (found := nearly_type(profiles[name].values, textual))}
+    dates = tuple(name for name in texts if name not in nearly and looks_like_dates(profiles[name].values))
+    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly)
     return Roles(columns, types)
 
 
@@ -198,6 +203,20 @@ class _Finder:
     def left_out(self) -> set[str]:
         return {self._existing(name, "left out") for name in self._options.leave_out}
 
+    def given_types(self, taken: set[str]) -> dict[str, Coerced]:
+        """The types that were set, and those of earlier runs, where they can be."""
+        found = {}
+        for name, kind in self._options.type.items():
+            if self._existing(name, "typed") in taken - {""}:
+                said = f"the column {on_one_line(name)!r} becomes no metadata, so it has no type"
+                raise UsageError(f"{said}: leave it out of {arg('type')}", code="conflict", field="type", value=name)
+            found[name] = coerced(name, kind, self._profiles[name].values)
+            check_fit(name, found[name], self._profiles[name].values)
+        for name, kind in self._options.type_hint.items():
+            if name in self._profiles and name not in (found | dict.fromkeys(taken)):
+                found[name] = coerced(name, kind, self._profiles[name].values)
+        return found
+
     def _by_name(self, profiles: Sequence[Profile], rank: Callable[[str], int | None], taken: set[str]) -> str | None:
         ranked = [(rank(profile.name), profile.name) for profile in profiles if profile.name not in taken]
         return min(((place, name) for place, name in ranked if place is not None), default=(0, None))[1]
@@ -210,7 +229,7 @@ class _Finder:
             return name
         near = did_you_mean(name, list(self._profiles))
         said = f"the {role} column {on_one_line(name)!r} does not exist{near}; there are {self._existing_names()}"
-        field = "leave_out" if role == "left out" else role
+        field = {"left out": "leave_out", "typed": "type"}.get(role, role)
         raise UsageError(said, code="not-found", field=field, value=name, alternatives=self._profiles)
 
     def _existing_names(self) -> str:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..errors import arg
 from ..wording import on_one_line
+from .column_types import NAMED
 
 TEXT = (
     ("text",),
@@ -132,7 +134,8 @@ class Columns:
 
     `metadata` gives the type of every other column that holds something: text, integer, real, boolean, date or list.
     `reasons` says for text, title, id and language how the column was chosen, or why there is none.
-    `dates` are columns of text that look like dates.
+    `dates` are columns of text that look like dates; `nearly` gives columns of text of which most values have another
+    type, with what this is, and the first value that is not.
     `parts` holds the columns of each source by name where several that differ were given together.
     """
 
@@ -144,6 +147,7 @@ class Columns:
     reasons: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     dates: tuple[str, ...] = ()
+    nearly: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     parts: Mapping[str, "Columns"] = field(default_factory=dict)
 
     def describe(self) -> str:
@@ -154,12 +158,21 @@ class Columns:
         if self.language:
             said.append(self._role("language", self.language))
         said.append(f"metadata: {self._metadata()}")
-        if self.dates:
-            names = ", ".join(on_one_line(name) for name in self.dates[:_SHOWN])
-            said.append(f"kept as text: {names} (the dates are not all in one clear form, such as 2024-04-03)")
+        said += self._kept_as_text()
         if self.note:
             said.append(f"read as: {self.note}")
         return " · ".join(said)
+
+    def _kept_as_text(self) -> list[str]:
+        kept = [
+            f"{on_one_line(name)} ({on_one_line(value)!r} is not {NAMED[kind]})"
+            for name, (kind, value) in list(self.nearly.items())[:_SHOWN]
+        ]
+        if self.dates:
+            names = ", ".join(map(on_one_line, self.dates[:_SHOWN]))
+            kept.append(f"{names} (the dates are not all in one clear form, such as 2024-04-03)")
+        advice = f"to give a column another type, set {arg('type')}"
+        return [f"kept as text: {', '.join(kept)}; {advice}"] if kept else []
 
     def _role(self, role: str, column: str | None) -> str:
         reason = self.reasons.get(role, "")

@@ -35,6 +35,11 @@ def common_month(texts: Sequence[str]) -> ParseMonth | None:
     return next((parse for form, pattern in _FORMS if _reads_all(parse := _read_by(form, pattern), texts)), None)
 
 
+def month_parsers() -> list[ParseMonth]:
+    """Return what reads months of each form."""
+    return [_read_by(form, pattern) for form, pattern in _FORMS]
+
+
 def are_seasons(texts: Sequence[str]) -> bool:
     """Whether the texts are different seasons or school years: 2009-10 and 2010-11, each with the year that follows."""
     found = [_SEASON.fullmatch(text) for text in texts]

@@ -52,7 +52,7 @@ def _check_used(sources: Sequence[Source], options: ReadOptions) -> None:
         UsageError: There is one.
     """
     formats = {source.format for source in sources}
-    unused = [name for name in ("text", "title", "id", "language") if getattr(options, name)]
+    unused = [name for name in ("text", "title", "id", "language", "type") if getattr(options, name)]
     if unused and all(source.columns for source in sources):
         raise _unused(unused[0], options, sources, "holds texts without columns")
     if options.sheet is not None and "xlsx" not in formats:

@@ -7,11 +7,13 @@ from itertools import chain
 from ..document import Document, Skipped, Value, is_blank
 from ..errors import SondeError, arg
 from .bytestream import broken_byte
+from .coercion import Coerced, Misfits
 from .column_finder import Roles, document_columns, find_columns
+from .column_types import ColumnType
 from .columns import Columns, merged
 from .nested import LISTS, NestedError, weight
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
-from .values import ColumnType, cell_text, id_text, natural
+from .values import cell_text, id_text, natural
 
 
 class DocumentMaker:
@@ -21,6 +23,7 @@ class DocumentMaker:
         columns = roles.columns
         self._columns = columns
         self._types = roles.types
+        self.misfits: dict[str, Misfits] = {}
         self._max_chars = max_chars
         self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out} - {"", None}
 
@@ -51,7 +54,7 @@ class DocumentMaker:
             text="\n\n".join(text for text in texts if text.strip()),
             title=self._string(values, columns.title) or "",
             key=self._string(values, columns.id),
-            metadata=self._metadata(values),
+            metadata=self._metadata(row),
             language=self._string(values, columns.language),
             origin=row.origin,
         )
@@ -60,13 +63,21 @@ class DocumentMaker:
         text = id_text(values.get(name)) if name is not None else ""
         return text if text.strip() else None
 
-    def _metadata(self, values: Mapping[str, object]) -> dict[str, Value]:
+    def _metadata(self, row: Row) -> dict[str, Value]:
         metadata = {}
-        for name, raw in values.items():
+        for name, raw in row.values.items():
             if name not in self._taken:
                 kind: ColumnType | None = self._types.get(name)
-                metadata[name] = kind.value(raw) if kind else natural(raw)
+                value = kind.value(raw) if kind else natural(raw)
+                if isinstance(kind, Coerced) and not kind.fits(value):
+                    self._leave_out(name, kind, value, row.origin)
+                    value = None
+                metadata[name] = value
         return metadata
+
+    def _leave_out(self, name: str, kind: Coerced, value: Value, origin: str) -> None:
+        found = self.misfits.setdefault(name, Misfits(kind.kind, cell_text(value), origin))
+        found.count += 1
 
     def _fault(self, document: Document) -> str | None:
         if is_blank(document.text) and is_blank(document.title):
@@ -146,12 +157,18 @@ class Part:
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
+        self._maker.misfits.clear()
         for done, item in self._rest if self._rest is not None else self._items():
             yield done, self._maker.make(item)
 
     def ids(self) -> Iterator[str | None]:
         """Each row's id, that of a row which will be skipped too; quicker than its document."""
         return (self._maker.key(item) for _, item in self._items())
+
+    @property
+    def misfits(self) -> Mapping[str, Misfits]:
+        """The columns with values that do not fit the types that they were given, in the latest pass."""
+        return self._maker.misfits
 
     def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
         if self.source.columns is not None:
@@ -236,6 +253,12 @@ class Reading:
     def ids(self) -> Iterator[str]:
         """Start a pass over the ids alone, those of rows that cannot be used among them; not for a single pass."""
         return (key for part in self._parts for key in part.ids() if key is not None)
+
+    def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
+        """Give the source and the column of values that did not fit a type that the column was given, and these."""
+        for part in self._parts:
+            for name, found in part.misfits.items():
+                yield part.source.name, name, found
 
     def progress(self) -> ReadProgress:
         """How far the latest pass, or `head`, has come."""

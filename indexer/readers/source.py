@@ -5,11 +5,12 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
+from .coercion import check_types
 from .columns import Columns
 from .nested import NestedError, flattened
 
@@ -32,6 +33,10 @@ class ReadOptions:
         format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
         sheet: Name of the worksheet; the one with the most rows otherwise.
         max_chars: Longer texts are skipped.
+        type: Types of columns that become metadata, by name; the others are found out. A type is text, integer, real,
+            boolean, date or list; or a date with its format, such as "date:%d/%m/%Y". Values that do not fit are left
+            out and counted.
+        type_hint: The same for columns that `type` does not name, where the source has them.
         id_hint: The id column where `id` is None and the source has this one; "" for a column of unique codes.
 
     Raises:
@@ -48,6 +53,8 @@ class ReadOptions:
     format: str | None = None
     sheet: str | None = None
     max_chars: int = 20_000_000
+    type: Mapping[str, str] = field(default_factory=dict)
+    type_hint: Mapping[str, str] = field(default_factory=dict)
     id_hint: str | None = None
 
     def __post_init__(self) -> None:
@@ -60,6 +67,7 @@ class ReadOptions:
         if self.text is not None and (not self.text or "" in self.texts):
             said = f"{arg('text')} is {self.text!r}; name at least one column"
             raise UsageError(said, code="empty", field="text", value=self.text)
+        check_types(self.type)
         self._check_delimiter()
         self._check_encoding()
 

@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,13 +32,14 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, say_misfits, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
+from ..readers.coercion import known_types
 from ..store.lock import no_collection, writer_lock
 from ..store.patience import Patience
-from ..wording import counted
+from ..wording import counted, on_one_line
 from . import COLLECTION, is_sharded
 from .bucket import bucket_of
 from .commit import commit
@@ -109,10 +110,14 @@ def index_sharded(
     _check(folder, shards)
     known = Sharding.read(folder)
     ids = KnownIds(known is None, known and known.id_column)
+    if known:
+        _refuse_other_types(folder, known.types, options.type)
+        options = replace(options, type_hint=known_types(known.types))
     reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
-    notify(f"{reading.name}: {reading.columns.describe()}")
+    notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     with _writing(folder, settings, notify):
-        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
+        remembered = (id_column, dict(options.type))
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
         base = committed_generation(folder)
@@ -126,6 +131,7 @@ def index_sharded(
         tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True, late=False))
         done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
         late_after_run(folder, settings.late, encoder, notify, runner)
+        say_misfits(reading, notify)
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))
@@ -208,6 +214,14 @@ def _check(folder: Path, shards: int | None) -> None:
         raise no_collection(folder)
 
 
+def _refuse_other_types(folder: Path, known: Mapping[str, str], given: Mapping[str, str]) -> None:
+    for name, kind in given.items():
+        if known.get(name) != kind:
+            said = f"{folder} is in shards, whose columns keep the types that they were given when it was made"
+            advice = f"leave out {arg('type')} for {on_one_line(name)!r}, or index the sources into a new collection"
+            raise UsageError(f"{said}: {advice}", code="conflict", field="type", value=kind)
+
+
 @contextmanager
 def _writing(folder: Path, settings: BuildSettings, notify: Notify) -> Iterator[None]:
     """Hold the writer lock of the folder; a first run that fails before it has a model leaves nothing."""
@@ -237,7 +251,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    id_column: str | None,
+    remembered: tuple[str | None, dict[str, str]],
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
@@ -246,7 +260,7 @@ def _sharding(
         encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
         assert shards is not None
-        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, id_column)
+        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, *remembered)
         if (bucket := bucket_of(folder)) and not bucket.create(COLLECTION, new.to_bytes()):
             raise WriterBusyError(f"another run has just created {bucket.address}: run the same command again")
         LocalTruth(folder).create(COLLECTION, new.to_bytes())

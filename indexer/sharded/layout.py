@@ -2,14 +2,16 @@
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from ..document import TYPES
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..small_files import parsed, sealed, unsealed
-from ..store.fields import TYPES
+from ..store.rules import is_types
 from . import COLLECTION
 from .order import MOST_READ
 from .truth import LocalTruth, Truth
@@ -37,6 +39,7 @@ class Sharding:
             a generation may have another one, see `with_model_of`.
         language: Language of documents that name none, or None.
         id_column: The column of the ids, which later runs use too; "" if hashes of the texts were chosen.
+        types: The types that were given to metadata fields, by name, for later runs too.
     """
 
     shards: int
@@ -44,6 +47,7 @@ class Sharding:
     model: dict[str, Any]
     language: str | None
     id_column: str | None = None
+    types: dict[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> ModelSpec:
@@ -81,12 +85,15 @@ class Sharding:
         content = LocalTruth(folder).read(COLLECTION)
         if content is None:
             return None
-        stored = _loaded(content, folder / COLLECTION, ("shards", "seed", "model", "language", "id_column"))
+        names = ("shards", "seed", "model", "language", "id_column")
+        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}})
         try:
             if not _is_whole(stored["shards"], 1, MOST_SHARDS) or not _is_whole(stored["seed"], 0, 2**64 - 1):
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
             if not all(isinstance(stored[name], str | None) for name in ("language", "id_column")):
                 raise TypeError("its language or id_column is not a name")
+            if not is_types(stored["types"]):
+                raise TypeError("its types are no types of fields")
             ModelSpec.from_dict(stored["model"])
         except (TypeError, ValueError, KeyError, AttributeError, SondeError) as error:
             raise _damaged(folder / COLLECTION, error) from None
@@ -210,8 +217,13 @@ def work_folder(folder: Path) -> Path:
     return folder / "work"
 
 
-def _loaded(content: bytes, path: Path, names: tuple[str, ...], added: str = "") -> dict[str, Any]:
-    """Return the values of these names, and that of `added`, which only files of the newer format have."""
+def _loaded(
+    content: bytes, path: Path, names: tuple[str, ...], added: str = "", defaults: Mapping[str, Any] = {}
+) -> dict[str, Any]:
+    """Return the values of these names, and that of `added`, which only files of the newer format have.
+
+    `defaults` are those of names that older files of the same format do not have.
+    """
     try:
         stored = parsed(content)
         newer = bool(added) and stored["format"] == FORMAT_WITH_MODEL
@@ -220,7 +232,7 @@ def _loaded(content: bytes, path: Path, names: tuple[str, ...], added: str = "")
             said = f"{path} has format {stored['format']!r}, and this Sonde reads {FORMAT}: {advice}"
             raise SondeError(said)
         stored = unsealed(content)
-        known = {name: stored[name] for name in names}
+        known = {name: stored[name] for name in names} | {name: stored.get(name, defaults[name]) for name in defaults}
         return known | {added: stored[added] if newer else None} if added else known
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path, error) from None

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..document import Value
 
-TYPES = ("text", "integer", "real", "boolean", "date", "list")
 STORED_INTEGERS = range(-(2**63), 2**63)
 EXACT_INTEGERS = 2**53
 """Integers below this are exact as real numbers."""

@@ -1,29 +1,35 @@
-"""Fields that a value turns into text, and that get their type back once every value fits again."""
+"""Types that fields are given, by the user or by what they were before a value turned them into text."""
 
 from dataclasses import dataclass
 
 from ..document import Value
 from .catalog import Catalog
 from .checksums import fill_documents
-from .fields import Field, load_value, narrowed, store
+from .fields import Field, load_value, narrowed, store, stored_text
 
 WIDENED = "widened"
 """Property of a catalog: of each field that a value has turned into text, its type before and a document's number."""
+GIVEN = "types"
+"""Property of a catalog: the types that the user has given to fields, by name, such as "date:%d/%m/%Y"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retyped:
-    """A field that was turned into text.
+    """A field that is to have another type.
 
     Attributes:
         name: Its name.
-        type: Its type before.
-        id: A document whose value does not fit this type; None if every value fits, so that the field has it again.
+        before: Its type before.
+        type: The type that it is to have.
+        given: Whether the user gave it this type; otherwise, it had it until a value turned it into text.
+        id: A document whose value does not fit this type; None if every value fits, so that the field has it now.
         value: That value.
     """
 
     name: str
+    before: str
     type: str
+    given: bool
     id: str | None = None
     value: Value = None
 
@@ -33,23 +39,30 @@ def typed_fields(catalog: Catalog) -> list[str]:
     return [name for name, field in catalog.fields().items() if field.type != "text"]
 
 
-def narrow_fields(catalog: Catalog) -> list[Retyped]:
-    """Give fields that a value has turned into text their type again if every value fits; return all such fields.
+def retype_fields(catalog: Catalog) -> list[Retyped]:
+    """Give fields the types that they are to have where every value fits; return all that had another one.
 
     The caller holds the writer lock.
     """
-    before, fields = catalog.get(WIDENED, {}), catalog.fields()
+    widened, fields = catalog.get(WIDENED, {}), catalog.fields()
+    given = {name: kind.partition(":")[0] for name, kind in catalog.get(GIVEN, {}).items()}
+    wanted = {name: (kind, known) for name, (kind, known) in widened.items()}
+    wanted |= {name: (kind, wanted.get(name, ("", 0))[1]) for name, kind in given.items()}
     after: dict[str, list[object]] = {}
     found: list[Retyped] = []
-    for name, (kind, known) in before.items():
-        if name in fields and fields[name].type == "text":
+    for name, (kind, known) in wanted.items():
+        before = fields[name].type if name in fields else kind
+        if before == kind == "text" and name in widened:  # the rows of this run have done it
+            before = widened[name][0]
+        if before != kind:
             doc, value = _misfit(catalog, fields[name], kind, known)
             after |= {name: [kind, doc]} if doc else {}
-            found.append(Retyped(name, kind, _id_of(catalog, doc) if doc else None, value))
-    if after != before:
+            found.append(Retyped(name, before, kind, name in given, _id_of(catalog, doc) if doc else None, value))
+    fitting = [each for each in found if each.id is None]
+    if fitting or after != widened:
         with catalog.transaction(write=True):
-            for each in found:
-                if each.id is None:
+            for each in fitting:
+                if fields[each.name].type != each.type:
                     retype_field(catalog, fields[each.name], each.type)
             catalog.set(WIDENED, after)
             catalog.advance()
@@ -67,11 +80,13 @@ def _misfit(catalog: Catalog, field: Field, kind: str, known: int) -> tuple[int,
     The known number is tried first. A field without any value counts as one that does not fit (-1), since nothing tells
     that the type is the right one.
     """
+    if kind == "text":
+        return 0, None
     select, doc = f"SELECT doc, {field.column} FROM metadata WHERE {field.column} IS NOT NULL", -1
     for each in (f"{select} AND doc = {known:d}", select):
         for doc, value in catalog.connection.execute(each):
             try:
-                narrowed(value, kind)
+                narrowed(stored_text(load_value(value, field.type)), kind)
             except (TypeError, ValueError):
                 return doc, value
     return (0 if doc >= 0 else -1), None

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..document import TYPES
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from .fields import TYPES, load_value
+from .fields import load_value
 
 LARGEST_NUMBER = 2**31
 """Segments and epochs are numbered below this."""
@@ -190,6 +191,12 @@ def _is_widened(value: Any) -> bool:
     return all(isinstance(each, list) and list(map(type, each)) == [str, int] and each[0] in TYPES for each in found)
 
 
+def is_types(value: Any) -> bool:
+    """Whether this is what was given as types of fields: by name, a type and maybe its format."""
+    found = value.values() if isinstance(value, dict) else [None]
+    return all(isinstance(each, str) and each.partition(":")[0] in TYPES for each in found)
+
+
 _PROPERTIES = {
     "generation": _is_count,
     "epoch": _is_epoch,
@@ -204,4 +211,5 @@ _PROPERTIES = {
     "model_history": _is_history,
     "last_document": _is_count,
     "widened": _is_widened,
+    "types": is_types,
 }

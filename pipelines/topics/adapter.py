@@ -224,23 +224,28 @@ class Counter:
 
     def fit_transform(self, documents: list[str]) -> Any:
         """Return sparse counts [documents, words]; texts without any word count as having one, which is empty."""
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_matrix, hstack
 
+        one = csr_matrix(np.ones((len(documents), 1), np.int64))
         if any(self._words_of(document) for document in documents):
             self.matrix = self._counting.fit_transform(documents)
             self._words = self._counting.get_feature_names_out()
         else:
-            self.matrix, self._words = csr_matrix(np.ones((len(documents), 1), np.int64)), np.array([""], object)
-        return self.matrix.copy()
+            self.matrix, self._words = one, np.array([""], object)
+        # BERTopic cannot weigh a single word.
+        return self.matrix.copy() if self.matrix.shape[1] > 1 else hstack([self.matrix, one], format="csr")
 
     def get_feature_names_out(self) -> np.ndarray:
-        """Return the words."""
-        return np.array([], object) if self._words is None else self._words
+        """Return the words, and an empty one where a single one would be alone."""
+        if self._words is None:
+            return np.array([], object)
+        return self._words if len(self._words) > 1 else np.append(self._words, "")
 
     def counts(self, rows: Any) -> Counts:
         """Return the counts of some rows."""
         chosen = self.matrix[rows]
-        return Counts(chosen.indptr, chosen.indices, chosen.data, self.get_feature_names_out())
+        words = np.array([], object) if self._words is None else self._words
+        return Counts(chosen.indptr, chosen.indices, chosen.data, words)
 
 
 def _weighting() -> Any:

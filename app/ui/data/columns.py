@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
+from ....indexer.document import TYPES
+from ....indexer.errors import UsageError
 from ....indexer.readers import Preview, ReadOptions
+from ....indexer.readers.column_types import NAMED
 from ....indexer.wording import counted
 from ...api.functions import preview
 from ..page import escape_markdown
@@ -107,11 +111,37 @@ def _roles(found: Preview, key: str) -> ReadOptions | None:
     if not _has_text(found, text):
         _refuse(f"The first rows have no text in {', '.join(text)}. Choose another column or file.")
         return None
+    types = _types(found, kept, key)
     chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
     left_out = tuple(name for name in free if name not in kept)
+    roles: dict[str, Any] = {"text": chosen[0], "title": chosen[1] or "", "id": chosen[2] or ""}
     if columns and chosen == (tuple(columns.text), columns.title, columns.id):
-        return ReadOptions(leave_out=left_out)  # as it would be found again
-    return ReadOptions(text=chosen[0], title=chosen[1] or "", id=chosen[2] or "", leave_out=left_out)
+        roles = {}  # as they would be found again
+    try:
+        return ReadOptions(leave_out=left_out, type=types, **roles)
+    except UsageError as error:
+        _refuse(str(error))
+        return None
+
+
+def _types(found: Preview, names: Sequence[str], key: str) -> dict[str, str]:
+    """Return the types that the visitor gives to columns in place of those that were found."""
+    nearly = found.columns.nearly if found.columns else {}
+    slips = [f"{name} ({value!r} is not {NAMED[kind]})" for name, (kind, value) in nearly.items() if name in names]
+    if slips:
+        st.caption(escape_markdown(f"Kept as text: {', '.join(slips)}"))
+    changed = st.multiselect(
+        "Change the type of", names, key=f"{key}-retyped", format_func=lambda name: f"{name} ({found.types[name]})",
+        help="Values that do not fit the type are left out. Sonde says how many.",
+    )  # fmt: skip
+    types = {}
+    for name in changed:
+        likely = nearly[name][0] if name in nearly else found.types[name]
+        types[name] = st.selectbox(
+            f"Type of {escape_markdown(name)}", TYPES, index=TYPES.index(likely), key=f"{key}-type-{name}",
+            accept_new_options=True, help="For dates, you can also enter the format, such as date:%d/%m/%Y.",
+        ) or likely  # fmt: skip
+    return types
 
 
 def _place(names: list[str], name: str | None) -> int:
@@ -123,6 +153,7 @@ def role_words(options: ReadOptions) -> list[str]:
     said = [word for name in options.texts for word in ("--text", name)]
     said += ["--title", options.title] if options.title is not None else []
     said += ["--id", options.id] if options.id is not None else []
+    said += [word for name, kind in options.type.items() for word in ("--type", f"{name}={kind}")]
     return said + [word for name in options.leave_out for word in ("--leave-out", name)]
 
 

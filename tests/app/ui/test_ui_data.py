@@ -107,6 +107,21 @@ def test_the_first_collection_is_made_from_a_file_that_is_sent(pages: Pages, job
     assert jobs.all() == []
 
 
+def test_a_column_is_given_a_type(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:
+    page = pages.open("data")
+    send(page, ("a.csv", csv(tmp_path / "a.csv").read_bytes().replace(b",4,", b",**four**,", 1)))
+    assert "Kept as text: stars ('**four**' is not an integer)" in shown(page).replace("\\", "")
+    page.multiselect(key="new-retyped").set_value(["stars", "day"]).run()
+    assert (page.selectbox(key="new-type-stars").value, page.selectbox(key="new-type-day").value) == ("integer", "date")
+    page.selectbox(key="new-type-day").set_value("text").run()
+    page.checkbox(key="new-further").uncheck().run()
+    press(page, "new-start")
+    job = ended(jobs)
+    assert job.state == "done", job.error
+    assert job.command[4:8] == ("--type", "stars=integer", "--type", "day=text")
+    assert quick_look(pages.shelf / "a.sonde").documents == 40
+
+
 def test_a_folder_of_this_machine_is_named(pages: Pages, jobs: Jobs, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     for number in range(3):

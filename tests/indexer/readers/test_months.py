@@ -7,7 +7,7 @@ import pytest
 
 from sonde.indexer.document import Document
 from sonde.indexer.readers import ReadOptions, read_source
-from sonde.indexer.readers.values import decide_type
+from sonde.indexer.readers.column_types import decide_type
 
 MARCH, APRIL, MAY = date(2026, 3, 1), date(2026, 4, 1), date(2026, 5, 1)
 
