@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -229,6 +230,18 @@ def test_bertopic_counts_the_words_of_given_groups() -> None:
     counts = adapter.count_words(texts, vectors, labels, str.split)
     found = [dict(zip(one.terms[one.columns], one.values, strict=True)) for one in map(counts.of, np.array([[0], [1]]))]
     assert found == [{"apple": 3, "pie": 3}, {"car": 9, "fuel": 9}]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [(["fee 1", "fee 2", "fee"], [{"fee": 2}, {"fee": 1}]), (["1", "2", "3"], [{"": 1}, {"": 1}])],
+)
+def test_a_single_word_and_none_at_all_are_counted(texts: list[str], expected: list[dict[str, int]]) -> None:
+    """BERTopic ended in a traceback."""
+    vectors = np.eye(3, 8, dtype=np.float32)
+    counts = adapter.count_words(texts, vectors, np.array([0, 0, 1]), lambda text: re.findall("[a-z]+", text))
+    found = [dict(zip(one.terms[one.columns], one.values, strict=True)) for one in map(counts.of, np.array([[0], [1]]))]
+    assert found == expected
 
 
 def test_a_run_has_three_levels_and_the_suggested_one_is_its_own(shop: Collection) -> None:
