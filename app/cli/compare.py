@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def compare(
     collection: CollectionPath,
     cluster: Annotated[
-        list[int] | None, typer.Option("--cluster", metavar="N", help="Number of a cluster, topic or group; give two.")
+        list[int] | None, typer.Option("--cluster", metavar="N", help="Number of a group of the run; give two.")
     ] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="A filter on metadata; give two.")] = None,
     query: Annotated[list[str] | None, typer.Option("--query", help="A query; give two.")] = None,

@@ -37,7 +37,7 @@ def duplicates(
         float, typer.Option("--meaning", metavar="T", help="Duplicates by meaning: minimum cosine.")
     ] = 0.95,
     keep: Annotated[
-        str, typer.Option("--keep", help="Which document of a group to keep: first, longest or newest.")
+        str, typer.Option("--keep", help="Which of several duplicates to keep: first, longest or newest.")
     ] = "first",
     date: Annotated[
         str | None, typer.Option("--date", metavar="COLUMN", help="With --keep newest: the column with the date.")

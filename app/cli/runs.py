@@ -23,9 +23,9 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("list", short_help="List the runs; `list` may be left out.")(list_)
-    group.command("show", cls=NegativeNumbers, short_help="Show a run, or the documents of one group.")(show)
+    group.command("show", cls=NegativeNumbers, short_help="Show a run, or one of its groups or labels.")(show)
     group.command("draw", short_help="Draw a map, the tree of topics, or groups over time.")(draw)
-    group.command("name", short_help="Rename a run or one of its groups.")(name)
+    group.command("name", short_help="Rename a run, or one of its groups or labels.")(name)
     group.command("merge", short_help="Merge clusters, or topics.")(merge)
     group.command("split", short_help="Split a merged topic.")(split)
     group.command("update", short_help="Add new documents to clusters, topics, a map or a taxonomy.")(update)
@@ -41,7 +41,9 @@ def _keep_group() -> None:
 
 def list_(
     collection: CollectionPath,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Show only this run, with its groups.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="Show how this run was made, and what it found.")
+    ] = None,
     kind: Kind = None,
     rename: Annotated[str | None, typer.Option("--rename", hidden=True)] = None,
     item: Annotated[int | None, typer.Option("--item", hidden=True)] = None,
@@ -53,7 +55,7 @@ def list_(
     """List the runs of a collection: clusters, topics, maps, labels, tags, checks, taxonomies and others.
 
     `list` may be left out. Runs that were made with a model other than the collection's current one are marked.
-    A group is a cluster, a topic or a label; `sonde runs show` prints the numbers of the groups.
+    A group is a cluster, a topic or a part of a taxonomy. `sonde runs show` prints the numbers of groups and labels.
 
     \b
     Examples:
@@ -111,7 +113,8 @@ def name(
     collection: CollectionPath,
     run: Name,
     words: Annotated[
-        list[str], typer.Argument(metavar="[NUMBER] NAME", help="The new name; with a number, that of a group.")
+        list[str],
+        typer.Argument(metavar="[NUMBER] NAME", help="The new name; with a number, that of a group or label."),
     ],
     kind: Kind = None,
 ) -> None:
@@ -143,7 +146,8 @@ def merge(
     collection: CollectionPath,
     run: Name,
     numbers: Annotated[
-        list[str] | None, typer.Argument(metavar="NUMBER...", help="Groups to merge; the result has the first number.")
+        list[str] | None,
+        typer.Argument(metavar="NUMBER...", help="Groups to merge; the result keeps the first number."),
     ] = None,
     reduce_to: Annotated[
         int | None, typer.Option("--reduce-to", metavar="N", help="Topics: merge similar ones until N are left.")

@@ -37,7 +37,7 @@ def show(
     run: Name,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="NUMBER", help="Show only this group: its documents, or --by; -1 for the outliers."),
+        typer.Argument(metavar="NUMBER", help="Show this group or label: its documents, or --by; -1 for the outliers."),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Number of documents or, with --search, of groups.")] = 10,
     search: Annotated[

@@ -1,4 +1,4 @@
-"""Train an NLI model with the pooled head and pack it as a bundled one is: more exact on LingNLI, see docs/models.md.
+"""Train an NLI model with the pooled head and pack it like the bundled one (figures: benchmarks/README.md).
 
     python benchmarks/bundled/make_pooled.py ../shared/data --work work/ --to packed/
 

@@ -2,7 +2,7 @@
 
     python benchmarks/bundled/pooled_pairs.py ../shared/data pairs/ [--passes 3]
 
-The folder's layout is that of docs/models.md. Each line has premise, hypothesis and label; lines of one premise stand
+The folder's layout is that of ../shared/data. Each line has premise, hypothesis and label; lines of one premise stand
 together, and the trainer compares them with each other. The same data make the same files.
 """
 

@@ -138,7 +138,7 @@ FIRST = 0.5
 """Share of the other judged texts that are spread over the embedding space; the model is unsure of the rest."""
 ROUNDS = 3
 PENALTY = 10.0
-"""Strong penalty, because judgements are noisy: the best of 0.3 to 30 on four data sets (docs/labelling.md)."""
+"""Strong penalty, because judgements are noisy: the best of 0.3 to 30 on four sets (benchmarks/README.md)."""
 
 JudgeRows = Callable[[np.ndarray], np.ndarray]
 """Takes int64 [m] text positions, returns float32 [m, labels] margins; fewer rows if time runs out."""

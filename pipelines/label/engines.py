@@ -65,7 +65,7 @@ class LateJudge:
 EngineName = Literal["nli", "similarity", "reranker", "ensemble"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 DEFAULT_ENGINE: EngineName = "similarity"
-"""The default engine, chosen by measurements on the development sets: see docs/labelling.md."""
+"""The default engine, chosen by measurements on the development sets: see benchmarks/README.md."""
 BUNDLED_MODEL = "bundled"
 
 

@@ -108,7 +108,7 @@ def words(tokenizer: TextTokenizer, text: str, places: np.ndarray, query: bool) 
 
 
 SAMPLE = 1_000
-"""Passages, spread evenly over the collection; a sample of 500 ranks as well (docs/reranking.md)."""
+"""Passages, spread evenly over the collection; a sample of 500 ranks as well (benchmarks/README.md)."""
 
 
 _known: "WeakKeyDictionary[Generation, Rarity]" = WeakKeyDictionary()
@@ -134,7 +134,7 @@ def _sample(view: View) -> list[str]:
 
 
 WEIGHT = 0.4
-"""Share in the fusion; chosen on the development sets (docs/reranking.md), like the agreement."""
+"""Share in the fusion; chosen on the development sets (benchmarks/README.md), like the agreement."""
 AGREEMENT = 0.4
 MATCHES = 8
 

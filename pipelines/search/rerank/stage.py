@@ -171,7 +171,7 @@ def _scaled(scores: np.ndarray) -> np.ndarray:
 
 
 DEPTH = 50
-"""Documents of the first stage that are read again; all experiments of docs/reranking.md had this depth."""
+"""Documents of the first stage that are read again; all experiments of benchmarks/README.md had this depth."""
 
 BORDER = 0.5
 """Scores of reranked documents lie between this and 1, those of the others below it."""

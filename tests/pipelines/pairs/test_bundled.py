@@ -28,7 +28,7 @@ from sonde.pipelines.train.classifier import new_classifier
 
 needs_default = pytest.mark.skipif(not default_model(), reason="the default model's package is not installed")
 FLOOR = 0.54
-"""Accuracy on LingNLI that the shipped weights must keep; docs/models.md has what they reach."""
+"""Accuracy on LingNLI that the shipped weights must keep; benchmarks/README.md has what they reach."""
 
 
 def test_packing_keeps_a_change_to_half_a_step_and_leaves_out_what_did_not_change() -> None:
