@@ -209,6 +209,8 @@ def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
     first, second = (counts.of(np.flatnonzero(side == s)).totals() for s in (0, 1))
     prior = (first + second) * len(first) / max((first + second).sum(), 1) * 0.1 + 0.01
     total = prior.sum()
+    if len(first) < 2:  # its odds against no other term are none
+        return np.zeros(len(first))
 
     def odds(own: np.ndarray) -> np.ndarray:
         return np.log((own + prior) / (own.sum() + total - own - prior))

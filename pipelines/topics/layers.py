@@ -66,8 +66,9 @@ def evoc_layers(vectors: np.ndarray, seed: int, most: int = SAMPLE) -> list[Laye
     if len(vectors) < FEWEST:
         return []
     some = vectors[sample_rows(len(vectors), most, seed)]
-    with one_thread(), _one_numba_thread():
-        fitted = _evoc().EVoC(random_state=seed).fit(some)
+    evoc = _evoc()
+    with one_thread(), _one_numba_thread(), _flat_loops():
+        fitted = evoc.EVoC(random_state=seed).fit(some)
     found = []
     for labels, persistence in zip(fitted.cluster_layers_, fitted.persistence_scores_, strict=True):
         count = int(labels.max(initial=-1)) + 1
@@ -113,3 +114,19 @@ def _one_numba_thread() -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(before)
+
+
+@contextmanager
+def _flat_loops() -> Iterator[None]:
+    """Keep EVoC from parallel loops inside parallel loops, in which one thread has nothing to gain.
+
+    Where Numba has neither OpenMP nor TBB, as in a container without libgomp, such a loop ends the process.
+    """
+    import evoc.float_nndescent as search
+
+    before = search.ENABLE_NESTED_PARALLELISM
+    search.ENABLE_NESTED_PARALLELISM = False
+    try:
+        yield
+    finally:
+        search.ENABLE_NESTED_PARALLELISM = before

@@ -91,6 +91,12 @@ def test_log_odds_are_the_formula() -> None:
     np.testing.assert_allclose(term_log_odds(counts, np.array([0, 1])), expected)
 
 
+def test_a_single_term_tells_no_sides_apart() -> None:
+    """NumPy's warning about a logarithm was printed."""
+    counts = Counts.of_rows([{0: 3}, {0: 1}], ["refund"])
+    assert term_log_odds(counts, np.array([0, 1])).tolist() == [0.0]
+
+
 def test_a_word_frequent_everywhere_names_no_cluster() -> None:
     texts = [9 * "said " + word for word in 3 * ["game team"] + 4 * ["market"] + 4 * ["vote"]]
     groups = np.repeat([0, 1, 2], [3, 4, 4])

@@ -1,5 +1,7 @@
 """EVoC is imported without its searches of int8 and binary embeddings, and nobody misses them."""
 
+import os
+import subprocess
 import sys
 from types import ModuleType
 
@@ -25,3 +27,25 @@ def test_who_calls_it_gets_the_real_one(kind: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, real.__name__, real)
     graph = sys.modules[f"{lean_evoc().__name__}.knn_graph"]
     assert getattr(graph, f"make_{kind}_forest")("data", depth=3) == (("data",), {"depth": 3})
+
+
+FIT = """
+import numpy as np
+from sonde.pipelines.topics.layers import evoc_layers
+vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+vectors += np.repeat(np.eye(3, 8, dtype=np.float32) * 6, 20, axis=0)
+layers = evoc_layers(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 0)
+found = [(layer.k, round(layer.persistence, 3)) for layer in layers]
+"""
+
+
+def test_layers_are_the_same_where_numba_has_no_openmp() -> None:
+    """In a container without libgomp, the process was aborted."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FIT + "print(found)"],
+        env=os.environ | {"NUMBA_THREADING_LAYER": "workqueue"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    names: dict[str, object] = {}
+    exec(FIT, names)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{names['found']}\n", "")
+    assert names["found"]
