@@ -83,10 +83,10 @@ class Evaluating(Opened):
         Args:
             run: The label run; None chooses the one whose labels match the true labels best.
             truth: The true labels: the name of a metadata column, the labels of each document by its id, or a
-                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`.
+                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`. Empty labels do not count.
 
         Raises:
-            UsageError: The column does not exist, or none was given.
+            UsageError: The column does not exist, or no column or label was given.
             SondeError: The run does not exist, no document has both a label and a true label, or the file cannot be
                 read.
 
@@ -106,6 +106,10 @@ class Evaluating(Opened):
         if isinstance(truth, Path):
             return evaluate_labels(self.stored, run, str(truth), read_truth(truth))
         given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
+        given = {id: kept for id, labels in given.items() if (kept := [label for label in labels if label.strip()])}
+        if not given:
+            said = f"{arg('truth')} has no labels: give the id of at least one document with its label"
+            raise UsageError(said, code="empty", field="truth")
         return evaluate_labels(self.stored, run, "truth", given)
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
