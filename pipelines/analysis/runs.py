@@ -287,6 +287,7 @@ class RunBreakdown:
         column: The metadata column.
         period: "year", "month" or "day" for dates, else None: the parts are classes.
         parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
+            The last one may be "others (17 values)": the rarer classes, counted together.
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
             also in the groups above it.
@@ -369,7 +370,7 @@ def _counted(
     names = [("true" if part else "false") if boolean else str(part) for part in kept]
     places = {part: place for place, part in enumerate(kept)}
     if len(kept) < len(ranked):
-        names.append(f"{OTHERS} ({len(ranked) - len(kept):,})")
+        names.append(f"{OTHERS} ({len(ranked) - len(kept):,} values)")
     rows = {item.number: place for place, item in enumerate(items)}
     counts, once = np.zeros((len(items), len(names)), np.int64), np.zeros(len(names), np.int64)
     for number, part, count in cells:
