@@ -255,12 +255,26 @@ def check_modes(modes: Sequence[str], settings: "SearchSettings | None" = None) 
     Raises:
         UsageError: A mode or a setting is not valid.
     """
+    from ...pipelines.evaluate.search import RERANK
     from ...pipelines.evaluate.search import modes as variants
     from ...pipelines.search.settings import SearchSettings
 
     settings = settings or SearchSettings()
+    given = [name for name in ("rerank_model", "rerank_budget") if getattr(settings, name) is not None]
+    if RERANK in modes:
+        settings = replace(settings, rerank=True)
+    elif given:
+        name = given[0]
+        said = f"{arg(name)} is for the mode {RERANK!r}: add {RERANK!r} to {arg('modes')}, or leave it out"
+        raise UsageError(said, code="conflict", field=name)
     settings.check()
     found = variants(modes, settings)
     for _, each in found:
         each.check()
     return found
+
+
+def has_late_index(collection: Opened) -> bool:
+    """Return whether a collection keeps a late index that can be read."""
+    with collection.stored.view() as view:
+        return view.late is not None
